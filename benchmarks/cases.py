@@ -21,11 +21,11 @@ def _panel(scores):
     from sigdask.counts import Counts
     from sigdask.metrics import find
     from sigdask.randomization.panels.build import build
-    from sigdask.randomization.panels.sums import Units
+    from sigdask.randomization.panels.sums import SwapUnits
 
     counts = Counts.from_scores({f"s{k}": column for k, column in enumerate(scores.T)})
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
-    [placed] = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], pairs)
+    [placed] = build(counts, SwapUnits.of(counts, 0), [find("mean").bind(counts)], pairs)
     return placed.panel
 
 
@@ -126,11 +126,11 @@ def _family(method, n_threads):
     from sigdask.randomization.families.max_t import Family
     from sigdask.randomization.families.tukey import Relabelling
     from sigdask.randomization.jobs import Job
-    from sigdask.randomization.panels.families import Member
+    from sigdask.randomization.panels.families import FamilyMember
 
     panel = _panel(data.trec()[0])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
-    member = (Member(panel, 0),)
+    member = (FamilyMember(panel, 0),)
     family = Family(member, rows[:, None, :], studentised=True) if method == "max-t" else Relabelling(member, rows)
 
     def run(n=FAMILY):
@@ -165,10 +165,10 @@ def _sketch(method, few=2**9):
 def _bleu_panel(counts, metrics):
     from sigdask.metrics import find
     from sigdask.randomization.panels.build import build
-    from sigdask.randomization.panels.sums import Units
+    from sigdask.randomization.panels.sums import SwapUnits
 
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
-    [placed] = build(counts, Units.of(counts, 0), [find(m).bind(counts) for m in metrics], pairs)
+    [placed] = build(counts, SwapUnits.of(counts, 0), [find(m).bind(counts) for m in metrics], pairs)
     return placed.panel
 
 

@@ -52,26 +52,26 @@ def solved(problems, times=1):
 
 
 def yeh():
-    from sigdask.statistics.exact import Quotients
+    from sigdask.statistics.exact import QuotientProblem
 
     mine = np.repeat([[1, 0, 0], [0, 1, 0], [0, 0, 0]], [28, 43, 15], axis=0)
     other = np.repeat([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [71, 6, 9], axis=0)
     totals = np.array([[47, 48, 103], [25, 14, 103]])
     forms = [([[1, 0, 0]], [[0, 0, 1]]), ([[2, 0, 0]], [[1, 1, 1]]), ([[1, 0, 0]], [[1, 1, 0]])]
-    return solved(lambda: (Quotients.of(mine, other, totals, *form) for form in forms), 100)
+    return solved(lambda: (QuotientProblem.of(mine, other, totals, *form) for form in forms), 100)
 
 
 def accuracy(n_items):
-    from sigdask.statistics.exact import Sums
+    from sigdask.statistics.exact import SumProblem
 
     rng = np.random.default_rng(1)
     a = rng.random(n_items) < 0.81
     b = np.where(rng.random(n_items) < 0.7, a, rng.random(n_items) < 0.8)
-    return solved(lambda: [Sums(a.astype(np.int64) - b)])
+    return solved(lambda: [SumProblem(a.astype(np.int64) - b)])
 
 
 def f1(n_sentences):
-    from sigdask.statistics.exact import Quotients
+    from sigdask.statistics.exact import QuotientProblem
 
     rng = np.random.default_rng(2)
     gold = rng.integers(0, 5, n_sentences)
@@ -81,54 +81,54 @@ def f1(n_sentences):
     spurious[1] = np.where(rng.random(n_sentences) < 0.7, spurious[0], spurious[1])
     a, b = np.column_stack([mine, spurious[0], gold]), np.column_stack([found, spurious[1], gold])
     totals = np.array([a.sum(axis=0), b.sum(axis=0)])
-    return solved(lambda: [Quotients.of(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])], max(10_000 // n_sentences, 1))
+    return solved(lambda: [QuotientProblem.of(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])], max(10_000 // n_sentences, 1))
 
 
 def responses(n):
-    from sigdask.statistics.exact import Quotients
+    from sigdask.statistics.exact import QuotientProblem
 
     rng = np.random.default_rng(3)
     kinds = np.array([[1, 0, 0], [0, 1, 0]])[rng.integers(0, 2, n)]
     who = (rng.random(n) < 0.501)[:, None]
     a, b = np.where(who, kinds, 0), np.where(who, 0, kinds)
     totals = np.array([a.sum(axis=0), b.sum(axis=0)]) + n // 2 * np.array([1, 0, 3])
-    return solved(lambda: [Quotients.of(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])])
+    return solved(lambda: [QuotientProblem.of(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])])
 
 
 def real():
-    from sigdask.counts.lattice import Scale, lattice_for
-    from sigdask.statistics.exact import Sums
+    from sigdask.counts.lattice import ScoreScale, lattice_for
+    from sigdask.statistics.exact import SumProblem
 
     a, b = data.scores(50).T
-    lattice = lattice_for(Scale.of(a), Scale.of(b), 50)
+    lattice = lattice_for(ScoreScale.of(a), ScoreScale.of(b), 50)
     d = lattice.integers(a) - lattice.integers(b)
-    return solved(lambda: [Sums(d, 2 * lattice.slack * len(d))])
+    return solved(lambda: [SumProblem(d, 2 * lattice.slack * len(d))])
 
 
 def decimals():
-    from sigdask.statistics.exact import Sums
+    from sigdask.statistics.exact import SumProblem
 
     a, b = np.rint(data.scores(50, digits=4) * 1e4).astype(np.int64).T
-    return solved(lambda: [Sums(a - b)], 100)
+    return solved(lambda: [SumProblem(a - b)], 100)
 
 
 def errors(n):
-    from sigdask.statistics.exact import Sums
+    from sigdask.statistics.exact import SumProblem
 
     d = np.random.default_rng(4).integers(-10, 11, n)
     d[: n // 60] = np.abs(d[: n // 60])
-    return solved(lambda: [Sums(d)])
+    return solved(lambda: [SumProblem(d)])
 
 
 def all_pairs(n_threads):
-    from sigdask.statistics.exact import Sums, solve
+    from sigdask.statistics.exact import SumProblem, solve
 
     scores = np.rint(data.trec()[0] * 1e4).astype(np.int64).T
     pairs = [(i, j) for i in range(len(scores)) for j in range(i + 1, len(scores))]
 
     def some(own):
         for i, j in own:
-            solve(Sums(scores[i] - scores[j]))
+            solve(SumProblem(scores[i] - scores[j]))
 
     def run():
         with ThreadPoolExecutor(n_threads) as pool:

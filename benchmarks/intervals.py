@@ -11,16 +11,16 @@ MEANS = 10**4
 
 
 def _alone(counts, metric, n_resamples):
-    from sigdask.analysis.comparison.intervals.plan import Sought
-    from sigdask.analysis.comparison.jobs import Exchange
-    from sigdask.analysis.comparison.spec import Sureness, Wanted
+    from sigdask.analysis.comparison.intervals.plan import IntervalJobs
+    from sigdask.analysis.comparison.jobs import ComparisonJobs
+    from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
     from sigdask.execution import count_jobs
 
-    wanted = Wanted(metrics=[metric]).bind(counts)  # extraction is not timed
-    exchange = Exchange.of(counts, wanted, second_run=False)
+    wanted = CompareSpec(metrics=[metric]).bind(counts)  # extraction is not timed
+    exchange = ComparisonJobs.of(counts, wanted, second_run=False)
 
     def run(n=n_resamples):
-        sought = Sought.of(exchange, Sureness("bootstrap", resamples=n))
+        sought = IntervalJobs.of(exchange, IntervalSpec("bootstrap", resamples=n))
         sought.columns(dict(zip(sought.jobs, count_jobs(sought.jobs, cluster="none"), strict=True)))
 
     run(100)

@@ -25,7 +25,7 @@ def panel_of(n_systems, n_items):
     from sigdask.metrics.base import BoundMetric
     from sigdask.metrics.forms import Ratios
     from sigdask.randomization.panels.build import build
-    from sigdask.randomization.panels.sums import Units
+    from sigdask.randomization.panels.sums import SwapUnits
 
     rng = np.random.default_rng(0)
     answers, hits = (np.empty((n_items, n_systems), np.int8, order="F") for _ in range(2))
@@ -35,7 +35,7 @@ def panel_of(n_systems, n_items):
     counts = Counts(tuple(f"s{k:04}" for k in range(n_systems)), {"hits": hits, "answers": answers}, n_items)
     precision = BoundMetric("precision", ("hits", "answers"), Ratios(((1, 0),), ((0, 1),)))
     pairs = np.column_stack(np.triu_indices(n_systems, 1))
-    [placed] = build(counts, Units.of(counts, 0), [precision], pairs)
+    [placed] = build(counts, SwapUnits.of(counts, 0), [precision], pairs)
     return placed.panel
 
 

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 
 class Waited:
     """A panel of as many pairs and bytes as asked, which finds no exceedance."""
 
-    manner: ClassVar[Manner] = Manner(grain=1, timed=1)
+    manner: ClassVar[CountingMethod] = CountingMethod(grain=1, timed=1)
     is_whole: ClassVar[bool] = False
     enumerated = False
 

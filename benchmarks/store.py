@@ -13,7 +13,7 @@ import numpy as np
 
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import driver
-from sigdask.nightly.store import Kept, Progress, open_store, status
+from sigdask.nightly.store import Progress, StoredTallies, open_store, status
 from sigdask.randomization.panels.digests import packed
 
 BATCH = 5000
@@ -31,7 +31,7 @@ def throughput(where, n):
         for first, stop in ((0, 2048), (2048, 4096)):  # each row is written whole
             start = time.perf_counter()
             for at in range(0, n, BATCH):
-                kept = Kept(ids[at : at + BATCH], 0, 0, stop, counts[: len(ids[at : at + BATCH])])
+                kept = StoredTallies(ids[at : at + BATCH], 0, 0, stop, counts[: len(ids[at : at + BATCH])])
                 store.commit([kept], [(0, Progress("s", n, at, 0, 0, at * stop, 4096 * n))])
             seconds = time.perf_counter() - start
             print(f"trials {first:,} to {stop:,}: {n / seconds:,.0f} tallies a second in batches of {BATCH:,}")

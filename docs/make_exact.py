@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from sigdask.analysis.comparison.jobs import Exchange
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.formats import Options, parse_map, read
@@ -92,7 +92,7 @@ def p_text(p: float) -> str:
 def _seconds(counts: Counts, metrics: Sequence[str]) -> float:
     """Return what finding exact values takes, all else apart."""
     start = time.process_time()
-    made = Exchange.of(counts, Wanted(metrics, method="both"), second_run=False)
+    made = ComparisonJobs.of(counts, CompareSpec(metrics, method="both"), second_run=False)
     for job in made.jobs:
         if isinstance(job.panel, ExactPanel):
             job.panel.tally(first=0, n_trials=job.n_trials)

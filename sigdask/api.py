@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
-from sigdask.analysis.comparison.spec import AnyMetric, Sureness, Wanted
+from sigdask.analysis.comparison.spec import AnyMetric, CompareSpec, IntervalSpec
 from sigdask.analysis.comparison.stopping.compatibility import adjustment_beside, check_beside
-from sigdask.analysis.comparison.stopping.counted import Looked
-from sigdask.analysis.comparison.stopping.early import Early
-from sigdask.analysis.comparison.stopping.rounds import Rounds, count_rounds
+from sigdask.analysis.comparison.stopping.counted import MonitoredResults
+from sigdask.analysis.comparison.stopping.early import EarlyStopping
+from sigdask.analysis.comparison.stopping.rounds import RoundCounts, count_rounds
 from sigdask.analysis.comparison.study import Study, prepare
 from sigdask.analysis.details.details import opened
 from sigdask.analysis.details.select import chosen
 from sigdask.analysis.independence import test
-from sigdask.analysis.power.find import How, find_powers
-from sigdask.analysis.power.search import Sought
+from sigdask.analysis.power.find import PowerSettings, find_powers
+from sigdask.analysis.power.search import PowerQuestion
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
 from sigdask.counts.checks import foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution import Progress, count_jobs, reached
-from sigdask.execution.extract import Spread
+from sigdask.execution.extract import ClusterExtraction
 from sigdask.formats.frames import as_counts
-from sigdask.metrics.extraction import NOWHERE, Lines, Source, at_home, extracted
+from sigdask.metrics.extraction import NOWHERE, ExtractionLog, StatisticsSource, at_home, extracted
 from sigdask.options import OPTIONS, POWER, Adjust, Alternative, HowCompared, WhatCompared, filled
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
@@ -286,7 +286,7 @@ def _study(test_sets: Sequence[Counts | Any], every: WhatCompared, rule: Stoppin
     metrics = given if isinstance(given, (list, tuple)) else () if given is None else (given,)
     if given is not None and not metrics:
         raise InputError("no metric given; `sigdask metrics` lists them")
-    wanted = Wanted(
+    wanted = CompareSpec(
         metrics=metrics,
         pairs=every["pairs"],
         baseline=every["baseline"],
@@ -298,7 +298,7 @@ def _study(test_sets: Sequence[Counts | Any], every: WhatCompared, rule: Stoppin
         seed=every["seed"],
         beside=every["beside"],
         tests=classical_tests(every["tests"]),
-        sureness=Sureness.asked(every["interval"], every["confidence"], every["resamples"]),
+        sureness=IntervalSpec.asked(every["interval"], every["confidence"], every["resamples"]),
     )
     grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
     sets = [given if isinstance(given, Counts) else as_counts(given, groups=grouping) for given in test_sets]
@@ -396,14 +396,17 @@ def power(
         counts if isinstance(counts, Counts) else as_counts(counts, groups=[one for one in levels if one != "item"])
     )
     chosen = metrics if isinstance(metrics, (list, tuple)) else () if metrics is None else (metrics,)
-    wanted = Wanted(chosen or _suggested(test_set), pairs=pairs, baseline=baseline, levels=levels, seed=seed)
+    wanted = CompareSpec(chosen or _suggested(test_set), pairs=pairs, baseline=baseline, levels=levels, seed=seed)
     every = filled({"cluster": cluster, "workers": workers, "progress": progress, "cache": cache})
     [ready] = extracted([(test_set, wanted.found(test_set))], _source(every))
     with reached(cluster, workers) as connected:
         found = find_powers(
-            ready.counts, wanted, Sought(power, difference, units),
-            How(alternative, alpha, adjust, samples), lambda jobs: _count(jobs, {**every, "cluster": connected}),
-        )  # fmt: skip
+            ready.counts,
+            wanted,
+            PowerQuestion(power, difference, units),
+            PowerSettings(alternative, alpha, adjust, samples),
+            lambda jobs: _count(jobs, {**every, "cluster": connected}),
+        )
     return presented(found, Powers)
 
 
@@ -421,8 +424,8 @@ def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> ComparisonRes
     """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
     jobs = study.jobs
     whole = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
-    rounds = Rounds([job for job in jobs if not job.panel.is_whole])
-    early = Early(rounds, rule, Looked.of([study]))
+    rounds = RoundCounts([job for job in jobs if not job.panel.is_whole])
+    early = EarlyStopping(rounds, rule, MonitoredResults.of([study]))
     with reached(every["cluster"], every["workers"]) as cluster:
         how: WhatCompared = {**every, "cluster": cluster}
         count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
@@ -432,14 +435,14 @@ def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> ComparisonRes
     return study.results(found, lambda table: early.revised(table, places))
 
 
-def _going_on(every: WhatCompared, rounds: Rounds) -> Progress | None:
+def _going_on(every: WhatCompared, rounds: RoundCounts) -> Progress | None:
     """Tell the progress of a round beside what was counted before it."""
     told, before = every["progress"], rounds.n_counted
-    return None if told is None else _GoingOn(told, before)
+    return None if told is None else _ResumedProgress(told, before)
 
 
 @dataclass(frozen=True, slots=True)
-class _GoingOn:
+class _ResumedProgress:
     """Progress of what goes on after some trials."""
 
     told: Progress
@@ -466,11 +469,11 @@ def _adjust(every: WhatCompared, rule: Stopping | None) -> Adjust | None:
     return adjustment_beside(rule) if rule is not None and every["adjust"] is None else every["adjust"]
 
 
-def _source(every: WhatCompared) -> Source:
+def _source(every: WhatCompared) -> StatisticsSource:
     """Return where statistics of outputs come from."""
     keeper = at_home() if every["cache"] else NOWHERE
-    tell = getattr(every["progress"], "extracting", None) or Lines()
-    return Source(keeper, Spread(every["cluster"], every["workers"]), tell)
+    tell = getattr(every["progress"], "extracting", None) or ExtractionLog()
+    return StatisticsSource(keeper, ClusterExtraction(every["cluster"], every["workers"]), tell)
 
 
 def _suggested(counts: Counts) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def as_line(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class JsonMembers:
     """The members of a JSON array as they are made: texts of one or more, with commas and ends of lines between."""
 
     parts: Iterable[str]
@@ -92,7 +92,7 @@ def json_parts(members: Mapping[str, Any]) -> Iterator[str]:
     Parameters
     ----------
     members : mapping of str to object
-        What `plain` takes, or `Lines`.
+        What `plain` takes, or `JsonMembers`.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def json_parts(members: Mapping[str, Any]) -> Iterator[str]:
     for key, value in members.items():
         yield f"{start}{as_line(key)}: "
         start = ",\n"
-        if isinstance(value, Lines):
+        if isinstance(value, JsonMembers):
             yield from _array(value.parts)
         elif isinstance(value, (list, tuple)):
             yield from _array(map(as_line, value))

@@ -16,10 +16,10 @@ from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
 from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.build import build, joint
-from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_sets
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 
 OWN = '''"""A user's metrics, of which neither name nor text may change here."""
 
@@ -119,7 +119,7 @@ def rankings():
 def panel(counts, *metrics, pairs=((0, 1),), seed=0, **more):
     """The one panel of some metrics, named or bound."""
     bound = [replicates.bind(find(m, counts), counts) if isinstance(m, str) else m for m in metrics]
-    [placed] = build(counts, Units.of(counts, seed), bound, list(pairs), **more)
+    [placed] = build(counts, SwapUnits.of(counts, seed), bound, list(pairs), **more)
     return placed.panel
 
 
@@ -172,10 +172,10 @@ def panels():
 def others(own):
     """Name to panel, of sets and of whole outputs; `own` is the user's module."""
     sets, outputs = terms(), scores(n_systems=2)
-    units = Units.of(outputs, 0)
+    units = SwapUnits.of(outputs, 0)
     bound = [find(name, sets).bind(sets) for name in ("type-f1", "type-recall", "type-precision")]
-    [(of_sets, _)] = build_sets(sets, Units.of(sets, 0), bound, [(0, 1)])
-    [(of_some, _)] = build_sets(sets, Units.of(sets, 0), bound[:1], [(0, 1)], subset=np.arange(N) < 6)
+    [(of_sets, _)] = build_sets(sets, SwapUnits.of(sets, 0), bound, [(0, 1)])
+    [(of_some, _)] = build_sets(sets, SwapUnits.of(sets, 0), bound[:1], [(0, 1)], subset=np.arange(N) < 6)
     weighted = black_box(own.Weighted(2.0, find("f1")), name="weighted")
     users = metric(fields=("correct", "items"))(own.odds)
     return {
@@ -196,16 +196,19 @@ def families():
     f1s = panel(labels(), "accuracy", "macro-f1", "mcc")
     few = panel(scores(), "mean", pairs=every, subset=np.arange(N) < 8)
     rows = np.array([[[0, k]] for k in range(3)])
-    alike = Relabelling((Member(joint(scores(), Units.of(scores(), 0), _mean(), every), 0),), rows[:, 0])
+    alike = Relabelling((FamilyMember(joint(scores(), SwapUnits.of(scores(), 0), _mean(), every), 0),), rows[:, 0])
     return {
-        "max-T": Family((Member(decimals, 0),), rows),
-        "max-T, greater": Family((Member(reals, 0),), rows, 1),
-        "max-T, less": Family((Member(reals, 0),), rows, -1),
+        "max-T": Family((FamilyMember(decimals, 0),), rows),
+        "max-T, greater": Family((FamilyMember(reals, 0),), rows, 1),
+        "max-T, less": Family((FamilyMember(reals, 0),), rows, -1),
         "max-T of several metrics": Family(
-            (Member(f1s, 0, 0.5), Member(f1s, 1, 0.25), Member(f1s, 2)), np.array([[[k, 0]] for k in range(3)])
+            (FamilyMember(f1s, 0, 0.5), FamilyMember(f1s, 1, 0.25), FamilyMember(f1s, 2)),
+            np.array([[[k, 0]] for k in range(3)]),
         ),
-        "max-T, all arrangements": Family((Member(few, 0),), rows).enumeration(),
-        "sets together": Family((Member(decimals, 0, 0.5), Member(reals, 0, 0.5)), np.array([[[0, 0], [1, 0]]])),
+        "max-T, all arrangements": Family((FamilyMember(few, 0),), rows).enumeration(),
+        "sets together": Family(
+            (FamilyMember(decimals, 0, 0.5), FamilyMember(reals, 0, 0.5)), np.array([[[0, 0], [1, 0]]])
+        ),
         "relabelling": alike,
         "all relabellings": replace(alike, enumerated=True),
     }
@@ -226,7 +229,7 @@ def values():
         "counts": scores(),
         "labels": labels(),
         "in another order": scores().in_order(IDS[::-1]),
-        "units": Units.of(scores(), 0),
+        "units": SwapUnits.of(scores(), 0),
         "lattices": [Lattice(), Lattice(3), Lattice(exponent=-4)],
         "a bound metric": find("f1[L0]").bind(labels()),
         "a formula": Formula("x", cohen),

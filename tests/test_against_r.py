@@ -8,11 +8,11 @@ import pytest
 from panel_of import rng_of
 
 from sigdask.analysis.comparison.pairs import bind
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.api import compare, compare_all, independence
 from sigdask.formats import Options, parse_map, read
-from sigdask.randomization.panels.build import Sharing
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 RSCRIPT = shutil.which("Rscript")
@@ -170,8 +170,8 @@ def test_intervals_of_real_f1_by_sentence_are_those_of_boot(shared_data, tmp_pat
     folder = shared_data / "seqlab_wnut17"
     files = (folder / "submissions" / name for name in ("mic-cis.txt", "flytxt"))
     counts = read(*files, gold=folder / "emerging.test.annotated", format="conll")
-    [metric] = [bind(m, counts) for m in Wanted(metrics=["f1"]).found(counts)]
-    [placed] = Sharing.of(counts, [metric], np.array([[0, 1]])).panels(Units.of(counts, 0), every_unit=True)
+    [metric] = [bind(m, counts) for m in CompareSpec(metrics=["f1"]).found(counts)]
+    [placed] = PanelSharing.of(counts, [metric], np.array([[0, 1]])).panels(SwapUnits.of(counts, 0), every_unit=True)
     panel = placed.panel
     fields = panel.values.astype(int)[:, :, list(panel.metrics[0].fields)]
     form = panel.ratio(0)

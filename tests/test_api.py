@@ -15,7 +15,7 @@ import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import swap_bits
 from sigdask.results.export import FRAMES
 
@@ -124,7 +124,7 @@ def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
     # each run against plain swaps of its own address; a copy of the first run would always agree
     data = counts("ab")
     [r] = compare_all(data, metrics=[metric], trials=3000)
-    units = Units.of(data, 0)
+    units = SwapUnits.of(data, 0)
     d = (4 * (SCORES["a"] - SCORES["b"])).astype(int)
     for run, n_extreme in ((0, r.n_extreme), (1, r.second_run.n_extreme)):
         bits = swap_bits(units.key, run=run, first=0, n_trials=3000, n_units=120)[:, units.index]

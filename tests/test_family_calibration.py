@@ -12,7 +12,7 @@ from sigdask.execution import count_jobs
 from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.families import FamilyMember
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,9 @@ def scores(name, rng):
 
 def families(values, seed):
     panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN], seed=seed)
-    return Family((Member(panel, 0),), ROWS[:, None, :], studentised=True), Relabelling((Member(panel, 0),), ROWS)
+    return Family((FamilyMember(panel, 0),), ROWS[:, None, :], studentised=True), Relabelling(
+        (FamilyMember(panel, 0),), ROWS
+    )
 
 
 def p_values(name, n_sets, effect=0.0):

@@ -9,7 +9,7 @@ import pytest
 
 import sigdask
 from sigdask import Counts, compare_all
-from sigdask.counts.lattice import Scale
+from sigdask.counts.lattice import ScoreScale
 from sigdask.errors import InputError
 from sigdask.nightly.gate.margin_tests import normal_p
 from sigdask.statistics.letters import ranking
@@ -157,8 +157,8 @@ def test_the_confidence_sequence_near_one(k, n, epsilon):
 
 def test_decimals_of_long_lists_are_exact():
     values = np.round(np.random.default_rng(0).random(100_000) * 100, 2)
-    assert Scale.of(values).digits == 2
-    assert Scale.of(np.array([1 / 3] * 10)).digits is None
+    assert ScoreScale.of(values).digits == 2
+    assert ScoreScale.of(np.array([1 / 3] * 10)).digits is None
     a, b = values.copy(), values.copy()
     a[0], b[1] = a[0] + 0.01, b[1] + 0.01
     [r] = compare_all(Counts.from_scores({"a": np.round(a, 2), "b": np.round(b, 2)}), metrics=["mean"], cluster="none")

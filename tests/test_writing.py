@@ -12,7 +12,7 @@ from sigdask.cli.output.logs import JsonLines
 from sigdask.nightly.plan.model import Cost
 from sigdask.nightly.report import cost
 from sigdask.nightly.report import text as plans
-from sigdask.nightly.store import Run
+from sigdask.nightly.store import PlanRun
 from sigdask.text import as_json, duration, listed, plain, some
 
 
@@ -63,7 +63,7 @@ def test_a_line_of_the_log_never_has_nan():
 
 def test_a_duration_reads_alike_before_and_after_it_was_spent():
     before = cost.render("night", [Cost("mine", "table", "item", 2, 10, 10, 1, 0, 100, 200, 7265.0, ())], 1)
-    run = Run(1, "night", "night.toml", 0.0, 7265.0, 7265.0, "finished", "here", 1, {}, "")
+    run = PlanRun(1, "night", "night.toml", 0.0, 7265.0, 7265.0, "finished", "here", 1, {}, "")
     assert "2 h 1 min" in before
     assert "2 h 1 min" in plans.history_text([(run, 0)])
 

@@ -21,9 +21,9 @@ from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, cri
 from sigdask.randomization.families.max_t import Family, family_tally
 from sigdask.randomization.families.skewed import n_skewed, skewed
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import Sharing
-from sigdask.randomization.panels.families import Member
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.statistics.multiplicity import OF_P_VALUES
 
 N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999
@@ -124,10 +124,10 @@ def drawn_both(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
     scores = np.rint(1000 * (drawn + means + topics)).astype(np.int64)
     fields = {"score": scores, "items": np.ones_like(scores)}
     counts = Counts(tuple(f"s{k}" for k in range(N_SYSTEMS)), fields, n_topics)
-    units, metrics = Units.of(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)]
-    sharing = Sharing.of(counts, metrics, np.array(PAIRS))
+    units, metrics = SwapUnits.of(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)]
+    sharing = PanelSharing.of(counts, metrics, np.array(PAIRS))
     families = [
-        Family((Member(placed.panel, 0),), ROWS[:, None, :], studentised=True)
+        Family((FamilyMember(placed.panel, 0),), ROWS[:, None, :], studentised=True)
         for every_unit in (False, True)
         for placed in sharing.panels(units, every_unit=every_unit)
     ]

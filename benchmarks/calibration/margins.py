@@ -16,7 +16,7 @@ from scipy import stats
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes, once
 from sigdask.analysis.comparison.caveats import FEW_UNITS
 from sigdask.nightly.gate.margin_tests import SKEWED
-from sigdask.statistics.matched_proportions import Matched
+from sigdask.statistics.matched_proportions import MatchedProportions
 
 ALPHA, N_SHUFFLES, N_UNITS = 0.05, 999, 300
 Array = NDArray[np.float64]
@@ -75,7 +75,7 @@ def sizes_of_items(n: int, margin: float, won: float) -> tuple[float, float]:
     likely = chance > 1e-7
     tables = list(zip(wins[likely], losses[likely], chance[likely], strict=True))
     shuffled = sum(p for w, x, p in tables if shuffled_p(int(w), int(x), n, margin) <= ALPHA)
-    here = sum(p for w, x, p in tables if Matched(int(w), int(x), n).p_value(margin, ALPHA) <= ALPHA)
+    here = sum(p for w, x, p in tables if MatchedProportions(int(w), int(x), n).p_value(margin, ALPHA) <= ALPHA)
     return shuffled, here
 
 
@@ -95,7 +95,7 @@ def passes(rng: np.random.Generator, n: int, within: int, margin: float, won: fl
     lost = rng.beta(mean * strength, (1 - mean) * strength, n) if np.isfinite(strength * mean) else np.full(n, mean)
     losses = u < lost[units]
     wins = ~losses & (u < lost[units] + won / (1 - mean) * (1 - lost[units]))
-    matched = Matched.of(wins.astype(float) - losses, units)
+    matched = MatchedProportions.of(wins.astype(float) - losses, units)
     return matched.p_value(margin, ALPHA) <= ALPHA
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng
 from sigdask.analysis.candidate_rankings import Candidates
-from sigdask.analysis.candidate_rankings.evaluation import Lists
-from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.examples.repeated_samples import probabilities
 from sigdask.statistics.candidates.repeated import dispersion, widened_interval
 from sigdask.statistics.candidates.tables import list_limits
@@ -43,8 +43,8 @@ def equal(correlation: float, digits: int, rng: Rng, n_sets: int) -> Outcomes:
         shared = np.sqrt(correlation) * rng.standard_normal(N_CANDIDATES) + 0.8 * gold
         own = (shared + np.sqrt(1 - correlation) * rng.standard_normal(N_CANDIDATES) for _ in "ab")
         scores = dict(zip("ab", (each.round(digits) for each in own), strict=True))
-        asked = Asked.of(n=CUTOFFS, trials=N_TRIALS, seed=int(rng.integers(2**31)))
-        lists = Lists(Candidates.of(gold.tolist(), scores), asked)
+        asked = RankingSpec.of(n=CUTOFFS, trials=N_TRIALS, seed=int(rng.integers(2**31)))
+        lists = MeasureRankings(Candidates.of(gold.tolist(), scores), asked)
         tallies = [job.panel.tally(run=0, first=0, n_trials=N_TRIALS) for job in lists.jobs]
         rows = lists.evaluation(tallies)
         last = rows.differences[-1]

@@ -13,14 +13,14 @@ import click
 from sigdask.cli.compare import GROUPS as COMPARING
 from sigdask.cli.compare import read_systems
 from sigdask.cli.declared_options import grouped, option
-from sigdask.cli.output.progress import Steps, progress
+from sigdask.cli.output.progress import ProgressSteps, progress
 from sigdask.cli.output.write import be_quiet, note, say
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.text import count_noun, printable
 
 if TYPE_CHECKING:
-    from sigdask.analysis.reproduce.reference import Recorded
-    from sigdask.analysis.reproduce.rerun import Outcome, Repeated
+    from sigdask.analysis.reproduce.reference import RecordedResult
+    from sigdask.analysis.reproduce.rerun import RepeatedResult, ReproduceOutcome
     from sigdask.report.presentable import Results
 
 SHOWN = 20
@@ -76,13 +76,13 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
     return 0 if outcome.is_reproduced and is_expected else 1
 
 
-def _recorded(what: str, name: str | None) -> list[Recorded]:
+def _recorded(what: str, name: str | None) -> list[RecordedResult]:
     """Return the results that are to be found again."""
     from sigdask.analysis.reproduce import reference as recorded
     from sigdask.results.signature import Signature, is_signature
 
     if is_signature(what):
-        return [recorded.Recorded(Signature.parse(what))]
+        return [recorded.RecordedResult(Signature.parse(what))]
     found = recorded.read(Path(what))
     names = dict.fromkeys(one.signature.test_set for one in found)
     if name is None and len(names) > 1:
@@ -93,7 +93,7 @@ def _recorded(what: str, name: str | None) -> list[Recorded]:
     return own
 
 
-def _expected(text: str | None, recorded: Sequence[Recorded]) -> Decimal | None:
+def _expected(text: str | None, recorded: Sequence[RecordedResult]) -> Decimal | None:
     if text is None:
         return None
     if len(recorded) > 1:
@@ -107,7 +107,7 @@ def _expected(text: str | None, recorded: Sequence[Recorded]) -> Decimal | None:
     return p
 
 
-def _asked(recorded: Sequence[Recorded]) -> dict[str, Any]:
+def _asked(recorded: Sequence[RecordedResult]) -> dict[str, Any]:
     """Return what signatures say of how files are read."""
     own = [one.signature for one in recorded]
     columns = [name for one in own for name in (one.unit, *(one.subset or ())[:1])]
@@ -119,7 +119,7 @@ def _asked(recorded: Sequence[Recorded]) -> dict[str, Any]:
     }
 
 
-def _comparing(options: dict[str, Any], steps: Steps) -> Any:
+def _comparing(options: dict[str, Any], steps: ProgressSteps) -> Any:
     from sigdask.api import compare_all
 
     where = {"cluster": options["cluster"], "workers": options["workers"], "cache": not options["no_cache"]}
@@ -139,7 +139,7 @@ def _is_printed(expected: Decimal, p: float) -> bool:
     return any(own.quantize(last, how) == expected for how in (ROUND_CEILING, ROUND_HALF_EVEN))
 
 
-def _lines(outcome: Outcome, unexpected: Decimal | None) -> Iterator[str]:
+def _lines(outcome: ReproduceOutcome, unexpected: Decimal | None) -> Iterator[str]:
     """Say what came of it."""
     n = len(outcome.found) + len(outcome.others)
     wrong = [one for one in outcome.found if one.otherwise]
@@ -164,7 +164,7 @@ def _number(n: int) -> str:
     return f"{n:,} result{'' if n == 1 else 's'}"
 
 
-def _single(one: Repeated) -> str:
+def _single(one: RepeatedResult) -> str:
     from sigdask.report.summary.sentences import chance
     from sigdask.statistics.rounding import score_text
 

@@ -13,7 +13,7 @@ import click
 from sigdask.cli.declared_options import PAPERS, grouped, option, whole
 from sigdask.cli.output import figures
 from sigdask.cli.output.page import files_read, write_results
-from sigdask.cli.output.progress import Steps, files_of, progress
+from sigdask.cli.output.progress import ProgressSteps, files_of, progress
 from sigdask.cli.output.write import (
     LOG,
     be_quiet,
@@ -191,7 +191,7 @@ def _write_tables(results: Results, files: dict[str, str | None], options: dict[
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ComparedResults:
     """What was found, and for a page what was read and the comparisons that are opened."""
 
     results: Results
@@ -199,7 +199,7 @@ class _Found:
     opened: Sequence[Opened] = ()
 
 
-def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool) -> _Found:
+def _found(how: WhatCompared, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool) -> _ComparedResults:
     """Read, compare, and say what is to be said beside; open comparisons where a page is asked for."""
     counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
@@ -217,7 +217,7 @@ def _found(how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opene
             LOG.warning(warning)
         raise
     sources = files_of(source for text in options["systems"] for source in _sources(text, options["format_"]))
-    return _Found(results, files_read(options, sources, counts.files) if is_opened else (), opened)
+    return _ComparedResults(results, files_read(options, sources, counts.files) if is_opened else (), opened)
 
 
 def _files(options: dict[str, Any]) -> dict[str, str | None]:
@@ -235,7 +235,7 @@ def _files(options: dict[str, Any]) -> dict[str, str | None]:
     return files
 
 
-def read_systems(options: dict[str, Any], steps: Steps) -> tuple[Counts, str]:
+def read_systems(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, str]:
     """Read what the options of a command name; return the systems and the format that was read."""
     from sigdask import formats
     from sigdask.io import place
@@ -315,7 +315,7 @@ def _how(options: dict[str, Any]) -> WhatCompared:
 
 
 def _compare(
-    counts: Counts, how: WhatCompared, options: dict[str, Any], steps: Steps, *, is_opened: bool
+    counts: Counts, how: WhatCompared, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
 ) -> tuple[Results, Sequence[Opened]]:
     from sigdask.api import compare_all, compare_opened
 

@@ -117,7 +117,7 @@ def complete_files(command: click.Command) -> None:
             param.type = File()
 
 
-class Grouped(click.Command):
+class GroupedCommand(click.Command):
     """A command whose help shows its options in groups, and examples.
 
     Attributes
@@ -161,7 +161,7 @@ def grouped(
     def made(function: Callable[..., Any]) -> click.Command:
         for declared in reversed([one for group in groups.values() for one in group]):
             function = declared(function)
-        command = click.command(cls=Grouped)(function)
+        command = click.command(cls=GroupedCommand)(function)
         command.groups, command.examples = {title: len(group) for title, group in groups.items()}, examples
         return command
 

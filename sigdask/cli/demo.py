@@ -47,7 +47,7 @@ def _listed(paths: list[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DemoStep:
     """A command, on lines of 80 columns, why it is run, and what its output says."""
 
     why: str
@@ -56,14 +56,14 @@ class Step:
 
 
 STEPS = (
-    Step(
+    DemoStep(
         "Two taggers found the parts of 300 American addresses: a hidden Markov model (hmm) and a perceptron."
         " People labelled the same addresses, a word and its label a line; B- begins a part, I- goes on with"
         " it.",
         "head -7 gold.conll",
         "The taggers' files look the same, with their own labels. Is one of the two better?",
     ),
-    Step(
+    DemoStep(
         "F1 counts whole parts (a street is right or wrong), accuracy counts single words.",
         "sigdask compare hmm.conll perceptron-3.conll --gold gold.conll \\\n    -m f1 -m accuracy",
         "hmm is better on F1, by 2.5 points, and p = 0.031: if the two taggers were equally good, exchanging"
@@ -72,7 +72,7 @@ STEPS = (
         " points. On accuracy the difference is not significant, and it may go either way: these 300 addresses"
         " cannot tell.",
     ),
-    Step(
+    DemoStep(
         "With more systems there are more comparisons, and more chances to find something that is not there:"
         " p is adjusted for their number.",
         "sigdask compare hmm.conll perceptron-3.conll perceptron-1.conll \\\n    "
@@ -80,21 +80,21 @@ STEPS = (
         "Systems that share a letter are not significantly different; here each has a letter of its own. The"
         " adjusted p of hmm and perceptron-3 is what to report now.",
     ),
-    Step(
+    DemoStep(
         "How many addresses would it take to be sure about a small difference?",
         "sigdask power hmm.conll perceptron-3.conll --gold gold.conll -m f1 \\\n    --difference 0.01 --samples 500",
         "Power is the chance to find a difference that is there. One point of F1 needs about ten times as"
         " many addresses. Even the 2.5 points above would be found in little more than half of such test sets:"
         " good to know before the experiment.",
     ),
-    Step(
+    DemoStep(
         "The table for a paper, here as Markdown; table.tex is the same for LaTeX, report.html a page to open in"
         " a browser, results.json for programs.",
         "sigdask compare hmm.conll perceptron-3.conll perceptron-1.conll \\\n    "
         "frequent.conll --gold gold.conll -m f1 -q --markdown - -o table.tex \\\n    -o report.html -o results.json",
         "The best score is in bold, and what stands below the table says how the differences were tested.",
     ),
-    Step(
+    DemoStep(
         "What was done, in words for the paper.",
         "sigdask cite results.json --text",
         "Without --text the works that are named follow as BibTeX.",

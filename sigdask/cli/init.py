@@ -40,11 +40,11 @@ def init(
     The plan passes `sigdask check`, and is commented for whoever goes on with it.
     """
     from sigdask.nightly.plan import draft
-    from sigdask.nightly.plan.discover import Given, survey
+    from sigdask.nightly.plan.discover import Hints, survey
 
     plan = _target(output, force=force)
     home = plan.absolute().parent
-    given = Given(_existing(gold, "--gold"), _existing(documents, "--documents"), format_, missing, min_items)
+    given = Hints(_existing(gold, "--gold"), _existing(documents, "--documents"), format_, missing, min_items)
     found = survey([_there(one) for one in where or (".",)], home, given)
     _write(plan, draft.text(found, plan.stem))
     for line in draft.told(found):

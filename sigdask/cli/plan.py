@@ -32,7 +32,7 @@ from sigdask.text import count_noun, printable
 if TYPE_CHECKING:
     from sigdask.nightly.plan import Plan
     from sigdask.nightly.run import Outcome
-    from sigdask.nightly.store.status import Report
+    from sigdask.nightly.store.status import PlanReport
 
 
 @click.command()
@@ -216,7 +216,7 @@ class _PaperTables:
             printed.check(name, options[name])
         return _PaperTables(files, cast("HowPrinted", {name: options[name] for name in PRINTED}))
 
-    def write(self, found: Report) -> None:
+    def write(self, found: PlanReport) -> None:
         """Write what is asked for."""
         from sigdask.nightly.report.text import report_latex, report_markdown
 

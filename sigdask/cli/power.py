@@ -9,7 +9,7 @@ import click
 from sigdask.cli.compare import GROUPS as COMPARING
 from sigdask.cli.compare import read_systems
 from sigdask.cli.declared_options import TABLES, grouped, option, whole
-from sigdask.cli.output.progress import Steps, progress
+from sigdask.cli.output.progress import ProgressSteps, progress
 from sigdask.cli.output.write import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.text import count_noun
@@ -85,8 +85,8 @@ def power(**options: Any) -> None:
 
 def _check(options: dict[str, Any]) -> None:
     """Refuse, before anything is read, what makes no sense or cannot be written."""
-    from sigdask.analysis.power.find import How, checked
-    from sigdask.analysis.power.search import Sought
+    from sigdask.analysis.power.find import PowerSettings, checked
+    from sigdask.analysis.power.search import PowerQuestion
     from sigdask.execution import clusters
     from sigdask.options import OPTIONS, POWER
 
@@ -97,11 +97,11 @@ def _check(options: dict[str, Any]) -> None:
             declared[name].check(name, options[name] if options[name] != () else None)
     if options["difference"] is not None and options["units"] is not None:
         raise InputError("--difference and --units: give one of them; the other is what is found")
-    sought = Sought(options["power"], options["difference"], options["units"])
-    checked(sought, How(options["alternative"], options["alpha"], options["adjust"], options["samples"]))
+    sought = PowerQuestion(options["power"], options["difference"], options["units"])
+    checked(sought, PowerSettings(options["alternative"], options["alpha"], options["adjust"], options["samples"]))
 
 
-def _found(options: dict[str, Any], steps: Steps) -> Powers:
+def _found(options: dict[str, Any], steps: ProgressSteps) -> Powers:
     from sigdask import api
 
     counts, format_ = read_systems({**options, "by": None}, steps)
@@ -119,23 +119,23 @@ def _found(options: dict[str, Any], steps: Steps) -> Powers:
             pairs=options["pairs"] or None,
             unit=options["unit"] or None,
             cluster=options["cluster"],
-            progress=_Sampling(steps),
+            progress=_SampleProgress(steps),
             cache=not options["no_cache"],
         )
     except KeyboardInterrupt:
         raise UnfinishedError("interrupted; nothing was written") from None
 
 
-class _Sampling:
+class _SampleProgress:
     """Shows samples, and outputs that are extracted before.
 
     Parameters
     ----------
-    steps : Steps
+    steps : ProgressSteps
         Of the command.
     """
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: ProgressSteps) -> None:
         self._steps = steps
         self.extracting = steps.extracting
 

@@ -29,7 +29,7 @@ from sigdask.options import CANDIDATES, RANKED
 
 if TYPE_CHECKING:
     from sigdask.analysis.candidate_rankings import Candidates, RepeatedSamples
-    from sigdask.formats.candidates import Columns
+    from sigdask.formats.candidates import CandidateColumns
     from sigdask.report.presentable import Evaluation
 
 asked: Callable[..., Any] = partial(declared_options.option, of=RANKED)
@@ -125,7 +125,7 @@ def rankings(**options: Any) -> None:
 
 def _evaluated(options: dict[str, Any]) -> Evaluation:
     """Read, evaluate, and say what is to be said beside."""
-    from sigdask.analysis.candidate_rankings.spec import Asked
+    from sigdask.analysis.candidate_rankings.spec import RankingSpec
     from sigdask.api import evaluate
     from sigdask.execution import clusters
 
@@ -135,7 +135,7 @@ def _evaluated(options: dict[str, Any]) -> Evaluation:
         raise InputError("--cutoff is for --validate; --n says how many of the best are looked at")
     clusters.check(options["cluster"])
     how = {name: options[name] for name in RANKED if options.get(name) not in {None, ()}}
-    Asked.of(**{name: value for name, value in how.items() if name not in {"cluster", "workers"}})
+    RankingSpec.of(**{name: value for name, value in how.items() if name not in {"cluster", "workers"}})
     with progress(quiet=options["quiet"]) as steps:
         candidates = _read(options, options["files"][0])
         try:
@@ -186,10 +186,10 @@ def _read(options: dict[str, Any], file: str) -> Candidates:
     return candidates.read(file, _columns(options), name=options["name"])
 
 
-def _columns(options: dict[str, Any]) -> Columns:
-    from sigdask.formats.candidates import Columns
+def _columns(options: dict[str, Any]) -> CandidateColumns:
+    from sigdask.formats.candidates import CandidateColumns
 
-    return Columns(**{("gold" if name == "gold_column" else name): options[name] for name in CANDIDATES})
+    return CandidateColumns(**{("gold" if name == "gold_column" else name): options[name] for name in CANDIDATES})
 
 
 def _rendered(found: Evaluation | RepeatedSamples, *, everything: bool, width: int | None = None) -> str:

@@ -12,7 +12,7 @@ from sigdask.errors import DamagedError
 from sigdask.text import count_noun, printable
 
 if TYPE_CHECKING:
-    from sigdask.nightly.store.repair import Condition
+    from sigdask.nightly.store.repair import StoreCondition
 
 SHOWN = 50
 """Faults that are told one by one."""
@@ -71,7 +71,7 @@ def repair(where: str, store: str | None, *, everything: bool) -> None:
         )
 
 
-def _list(found: Condition, *, everything: bool) -> None:
+def _list(found: StoreCondition, *, everything: bool) -> None:
     shown = found.faults if everything else found.faults[:SHOWN]
     for fault in shown:
         say(printable(fault.text), hang=4)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts.checks import check_common, check_names, check_unique, item_groups, item_ids
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array, LabelFields, Made, Reordered, rounding_of
+from sigdask.counts.fields import Array, LabelFields, LazyOutputs, ReorderedFields, rounding_of
 from sigdask.counts.label_sets import LabelSetFields, joined, known_labels, sets_of
-from sigdask.counts.precision import Numbers, ScoreMatrix, one_length
-from sigdask.counts.shown import FirstLine, Telling
+from sigdask.counts.precision import ExactNumbers, ScoreMatrix, one_length
+from sigdask.counts.shown import FirstLine, TextLookup
 from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -102,7 +102,7 @@ class Counts:
         together, or those of all, one after the other.
     extracted : mapping of str to array, shape (n_items, n_systems, n_statistics)
         What metrics have taken from the outputs, by what it is (`sigdask.metrics.extraction`).
-    telling : Telling or None
+    telling : TextLookup or None
         Where texts of the items are found, to be shown, where the outputs are none.
     """
 
@@ -123,7 +123,7 @@ class Counts:
     files: tuple[Path, ...] = ()
     replicates: tuple[Counts, ...] = ()
     extracted: Mapping[str, Array] = field(default_factory=dict)
-    telling: Telling | None = None
+    telling: TextLookup | None = None
     scope: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -140,9 +140,9 @@ class Counts:
         if self.unit != "item":
             self.group(self.unit)
         if isinstance(self.fields, dict):
-            self._read_numbers(Numbers.of(self.fields, self.systems))
+            self._read_numbers(ExactNumbers.of(self.fields, self.systems))
 
-    def _read_numbers(self, numbers: Numbers) -> None:
+    def _read_numbers(self, numbers: ExactNumbers) -> None:
         """Take fields as they were meant, and say so."""
         object.__setattr__(self, "fields", numbers)
         object.__setattr__(self, "warnings", (*self.warnings, *numbers.notes))
@@ -255,7 +255,7 @@ class Counts:
         if missing == "zero":
             present = None
         fields = {"score": read.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
-        numbers = Numbers.of_columns({"score": read.columns}, fields, tuple(scores))
+        numbers = ExactNumbers.of_columns({"score": read.columns}, fields, tuple(scores))
         return Counts(
             systems=tuple(scores),
             fields=numbers,
@@ -264,7 +264,7 @@ class Counts:
             ids=item_ids(ids, n_items),
             groups=item_groups(groups, n_items),
             present=present,
-            outputs=Outputs(Made(len(scores), partial(_scores_of, read.values, present))),
+            outputs=Outputs(LazyOutputs(len(scores), partial(_scores_of, read.values, present))),
             suggested=("mean",),
             warnings=(*warnings, *numbers.notes),
         )
@@ -278,10 +278,10 @@ class Counts:
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
             asked = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
-            outputs = Outputs(Made(self.n_systems, partial(_in_order, outputs.systems, order)), gold, asked)
+            outputs = Outputs(LazyOutputs(self.n_systems, partial(_in_order, outputs.systems, order)), gold, asked)
         return replace(
             self,
-            fields=Reordered(self.fields, order),
+            fields=ReorderedFields(self.fields, order),
             ids=Texts.of(ids),
             groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
@@ -379,7 +379,7 @@ class Counts:
             groups=item_groups(groups, n_items),
             labels=labels,
             predicted_labels=others,
-            outputs=Outputs(Made(len(given), partial(_objects_of, given)), np.asarray(right, object)),
+            outputs=Outputs(LazyOutputs(len(given), partial(_objects_of, given)), np.asarray(right, object)),
             suggested=("accuracy",),
             warnings=tuple(warnings),
         )
@@ -422,7 +422,7 @@ class Counts:
             groups=item_groups(groups, n_items),
             labels=labels,
             predicted_labels=others,
-            outputs=Outputs(Made(len(given), partial(sets_of, given)), sets_of([right], 0)),
+            outputs=Outputs(LazyOutputs(len(given), partial(sets_of, given)), sets_of([right], 0)),
             suggested=("micro-f1", "macro-f1", "subset-accuracy"),
             warnings=tuple(warnings),
         )

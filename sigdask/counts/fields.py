@@ -29,7 +29,7 @@ def objects(values: Sequence[Any]) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Made(Sequence[Array]):
+class LazyOutputs(Sequence[Array]):
     """The outputs of each system as objects, made when they are asked for: a black box alone needs them.
 
     Attributes
@@ -60,7 +60,7 @@ class Made(Sequence[Array]):
 
 @known_as("Reordered", "fields order")
 @dataclass(frozen=True, slots=True, eq=False)
-class Reordered(Mapping[str, Array]):
+class ReorderedFields(Mapping[str, Array]):
     """Fields whose items stand in another order."""
 
     fields: Mapping[str, Array]

@@ -120,7 +120,7 @@ COUNTS = Lattice(digits=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScoreScale:
     """What one system's scores need: decimal digits where they are decimals, their size, and how exact they are."""
 
     digits: int | None
@@ -128,7 +128,7 @@ class Scale:
     rounding: float = 0.0
 
     @staticmethod
-    def of(values: NDArray[np.float64], rounding: float = 0.0) -> Scale:
+    def of(values: NDArray[np.float64], rounding: float = 0.0) -> ScoreScale:
         """Look at one system's item scores, each of which may lie `rounding` off the number that was meant.
 
         Examples
@@ -141,15 +141,15 @@ class Scale:
         largest = float(np.abs(values).max(initial=0.0))
         fitting = [d for d in range(MOST_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
         digits = None if rounding else _decimal_digits(values, fitting)
-        return Scale(digits, math.frexp(largest)[1] if largest else ALL_ZERO, rounding)
+        return ScoreScale(digits, math.frexp(largest)[1] if largest else ALL_ZERO, rounding)
 
 
-def lattice_for(a: Scale, b: Scale, n_items: int, *, digits: int | None = None) -> Lattice:
+def lattice_for(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | None = None) -> Lattice:
     """Return the lattice on which a pair is compared.
 
     Parameters
     ----------
-    a, b : Scale
+    a, b : ScoreScale
         Of the two systems.
     n_items : int
         Items of the test set, whose sum must stay below 2**61 steps.

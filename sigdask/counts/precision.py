@@ -38,7 +38,7 @@ NEAR = 1e-14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class SystemNumbers:
     """One system's numbers in float64.
 
     Attributes
@@ -56,7 +56,7 @@ class Column:
     note: str = ""
 
     @staticmethod
-    def of(values: Array) -> Column:
+    def of(values: Array) -> SystemNumbers:
         """Read one system's numbers; NaN and infinities stay as they are.
 
         Examples
@@ -73,12 +73,14 @@ class Column:
         meant = _decimals(wide, kind)
         if meant is not None:
             changed = (meant != wide) & ~np.isnan(wide)
-            return Column(meant, note=_as_decimals(wide, meant, changed, kind) if changed.any() else "")
+            return SystemNumbers(meant, note=_as_decimals(wide, meant, changed, kind) if changed.any() else "")
         if kind == "float64":
-            return Column(wide)
+            return SystemNumbers(wide)
         exponent = math.frexp(float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))[1]
         ulp = math.ldexp(1.0, exponent - BITS[kind])
-        return Column(wide, ulp / 2, f"numbers of {kind} are taken as they are, sums within {ulp:.2g} a unit as ties")
+        return SystemNumbers(
+            wide, ulp / 2, f"numbers of {kind} are taken as they are, sums within {ulp:.2g} a unit as ties"
+        )
 
 
 def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
@@ -161,13 +163,13 @@ class ScoreMatrix:
         Column by column in memory; 0 where a score is missing.
     present : bool array, shape (n_items, n_systems), or None
         Which scores there are; None for all.
-    columns : list of Column
+    columns : list of SystemNumbers
         How each system's were read, without the numbers.
     """
 
     values: Array
     present: NDArray[np.bool_] | None
-    columns: list[Column]
+    columns: list[SystemNumbers]
 
     @staticmethod
     def of(scores: Mapping[str, Sequence[float] | Array]) -> ScoreMatrix:
@@ -177,7 +179,7 @@ class ScoreMatrix:
         present: NDArray[np.bool_] | None = None
         columns = []
         for k, (system, own) in enumerate(scores.items()):
-            column = Column.of(item_scores(own, system))
+            column = SystemNumbers.of(item_scores(own, system))
             lengths[system] = len(column.numbers)
             if not k:
                 values = np.zeros((lengths[system], len(scores)), np.int8, order="F")
@@ -206,7 +208,7 @@ def _narrowest(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
 
 @known_as("Numbers", "fields rounding", apart_from="notes")
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers(Mapping[str, Array]):
+class ExactNumbers(Mapping[str, Array]):
     """Fields by name whose real numbers are in float64, as they were meant.
 
     Attributes
@@ -225,23 +227,25 @@ class Numbers(Mapping[str, Array]):
     notes: tuple[str, ...] = ()
 
     @staticmethod
-    def of(fields: Mapping[str, Array], systems: Sequence[str]) -> Numbers:
+    def of(fields: Mapping[str, Array], systems: Sequence[str]) -> ExactNumbers:
         """Read fields of shape (n_items, n_systems) or (n_items, 1)."""
         columns = {
-            name: [Column.of(column) for column in values.T] for name, values in fields.items() if _is_real(values)
+            name: [SystemNumbers.of(column) for column in values.T]
+            for name, values in fields.items()
+            if _is_real(values)
         }
         read = {name: np.column_stack([c.numbers for c in own]) for name, own in columns.items()}
-        return Numbers.of_columns(columns, {**fields, **read}, systems)
+        return ExactNumbers.of_columns(columns, {**fields, **read}, systems)
 
     @staticmethod
     def of_columns(
-        columns: Mapping[str, Sequence[Column]], fields: Mapping[str, Array], systems: Sequence[str]
-    ) -> Numbers:
+        columns: Mapping[str, Sequence[SystemNumbers]], fields: Mapping[str, Array], systems: Sequence[str]
+    ) -> ExactNumbers:
         """Return fields of columns that are read, with what is known of these."""
         rounding = {
             name: tuple(c.rounding for c in own) for name, own in columns.items() if any(c.rounding for c in own)
         }
-        return Numbers(fields, rounding, tuple(_notes(columns, systems)))
+        return ExactNumbers(fields, rounding, tuple(_notes(columns, systems)))
 
     def __getitem__(self, name: str) -> Array:
         return self.fields[name]
@@ -257,7 +261,7 @@ def _is_real(values: Array) -> bool:
     return values.dtype.kind == "f" and values.ndim == 2
 
 
-def _notes(columns: Mapping[str, Sequence[Column]], systems: Sequence[str]) -> Iterator[str]:
+def _notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequence[str]) -> Iterator[str]:
     """Yield a note for each field and kind of reading, with the systems that it is about."""
     for name, own in columns.items():
         told: dict[str, tuple[str, list[str]]] = {}

@@ -14,7 +14,7 @@ class FirstLine(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ItemTexts:
     """What was asked in an item, what was right, and what a system gave; None of what is not known."""
 
     asked: str | None = None
@@ -22,12 +22,12 @@ class Told:
     given: str | None = None
 
 
-NOTHING = Told()
+NOTHING = ItemTexts()
 
 
-class Telling(Protocol):
+class TextLookup(Protocol):
     """Where texts of items are found."""
 
-    def told(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], Told]:
+    def told(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
         """Return texts by system and id of some items and systems, of those that have any."""
         ...

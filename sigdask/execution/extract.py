@@ -17,7 +17,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, Description, Where
 from sigdask.execution.clusters.base import log
 from sigdask.execution.flight import Flight
-from sigdask.metrics.extraction import Executor, Here, Part
+from sigdask.metrics.extraction import Executor, ExtractionPart, LocalExtraction
 from sigdask.metrics.extraction.processes import POSSIBLE, Processes
 
 SHORT = 2.0
@@ -29,7 +29,7 @@ LONG = 60.0
 Counted = Iterator[tuple[int, list[Array]]]
 
 
-class Spread:
+class ClusterExtraction:
     """Counts parts on what a run was given to count on.
 
     Parameters
@@ -51,21 +51,21 @@ class Spread:
         kind = self.cluster.kind if isinstance(self.cluster, (Cluster, Description)) else self.cluster
         return kind in clusters.HERE
 
-    def __call__(self, parts: Sequence[Part], seconds: float) -> Counted:
+    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Counted:
         """Yield the number of each part and what it counted, as they finish."""
         if seconds < SHORT:
-            return Here()(parts, seconds)
+            return LocalExtraction()(parts, seconds)
         if (found := clusters.at_hand(self.cluster)) is not self.cluster:
-            return Spread(found, self.n)(parts, seconds)
+            return ClusterExtraction(found, self.n)(parts, seconds)
         if self.n == 1 and self._is_here:
-            return Here()(parts, seconds)
+            return LocalExtraction()(parts, seconds)
         if isinstance(self.cluster, Cluster) and self.cluster.client is not None:
             return _or_here(_on_client(self.cluster, parts), parts, seconds)
         if self._is_here or (seconds / self.n < LONG and not clusters.is_handed(self.cluster)):
             return _beside(self.n)(parts, seconds)
         return _or_here(self._reached(parts), parts, seconds)
 
-    def _reached(self, parts: Sequence[Part]) -> Counted:
+    def _reached(self, parts: Sequence[ExtractionPart]) -> Counted:
         assert not isinstance(self.cluster, Cluster)
         with clusters.connect(self.cluster) as connected:
             yield from _on_client(connected, parts)
@@ -73,7 +73,7 @@ class Spread:
 
 def _beside(n: int) -> Executor:
     """Return what counts on this machine, beside this process where it can."""
-    return Processes(n) if POSSIBLE else Here()
+    return Processes(n) if POSSIBLE else LocalExtraction()
 
 
 def _threads_of(cluster: Where) -> int | None:
@@ -82,7 +82,7 @@ def _threads_of(cluster: Where) -> int | None:
     return cluster.n_threads if isinstance(cluster, Cluster) else None
 
 
-def _or_here(elsewhere: Counted, parts: Sequence[Part], seconds: float) -> Counted:
+def _or_here(elsewhere: Counted, parts: Sequence[ExtractionPart], seconds: float) -> Counted:
     """Count on a cluster, and on this machine what that does not."""
     lacking = set(range(len(parts)))
     try:
@@ -99,19 +99,19 @@ def _or_here(elsewhere: Counted, parts: Sequence[Part], seconds: float) -> Count
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _ExtractionTask:
     """A part on its way; of a job of its own, so that one that fails leaves the others alone."""
 
     job: int
 
 
-def _on_client(cluster: Cluster, parts: Sequence[Part]) -> Counted:
-    def submit(task: tuple[_Task]) -> Any:
+def _on_client(cluster: Cluster, parts: Sequence[ExtractionPart]) -> Counted:
+    def submit(task: tuple[_ExtractionTask]) -> Any:
         number = task[0].job
         packed = pickle.dumps((number, parts[number].extraction.key, parts[number]))
         return cluster.client.submit(count_packed, packed, pure=False)
 
-    for number, found in Flight(cluster, [(_Task(number),) for number in range(len(parts))], submit):
+    for number, found in Flight(cluster, [(_ExtractionTask(number),) for number in range(len(parts))], submit):
         if found is not None:
             yield number, found
 

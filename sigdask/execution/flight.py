@@ -32,7 +32,7 @@ DESERTED = ("NoWorkerError", "NoValidWorkerError")
 """What tasks end with when no worker is left for as long as no-workers-timeout."""
 
 
-class OfJob(Protocol):
+class JobTrials(Protocol):
     """What a task counts of one job."""
 
     @property

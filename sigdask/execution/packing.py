@@ -16,9 +16,9 @@ from sigdask.execution.clusters import Cluster, versions
 from sigdask.execution.tasks import TrialRange
 from sigdask.io import addresses
 from sigdask.metrics.travel import functions_of, is_named
-from sigdask.randomization.blocks import Block, frame_of, from_sums, is_large, panels_of, parts_of
+from sigdask.randomization.blocks import SystemBlock, frame_of, from_sums, is_large, panels_of, parts_of
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.kernels.sums import Moved
+from sigdask.randomization.kernels.sums import MovedSums
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
 
@@ -27,7 +27,7 @@ SHIPPED_WITH_TASK = 16 * 1024
 
 
 @dataclass(slots=True, eq=False)
-class Parcel:
+class TransientBytes:
     """Bytes that are let go where they are unpacked: a worker keeps what a task was called with as long as its result.
 
     Attributes
@@ -42,7 +42,7 @@ class Parcel:
     arrived: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Parcel, (self.content, True)
+        return TransientBytes, (self.content, True)
 
     def taken(self) -> bytes:
         """Return the bytes, the last time where they arrived."""
@@ -54,7 +54,7 @@ class Parcel:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Whole:
+class WholePanel:
     """A panel that each worker is sent: packed where it is small, else a future of one that workers share."""
 
     panel: Any
@@ -65,7 +65,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InBlocks:
+class BlockedPanel:
     """A large panel, or a family of such, in blocks of systems.
 
     Attributes
@@ -85,9 +85,9 @@ class InBlocks:
         return [self.frame, sums]
 
 
-def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Whole | InBlocks]:
+def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, WholePanel | BlockedPanel]:
     """Return each panel as tasks take it; blocks that a panel and its families share are sent once."""
-    sent: dict[int, Whole | InBlocks] = {}
+    sent: dict[int, WholePanel | BlockedPanel] = {}
     blocks: dict[int, list[Any]] = {}
     for panel in {id(job.panel): job.panel for job in jobs}.values():
         if is_large(panel):
@@ -95,11 +95,13 @@ def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, Whole | InBloc
                 if id(one) not in blocks:
                     blocks[id(one)] = _in_turn(cluster, parts_of(one))
             frame = _made(cluster, unpacked, frame_of(panel))
-            sent[id(panel)] = InBlocks(frame, [blocks[id(one)] for one in panels_of(panel)])
+            sent[id(panel)] = BlockedPanel(frame, [blocks[id(one)] for one in panels_of(panel)])
             continue
         packed = _packed(panel, code=not cluster.remote)
         large = len(packed) > SHIPPED_WITH_TASK
-        sent[id(panel)] = Whole(cluster.client.submit(unpacked, Parcel(packed), pure=False) if large else packed)
+        sent[id(panel)] = WholePanel(
+            cluster.client.submit(unpacked, TransientBytes(packed), pure=False) if large else packed
+        )
     return sent
 
 
@@ -115,19 +117,19 @@ def _in_turn(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
     return sent
 
 
-def _made(cluster: Cluster, function: Callable[[Parcel], Any], panel: AnyPanel) -> Any:
+def _made(cluster: Cluster, function: Callable[[TransientBytes], Any], panel: AnyPanel) -> Any:
     """Return the future of what a worker makes of a panel; a task, so that it is made again where it was lost."""
-    return cluster.client.submit(function, Parcel(_packed(panel, code=not cluster.remote)), pure=False)
+    return cluster.client.submit(function, TransientBytes(_packed(panel, code=not cluster.remote)), pure=False)
 
 
-def arranged(packed: Parcel) -> Block:
+def arranged(packed: TransientBytes) -> SystemBlock:
     """Return a block of a panel, from a part that was packed."""
     part = unpacked(packed)
     assert isinstance(part, Panel)
-    return Block.of(part)
+    return SystemBlock.of(part)
 
 
-def summed(block: Block, trials: TrialRange) -> Moved:
+def summed(block: SystemBlock, trials: TrialRange) -> MovedSums:
     """Return the sums of a block in the trials of a task."""
     return block.sums(run=trials.run, first=trials.first, n_trials=trials.n_trials)
 
@@ -155,7 +157,7 @@ def unpacked(panel: Any) -> AnyPanel:
     """Return a panel that was packed by this program's own driver, or one that counts from the sums of its blocks."""
     if isinstance(panel, list):
         return from_sums(*panel)
-    if isinstance(panel, Parcel):
+    if isinstance(panel, TransientBytes):
         panel = panel.taken()
     if not isinstance(panel, bytes):
         whole: AnyPanel = panel

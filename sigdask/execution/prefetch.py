@@ -14,7 +14,7 @@ from sigdask.execution.tasks import timed_longer
 from sigdask.randomization.jobs import Job, total_trials
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.resampling.bootstrap import Bootstrap
-from sigdask.randomization.resampling.shifts import Shifts
+from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.resampling.whole_outputs import BootstrapOutputs
 
 LONG = 60.0
@@ -26,7 +26,7 @@ ROUGH = 1.0
 FEWEST = 1000
 """Trials of a comparison below which none are recommended."""
 
-RESAMPLING = (Bootstrap, BootstrapOutputs, Shifts)
+RESAMPLING = (Bootstrap, BootstrapOutputs, ShiftPanel)
 """Panels of intervals: not `trials` but `resamples` says how many of theirs there are."""
 
 WARM_UP = 0.05, 2.0
@@ -34,7 +34,7 @@ WARM_UP = 0.05, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ahead:
+class WorkEstimate:
     """What counting is expected to take.
 
     Attributes
@@ -62,7 +62,7 @@ class Ahead:
     n_threads: int
 
     @staticmethod
-    def of(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> Ahead:
+    def of(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
         """Look at jobs, and what a trial of each costs."""
         first = np.array([job.first for job in jobs], np.int64)
         n = np.array([job.n_trials for job in jobs], np.int64)
@@ -70,7 +70,7 @@ class Ahead:
         is_sampled = np.array([not (one.enumerated or isinstance(one, RESAMPLING)) for one in panels], np.bool_)
         n_exact = sum(job.n_trials for job in jobs if isinstance(job.panel, ExactPanel))
         each = np.array(costs, np.float64) / n_threads
-        return Ahead(total_trials(jobs), n_exact, first, first + n, each, is_sampled, n_threads)
+        return WorkEstimate(total_trials(jobs), n_exact, first, first + n, each, is_sampled, n_threads)
 
     @property
     def unit(self) -> str:
@@ -112,7 +112,7 @@ class Ahead:
         return fewer if self.with_trials(fewer) <= self.seconds / 2 else None
 
 
-class Pace:
+class CountingPace:
     """How far counting is in predicted work, and when it ends.
 
     Trials differ in cost by orders of magnitude (a part of an exact p takes a second, a trial of a pair a
@@ -120,11 +120,11 @@ class Pace:
 
     Parameters
     ----------
-    ahead : Ahead
+    ahead : WorkEstimate
         The prediction.
     """
 
-    def __init__(self, ahead: Ahead) -> None:
+    def __init__(self, ahead: WorkEstimate) -> None:
         self._each, self._total, self._done = ahead.seconds_each, ahead.seconds, 0.0
         self._start = time.monotonic()
 
@@ -146,22 +146,22 @@ class Pace:
         return max(self._total - self._done, 0.0) * slowdown
 
 
-def predict(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> Ahead:
+def predict(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
     """Return what jobs are expected to take; where that is not little, their panels are timed for longer."""
-    ahead = Ahead.of(jobs, costs, n_threads)
-    return ahead if ahead.seconds < ROUGH else Ahead.of(jobs, timed_longer(jobs, costs), n_threads)
+    ahead = WorkEstimate.of(jobs, costs, n_threads)
+    return ahead if ahead.seconds < ROUGH else WorkEstimate.of(jobs, timed_longer(jobs, costs), n_threads)
 
 
-def tell(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> Pace:
+def tell(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
     """Predict what is ahead, tell whoever is told of progress, where it can be told, and return the pace."""
     ahead = predict(jobs, costs, n_threads)
     expecting = getattr(progress, "expecting", None)
     if expecting is not None:
         expecting(ahead)
-    return Pace(ahead)
+    return CountingPace(ahead)
 
 
-def report(progress: Any, done: int, total: int, pace: Pace | None) -> None:
+def report(progress: Any, done: int, total: int, pace: CountingPace | None) -> None:
     """Tell how many trials are done, and where it can be told the share of the work and the time left."""
     counting = getattr(progress, "counting", None)
     if counting is not None and pace is not None:

@@ -21,7 +21,7 @@ from sigdask.formats.reading.json.records import check_folder
 from sigdask.formats.reading.numbers import MISSING, PERCENT_SIGNS, is_percent
 from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import SCORE_NAMES, Table, read_table, reading_once
+from sigdask.formats.reading.tables import SCORE_NAMES, FileTable, read_table, reading_once
 from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables.bookkeeping import check_gold_beside, check_rows, is_real_valued, without_bookkeeping
 from sigdask.formats.tables.label_sets import holds_lists
@@ -313,7 +313,7 @@ def _detected(sources: Sequence[Source], gold: Path | None, options: Options) ->
     return _of_columns(table, options, sources)
 
 
-def detect_layout(table: Table, options: Options = DEFAULTS) -> str:
+def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
     """Say what format a table that is no file is in, as of a file: wide, long, labels or responses."""
     try:
         return _of_columns(without_summaries(table, options), options, [Source(table.path)])
@@ -337,7 +337,7 @@ def _fetch(sources: Sequence[Source], gold: Path | None, options: Options) -> No
     fetch([*own, gold, options.documents, options.group_file, *options.references])
 
 
-def _table(path: Path, options: Options) -> Table:
+def _table(path: Path, options: Options) -> FileTable:
     """Read what no format with a shape of its own claims; an error says that it was taken for a table."""
     if path.is_dir():
         check_folder(path)
@@ -351,7 +351,7 @@ def _table(path: Path, options: Options) -> Table:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
 
-def _of_columns(table: Table, options: Options, sources: Sequence[Source]) -> str:
+def _of_columns(table: FileTable, options: Options, sources: Sequence[Source]) -> str:
     """Say what format a table without a gold file is in."""
     system = table.system_name(options)
     if system and (options.score_column or table.conventional(SCORE_NAMES)) and table.id_name(options):
@@ -407,14 +407,14 @@ def _load(address: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def _is_list(gold: Table, system: Table) -> bool:
+def _is_list(gold: FileTable, system: FileTable) -> bool:
     """Whether both are lists of ids rather than labels: no cell occurs twice, and none is a real number."""
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
     unique = len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
     return unique and not any(is_real_valued(Factor.of(column)) for column in columns)
 
 
-def _responses_or_labels(table: Table, gold: str, options: Options, n_sources: int) -> str:
+def _responses_or_labels(table: FileTable, gold: str, options: Options, n_sources: int) -> str:
     if n_sources > 1:
         return "labels"
     columns = table.others(table.id_name(options), *options.groups, *options.ignore)

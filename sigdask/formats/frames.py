@@ -1,6 +1,6 @@
 """Scores that Python holds already: mappings, arrays, and data frames of any library.
 
-A data frame becomes a `Table`, whose layout (wide, long, labels, responses) is detected as that of a file is.
+A data frame becomes a `FileTable`, whose layout (wide, long, labels, responses) is detected as that of a file is.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError, missing_extra
-from sigdask.formats.reading.columns.typed import Typed
+from sigdask.formats.reading.columns.typed import TypedColumn
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
-from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, Table, table_at_hand
+from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, FileTable, table_at_hand
 from sigdask.formats.tables.notation import score_table
 from sigdask.formats.tables.scores import further_groups
 
@@ -121,7 +121,7 @@ def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
     return is_long or not isinstance(scores, Mapping)
 
 
-class NumberColumn(Typed):
+class NumberColumn(TypedColumn):
     """A column of numbers in memory, whose texts are made when they are asked for; NaN is a missing score."""
 
     def __init__(self, values: Array) -> None:
@@ -143,7 +143,7 @@ class NumberColumn(Typed):
         return values, np.isinf(values)
 
 
-def _table(columns: Mapping[str, Array]) -> Table:
+def _table(columns: Mapping[str, Array]) -> FileTable:
     """Return the table that a file of these columns would be."""
     nested = {
         name: [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in column]
@@ -158,7 +158,7 @@ def _table(columns: Mapping[str, Array]) -> Table:
     kinds = {name: column.dtype.name for name, column in columns.items() if column.dtype.name in {"float32", "float16"}}
     if not columns or not len(next(iter(columns.values()))):
         raise InputError(f"{FRAME}: has no rows or no columns; expected {EXPECTED}")
-    return Table(FRAME, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
+    return FileTable(FRAME, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
 
 
 def _numbers_of(column: Array) -> Array:
@@ -170,7 +170,7 @@ def _numbers_of(column: Array) -> Array:
     return np.array([np.nan if value is None else value for value in column], np.float64)
 
 
-def _of_table(table: Table, format_: str, options: Options, **given: Any) -> Counts:
+def _of_table(table: FileTable, format_: str, options: Options, **given: Any) -> Counts:
     """Read a table by the layout that it has, or is said to have."""
     layout, own = parse_format(format_)
     if layout not in {"auto", *OF_TABLES}:
@@ -190,7 +190,7 @@ def _of_table(table: Table, format_: str, options: Options, **given: Any) -> Cou
     return replace(counts, scope=scope, warnings=(*warnings, *noticed))
 
 
-def _check_scores(table: Table, options: Options) -> None:
+def _check_scores(table: FileTable, options: Options) -> None:
     """Refuse columns that hold neither scores nor groups."""
     own = score_table(Source(table.path), options)
     aside = (own.id_name(options), *options.groups, *further_groups(own, options))

@@ -15,7 +15,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.tables import ID_NAMES, Table, read_table
+from sigdask.formats.reading.tables import ID_NAMES, FileTable, read_table
 from sigdask.text import count_noun, some
 
 GROUP, DOCUMENT = "group", "document"
@@ -38,7 +38,7 @@ class GroupFile:
     unnamed: str
 
     @property
-    def table(self) -> Table:
+    def table(self) -> FileTable:
         """The file, its first row taken for a header as it is anywhere."""
         return read_table(self.path)
 
@@ -66,14 +66,14 @@ class GroupFile:
         raise self._without(wanted)
 
     @property
-    def _headless(self) -> Table:
+    def _headless(self) -> FileTable:
         """The table, its first row taken for one of items."""
         if not self.table.header or self.table.lines[0] <= 1:
             return self.table
         columns = {str(k): [name, *cells] for k, (name, cells) in enumerate(self.table.columns.items(), start=1)}
         return replace(self.table, columns=columns, lines=[1, *self.table.lines], header=False, nested={})
 
-    def _ids_in(self, table: Table, wanted: Texts, options: Options) -> str | None:
+    def _ids_in(self, table: FileTable, wanted: Texts, options: Options) -> str | None:
         """Return the first column that has all ids, the named one before others."""
         if len(table.columns) < 2:
             return None
@@ -84,7 +84,7 @@ class GroupFile:
             return None  # what would be its header is an item
         return next((name for name in columns if name not in table.nested and needed <= set(table.columns[name])), None)
 
-    def _rows(self, table: Table, name: str, wanted: Texts) -> list[int]:
+    def _rows(self, table: FileTable, name: str, wanted: Texts) -> list[int]:
         place: dict[str, int] = {}
         needed = set(wanted)
         for row, item in enumerate(table.columns[name]):
@@ -95,7 +95,7 @@ class GroupFile:
                 )
         return [place[item] for item in wanted]
 
-    def _named(self, table: Table, id_name: str | None, rows: Sequence[int]) -> dict[str, Factor]:
+    def _named(self, table: FileTable, id_name: str | None, rows: Sequence[int]) -> dict[str, Factor]:
         names = [name for name in table.columns if name != id_name and name not in table.nested]
         found = {}
         for k, name in enumerate(names, start=1):
@@ -126,7 +126,7 @@ class GroupFile:
         )
 
     @property
-    def _named_above(self) -> Table:
+    def _named_above(self) -> FileTable:
         """The table, its first row taken for the names of the columns."""
         if self.table.header or self.table.n_rows < 2:
             return self.table

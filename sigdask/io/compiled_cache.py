@@ -31,7 +31,7 @@ TEMPORARY = ExitStack()
 atexit.register(TEMPORARY.close)
 
 
-class Kept(FunctionCache):  # type: ignore[misc]
+class CompiledCache(FunctionCache):  # type: ignore[misc]
     """numba's cache, of which files that are damaged or cannot be written are no error: they are made anew."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -61,13 +61,13 @@ def compiled(**options: Any) -> Callable[[Any], Any]:
     return decorate
 
 
-def _cache_of(function: Any) -> Kept:
+def _cache_of(function: Any) -> CompiledCache:
     _distrust_strangers()
     try:
-        return Kept(function)
+        return CompiledCache(function)
     except RuntimeError:  # neither beside the module nor in the user's folder of caches
         _keep_in(str(TEMPORARY.enter_context(own_folder("sigdask-compiled-"))))
-        return Kept(function)
+        return CompiledCache(function)
 
 
 def _distrust_strangers() -> None:

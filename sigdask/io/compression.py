@@ -68,11 +68,11 @@ def check_parquet(path: Path, metadata: Any) -> None:
 @contextmanager
 def unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
     """Open what a gzip file holds, within the limit."""
-    with gzip.open(raw) as stream, io.BufferedReader(_Counted(path, stream, raw), 1 << 16) as counted:
+    with gzip.open(raw) as stream, io.BufferedReader(_LimitedStream(path, stream, raw), 1 << 16) as counted:
         yield cast("IO[bytes]", counted)
 
 
-class _Counted(io.RawIOBase):
+class _LimitedStream(io.RawIOBase):
     """A stream that ends in an error where it goes on for too long."""
 
     def __init__(self, path: Path, stream: gzip.GzipFile, raw: IO[bytes]) -> None:

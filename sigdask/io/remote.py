@@ -42,7 +42,7 @@ class Remote(PosixPath):
     _at: str
     _url: str
     _known: Mapping[str, Any] | None
-    _content: _Copy | None
+    _content: _TemporaryCopy | None
     _refused: InputError | None
     _files: list[Remote] | None
 
@@ -175,12 +175,12 @@ class Remote(PosixPath):
         is_listing = is_web(self._at.partition("://")[0]) and without_query(self._at)[0].endswith("/")
         return {**info, "type": "directory"} if is_listing else info
 
-    def _fetched(self, info: Mapping[str, Any]) -> _Copy:
+    def _fetched(self, info: Mapping[str, Any]) -> _TemporaryCopy:
         state = sorted((key, repr(value)) for key, value in info.items() if key not in _NO_IDENTITY)
         key = (self._url, repr(state), info.get("size"))
         copy = _COPIES.get(key) if state else None
         if copy is None:
-            copy = _Copy()
+            copy = _TemporaryCopy()
             patiently(lambda beat: self._fetch(copy, beat), str(self))
             if isinstance(changed := next((v for _, v in _dates(info)), None), datetime):
                 os.utime(copy.path, (changed.timestamp(), changed.timestamp()))
@@ -188,7 +188,7 @@ class Remote(PosixPath):
                 _COPIES[key] = copy
         return copy
 
-    def _fetch(self, copy: _Copy, beat: Beat) -> None:
+    def _fetch(self, copy: _TemporaryCopy, beat: Beat) -> None:
         from fsspec.callbacks import Callback
 
         class Beating(Callback):  # type: ignore[misc]
@@ -214,7 +214,7 @@ class Remote(PosixPath):
         return f"{written}{chained}"
 
 
-class _Copy:
+class _TemporaryCopy:
     """A local file that goes when nobody has it any more."""
 
     def __init__(self) -> None:
@@ -223,7 +223,7 @@ class _Copy:
         weakref.finalize(self, Path(self.path).unlink, missing_ok=True)
 
 
-_COPIES: weakref.WeakValueDictionary[tuple[Any, ...], _Copy] = weakref.WeakValueDictionary()
+_COPIES: weakref.WeakValueDictionary[tuple[Any, ...], _TemporaryCopy] = weakref.WeakValueDictionary()
 """Contents in use, by URL and state: a gold file of many test sets is fetched once."""
 
 

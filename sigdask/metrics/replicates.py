@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.counts.lattice import Lattice, Scale
-from sigdask.counts.precision import Numbers
+from sigdask.counts.lattice import Lattice, ScoreScale
+from sigdask.counts.precision import ExactNumbers
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric, BoundSets, Metric
 from sigdask.metrics.forms import MeanOf, Ratios
@@ -33,12 +33,12 @@ def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
     first = bound[0]
     shares = _shares(first, fields) if all(b.form == first.form for b in bound) else None
     if shares is None:
-        own: Mapping[str, Array] = Numbers(_blocks(first.name, fields, counts), _of_blocks(bound, counts))
+        own: Mapping[str, Array] = ExactNumbers(_blocks(first.name, fields, counts), _of_blocks(bound, counts))
         form = MeanOf(tuple(b.form for b in bound), tuple(len(b.fields) for b in bound))
         return BoundMetric(first.name, tuple(own), form, first.higher_is_better, own, first.signature, held)
     assert isinstance(first.form, Ratios)
     above, below = (np.concatenate(part) if counts.apart else _sum(part) for part in shares)
-    own = Numbers(
+    own = ExactNumbers(
         {f"{first.name}@above": above, f"{first.name}@below": below},
         {f"{first.name}@above": _of_sums(bound, counts)},
     )
@@ -135,7 +135,7 @@ def _sum(columns: Sequence[Array]) -> Array:
     if total.dtype.kind != "f":
         return total
     for s in range(total.shape[1]):
-        digits = [Scale.of(column[:, s]).digits for column in columns]
+        digits = [ScoreScale.of(column[:, s]).digits for column in columns]
         known = [d for d in digits if d is not None]
         if len(known) == len(digits):
             lattice = Lattice(digits=max(known))

@@ -65,13 +65,13 @@ def count_errors(
     """Return the errors and reference words or characters of each utterance, an array a system, shape (n_items, 2)."""
     if any(len(references) != 1 for references in gold[:1]):
         raise InputError(f"metric {name!r} takes one reference; these data have {len(gold[0])} an item")
-    aligner = _Aligner(unit, lowercase, punctuation)
+    aligner = _WordAligner(unit, lowercase, punctuation)
     references = [text for (text,) in gold]
     lengths = aligner.lengths(references)
     return [np.column_stack([aligner.errors(references, outputs), lengths]) for outputs in systems]
 
 
-class _Aligner:
+class _WordAligner:
     """jiwer with one choice of unit and normalisation."""
 
     def __init__(self, unit: str, lowercase: bool, punctuation: bool) -> None:

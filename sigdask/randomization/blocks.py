@@ -19,7 +19,7 @@ import numpy as np
 
 from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.kernels.layouts import arrange, layout
-from sigdask.randomization.kernels.sums import Layout, Moved, Room, moved_sums
+from sigdask.randomization.kernels.sums import MovedSums, SlabMemory, SumLayout, moved_sums
 from sigdask.randomization.panels.sums import Panel
 
 LARGE_BYTES = 2**27
@@ -39,31 +39,31 @@ ABOUT_A_SUM = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class SystemBlock:
     """Some systems of a panel, arranged for summing.
 
     Attributes
     ----------
     frame : Panel
         The units that are swapped; no contributions.
-    arranged : Layout
+    arranged : SumLayout
         The contributions.
     """
 
     frame: Panel
-    arranged: Layout
+    arranged: SumLayout
 
     @staticmethod
-    def of(part: Panel) -> Block:
+    def of(part: Panel) -> SystemBlock:
         """Arrange a part of a panel, as `parts_of` cuts it, whose own arrays are needed no more."""
         arranged = layout(part)  # below no views, which would hold all that they are of
         addresses = part.addresses if arranged.dense is not None else part.addresses[:0].copy()
-        return Block(replace(part, values=part.values[:0].copy(), addresses=addresses), arranged)
+        return SystemBlock(replace(part, values=part.values[:0].copy(), addresses=addresses), arranged)
 
-    def sums(self, *, run: int, first: int, n_trials: int) -> Moved:
+    def sums(self, *, run: int, first: int, n_trials: int) -> MovedSums:
         """Sum over the units swapped in trials `first` to `first + n_trials - 1` of a run."""
         arranged, slab = self.arranged, min(self.arranged.slab, n_trials)
-        room = Room.of(arranged, slab)
+        room = SlabMemory.of(arranged, slab)
         kind = next(t for t in (np.int16, np.int32, np.int64) if arranged.largest <= np.iinfo(t).max)
         sums = np.empty((arranged.n_columns, n_trials), kind)
         for start in range(0, n_trials, slab):
@@ -71,7 +71,7 @@ class Block:
             sums[:, start : start + here] = moved_sums(
                 self.frame, arranged, run=run, first=first + start, n_trials=here, room=room
             )
-        return Moved(replace(arranged, pieces=None, dense=None), first, sums)
+        return MovedSums(replace(arranged, pieces=None, dense=None), first, sums)
 
 
 def is_large(counted: Any) -> TypeGuard[Panel | Family]:
@@ -115,7 +115,7 @@ def _frame(panel: Panel) -> Panel:
     return frame
 
 
-def from_sums(frame: Panel | Family, sums: Sequence[Sequence[Moved]]) -> Panel | Family:
+def from_sums(frame: Panel | Family, sums: Sequence[Sequence[MovedSums]]) -> Panel | Family:
     """Return what a frame is of, as it counts from the sums of all blocks of each panel, in the trials of these."""
     twins = [copy(panel) for panel in panels_of(frame)]
     for twin, made in zip(twins, sums, strict=True):
@@ -135,7 +135,7 @@ def _with_panels(family: Family, panels: Sequence[Panel], known: Mapping[str, An
     return found
 
 
-def _joined(made: Sequence[Moved]) -> Layout:
+def _joined(made: Sequence[MovedSums]) -> SumLayout:
     """Return the layout of all blocks together."""
     ends = np.cumsum([0, *(block.arranged.n_columns for block in made)])
     places = [
@@ -143,7 +143,7 @@ def _joined(made: Sequence[Moved]) -> Layout:
         for block, end in zip(made, ends[:-1], strict=True)
     ]
     first = made[0].arranged
-    return Layout(
+    return SumLayout(
         n_columns=int(ends[-1]),
         column_of=np.concatenate([first.column_of[:1], *places]),
         sign_of=np.concatenate([first.sign_of[:1], *(block.arranged.sign_of[1:] for block in made)]),
@@ -165,7 +165,7 @@ def seconds_by_blocks(counted: Panel | Family) -> float:
     made, seconds = [], 0.0
     for panel in panels_of(counted):
         part = next(parts_of(panel))
-        block = Block.of(part)
+        block = SystemBlock.of(part)
         block.sums(run=0, first=0, n_trials=1)
         start = time.perf_counter()
         moved = block.sums(run=0, first=0, n_trials=TIMED)
@@ -179,7 +179,7 @@ def seconds_by_blocks(counted: Panel | Family) -> float:
     return (seconds + time.perf_counter() - start) / TIMED
 
 
-def _some(moved: Moved, n_systems: int) -> Moved:
+def _some(moved: MovedSums, n_systems: int) -> MovedSums:
     """Return the sums of the first systems of a block."""
     own = moved.arranged
     part = replace(own, column_of=own.column_of[: n_systems + 1], sign_of=own.sign_of[: n_systems + 1])

@@ -68,7 +68,7 @@ class Influence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdicts:
+class ComparisonVerdicts:
     """What was decided of some comparisons: arrays of shape (n_rows,).
 
     Attributes
@@ -97,7 +97,7 @@ def largest_by_chance(n_units: Integers) -> Floats:
     return np.maximum(LARGE, TOLERATED * np.sqrt(n_units))
 
 
-def unit_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: Verdicts) -> Influence:
+def unit_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: ComparisonVerdicts) -> Influence:
     """Diagnose some pairs of a panel under one metric."""
     n = len(rows)
     n_discordant, signs = panel.n_discordant[rows, metric], panel.signs[rows, metric]
@@ -126,7 +126,7 @@ def _in_runs(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray[np.i
     yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
-def _fewest(d: Floats, verdicts: Verdicts, some: NDArray[np.intp]) -> tuple[Integers, Rows]:
+def _fewest(d: Floats, verdicts: ComparisonVerdicts, some: NDArray[np.intp]) -> tuple[Integers, Rows]:
     """Return the fewest units without which sign or verdict change, 0 where these are not few, and whether the sign."""
     d = np.sort(d / np.abs(d).max(axis=1, keepdims=True), axis=1)  # of skewed pairs, which vary
     n_differing = np.count_nonzero(d, axis=1)

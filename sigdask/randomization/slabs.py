@@ -19,7 +19,7 @@ from sigdask.randomization.kernels.differences import add_linear, add_ratio, add
 from sigdask.randomization.kernels.exceedances import count_linear, count_ratio, count_scores
 from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.kernels.scored import Parameters, count_scored, parameters
-from sigdask.randomization.kernels.sums import Layout, Room, combined, moved_sums
+from sigdask.randomization.kernels.sums import SlabMemory, SumLayout, combined, moved_sums
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
 ROOM_BYTES = 2**25
@@ -30,15 +30,15 @@ FEWEST_TRIALS = 64
 Floats = NDArray[np.float64]
 
 
-def slabs(panel: ScoredSums, *, run: int, first: int, n_trials: int, size: int | None = None) -> Iterator[Slab]:
+def slabs(panel: ScoredSums, *, run: int, first: int, n_trials: int, size: int | None = None) -> Iterator[TrialSlab]:
     """Yield the slabs of a range of trials; each is valid until the next one is asked for."""
     arranged, kernels = layout(panel), kernels_of(panel)
     size = min(size or slab_size(panel), n_trials)
-    room, observed = Room.of(arranged, size), dict[int, Floats]()
+    room, observed = SlabMemory.of(arranged, size), dict[int, Floats]()
     for start in range(first, first + n_trials, size):
         here = min(size, first + n_trials - start)
         moved = moved_sums(panel, arranged, run=run, first=start, n_trials=here, room=room)
-        yield Slab(panel, kernels, arranged, moved, room, observed)
+        yield TrialSlab(panel, kernels, arranged, moved, room, observed)
 
 
 def slab_size(panel: ScoredSums) -> int:
@@ -50,7 +50,7 @@ def slab_size(panel: ScoredSums) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Slab:
+class TrialSlab:
     """Some trials of a panel.
 
     Attributes
@@ -59,11 +59,11 @@ class Slab:
         Systems, pairs and metrics.
     kernels : tuple of Kernel
         Of each metric.
-    arranged : Layout
+    arranged : SumLayout
         Its contributions, arranged for summing.
     moved : int array, shape (n_columns, n_trials)
         Sums over the swapped units.
-    room : Room
+    room : SlabMemory
         Memory used again by the next slab.
     known : dict of int to float64 array, shape (n_pairs,)
         Observed differences of metrics, shared with the other slabs.
@@ -71,9 +71,9 @@ class Slab:
 
     panel: ScoredSums
     kernels: tuple[Kernel, ...]
-    arranged: Layout
+    arranged: SumLayout
     moved: NDArray[Any]
-    room: Room
+    room: SlabMemory
     known: dict[int, Floats]
     _prepared: dict[int, Any] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ class Slab:
         """Return observed differences under metric `m`, shape (n_pairs,): by its kernel, where nothing is moved."""
         if m not in self.known:
             still = np.zeros((len(self.moved), 1), self.moved.dtype)
-            room, rows = Room.of(self.arranged, 1), np.arange(len(self.panel.pairs))
+            room, rows = SlabMemory.of(self.arranged, 1), np.arange(len(self.panel.pairs))
             out, tie = np.zeros((2, len(rows), 1))
             replace(self, moved=still, room=room, _prepared={}).add(m, rows, 1.0, out, tie)
             self.known[m] = out[:, 0]
@@ -141,20 +141,20 @@ class Kernel(Protocol):
         """Numbers that it keeps of a system and trial in one slab."""
         ...
 
-    def prepare(self, slab: Slab) -> Any:
+    def prepare(self, slab: TrialSlab) -> Any:
         """Return what `count` and `add` take of a slab."""
         ...
 
-    def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances, as `Slab.count` does."""
+    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+        """Add exceedances, as `TrialSlab.count` does."""
         ...
 
-    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances of each trial, as `Slab.count_each` does."""
+    def count_each(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
+        """Add exceedances of each trial, as `TrialSlab.count_each` does."""
         ...
 
-    def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add differences, as `Slab.add` does."""
+    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+        """Add differences, as `TrialSlab.add` does."""
         ...
 
 
@@ -170,11 +170,11 @@ def kernel_of(panel: ScoredSums, m: int) -> Kernel:
     if ratio is not None and panel.linear[m]:
         return Linear(m, ratio, fields)
     if any(panel.lattices[f] != COUNTS for f in fields):
-        return Other(m, form, fields)  # sums of different scales, which only the form itself puts together
+        return CalledForm(m, form, fields)  # sums of different scales, which only the form itself puts together
     if ratio is not None:
         return Ratio(m, ratio, fields)
     fused = parameters(form)
-    return Other(m, form, fields) if fused is None else Fused(m, fields, fused)
+    return CalledForm(m, form, fields) if fused is None else Fused(m, fields, fused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,24 +186,24 @@ class Linear:
     fields: list[int]
     numbers: ClassVar[int] = 1
 
-    def prepare(self, slab: Slab) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def prepare(self, slab: TrialSlab) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return moved and observed numerators, shape (n_systems, n_trials) and (n_systems,)."""
         weights = list(self.form.numerators[0])
         dtype = slab.arranged.dtype_for(sum(map(abs, weights)))
         return slab.combined(f"above {self.m}", self.fields, weights, dtype), slab.panel.numerators(self.m)
 
-    def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances."""
         (moved, totals), panel = slab.prepared(self.m), slab.panel
         count_linear(moved, panel.pairs, _between(totals, panel.pairs), panel.slack[:, self.m], counts)
 
-    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count_each(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances of each trial."""
         (moved, totals), panel, n = slab.prepared(self.m), slab.panel, slab.n_trials
         observed, slack = (np.repeat(own, n) for own in (_between(totals, panel.pairs), panel.slack[:, self.m]))
         count_linear(moved.reshape(-1, 1), _each(panel.pairs, n), observed, slack, counts.reshape(-1, 3))
 
-    def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
         (moved, totals), panel = slab.prepared(self.m), slab.panel
         pairs, weights = panel.pairs[rows], np.full(len(rows), weight)
@@ -221,7 +221,7 @@ class Ratio:
     fields: list[int]
     numbers: ClassVar[int] = 2
 
-    def prepare(self, slab: Slab) -> tuple[Floats, ...]:
+    def prepare(self, slab: TrialSlab) -> tuple[Floats, ...]:
         """Return moved numerators and denominators, and their totals."""
         moved, totals = [], []
         for name, weights in (("above", self.form.numerators[0]), ("below", self.form.denominators[0])):
@@ -229,11 +229,11 @@ class Ratio:
             totals.append((slab.panel.totals[:, self.fields] @ np.array(weights)).astype(np.float64))
         return *moved, *totals
 
-    def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances."""
         count_ratio(*slab.prepared(self.m), slab.panel.pairs, self.form.zero_division, slab.observed(self.m), counts)
 
-    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count_each(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances of each trial."""
         (*moved, above, below), n = slab.prepared(self.m), slab.n_trials
         count_ratio(
@@ -245,7 +245,7 @@ class Ratio:
             counts.reshape(-1, 3),
         )
 
-    def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
         add_ratio(
             *slab.prepared(self.m),
@@ -270,7 +270,7 @@ class Fused:
         """What is moved of each field."""
         return len(self.fields)
 
-    def prepare(self, slab: Slab) -> tuple[Floats, Floats]:
+    def prepare(self, slab: TrialSlab) -> tuple[Floats, Floats]:
         """Return what is moved, shape (n_systems, n_fields, n_trials), and the totals."""
         shape = (len(slab.panel.totals), len(self.fields), slab.n_trials)
         moved = slab.room.array(f"shifts {self.m}", shape, np.float64)
@@ -278,24 +278,24 @@ class Fused:
             combined(slab.arranged, slab.moved, [f], [1], moved[:, k])
         return moved, slab.panel.totals[:, self.fields].astype(np.float64)
 
-    def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances."""
         count_scored(*self.fused, *slab.prepared(self.m), slab.panel.pairs, slab.observed(self.m), counts)
 
-    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count_each(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances of each trial."""
         (moved, totals), n = slab.prepared(self.m), slab.n_trials
         alone = np.ascontiguousarray(moved.transpose(0, 2, 1)).reshape(-1, len(self.fields), 1)
         observed, pairs = np.repeat(slab.observed(self.m), n), _each(slab.panel.pairs, n)
         count_scored(*self.fused, alone, np.repeat(totals, n, axis=0), pairs, observed, counts.reshape(-1, 3))
 
-    def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
         add_scored(*self.fused, *slab.prepared(self.m), slab.panel.pairs[rows], np.full(len(rows), weight), out, tie)
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class CalledForm:
     """Any other score: the form is called with the sums of a pair's trials."""
 
     m: int
@@ -303,27 +303,27 @@ class Other:
     fields: list[int]
     numbers: ClassVar[int] = 0
 
-    def prepare(self, slab: Slab) -> None:
+    def prepare(self, slab: TrialSlab) -> None:
         """Keep nothing: one pair at a time is scored."""
 
-    def count(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             count_scores(*self.scores(slab, p), observed, counts[p])
 
-    def count_each(self, slab: Slab, counts: NDArray[np.int64]) -> None:
+    def count_each(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
         """Add exceedances of each trial."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             scores = self.scores(slab, p)
             for k in range(slab.n_trials):
                 count_scores(*(own[k : k + 1] for own in scores), observed, counts[p, k])
 
-    def add(self, slab: Slab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
+    def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
         """Add differences."""
         for k, p in enumerate(rows):
             add_scores(*self.scores(slab, int(p)), weight, out[k], tie[k])
 
-    def scores(self, slab: Slab, p: int) -> tuple[Floats, ...]:
+    def scores(self, slab: TrialSlab, p: int) -> tuple[Floats, ...]:
         """Return the scores of both pseudo-systems of a pair and their difference's slack, shape (n_trials,) each."""
         panel, (i, j) = slab.panel, slab.panel.pairs[p]
         shift = np.zeros((slab.n_trials, panel.totals.shape[1]), np.int64)

@@ -24,7 +24,7 @@ FAMILY_TAILS: tuple[str, ...] = (*TAILS, "single-step", "step-down")
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class CountingMethod:
     """How a kind of panel is counted, for those who share the work out.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sigdask.report.summary.verdict import of as verdict_of
 from sigdask.report.tables import markdown
 from sigdask.report.tables.comparisons import natural, tables
-from sigdask.report.tables.model import Column, PaperTable, Section
+from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.text import printable
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def short(table: PaperTable) -> PaperTable:
     kept, room = [], SHOWN
     for section in table.sections:
         if room:
-            kept.append(Section(section.heading, tuple(c.chosen(range(len(section))[:room]) for c in section.columns)))
+            kept.append(
+                TableSection(section.heading, tuple(c.chosen(range(len(section))[:room]) for c in section.columns))
+            )
             room -= len(kept[-1])
     n_left = sum(map(len, table.sections)) - sum(map(len, kept))
     more = (f"{n_left:,} more rows are not shown.",) if n_left else ()
@@ -78,24 +80,24 @@ def _text(text: str) -> str:
     return escape(printable(text))
 
 
-def _html_table(section: Section) -> str:
+def _html_table(section: TableSection) -> str:
     heads = "".join(f'<th scope="col"{_side(column)}>{_text(column.header)}</th>' for column in section.columns)
     rows = zip(*map(_html_cells, section.columns), strict=True)
     body = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def _html_cells(column: Column) -> list[str]:
+def _html_cells(column: TableColumn) -> list[str]:
     forms = (f"<td{_side(column)}>{{}}{{}}</td>", f"<td{_side(column)}><strong>{{}}</strong>{{}}</td>")
     raised = {mark: mark and f"<sup>{_text(mark)}</sup>" for mark in column.marks or [""]}
     return [forms[bold].format(_text(text), raised[mark]) for text, bold, mark in column.rows()]
 
 
-def _side(column: Column) -> str:
+def _side(column: TableColumn) -> str:
     return f' style="text-align: {"left" if column.is_name else "right"}"'
 
 
-def _rich_table(section: Section) -> Table:
+def _rich_table(section: TableSection) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -108,7 +110,7 @@ def _rich_table(section: Section) -> Table:
     return made
 
 
-def _rich_cells(column: Column) -> list[Text]:
+def _rich_cells(column: TableColumn) -> list[Text]:
     from rich.text import Text
 
     style = {False: "", True: "bold"}

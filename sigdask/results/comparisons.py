@@ -20,7 +20,7 @@ from sigdask.results.schema import VERSION
 from sigdask.results.table import Table
 from sigdask.results.views import result_view, result_views
 from sigdask.statistics.letters import achieved_significance
-from sigdask.text import Lines, json_parts, plain
+from sigdask.text import JsonMembers, json_parts, plain
 
 
 @cache
@@ -191,7 +191,7 @@ class ComparisonResults(Sequence[Result]):
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text that `--json` writes, in parts of some thousand results."""
-        return json_parts(self.around() | {"results": Lines(self.json_lines())})
+        return json_parts(self.around() | {"results": JsonMembers(self.json_lines())})
 
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON of the results, each on a line, some thousand at a time."""

@@ -21,7 +21,7 @@ ENUMERATION: By = ("enumeration", "exact")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Values:
+class ExactValues:
     """Exact p-values of one tail, or bounds of them: arrays of shape (n,).
 
     Attributes
@@ -37,15 +37,15 @@ class Values:
     by: Coded[By | None]
 
     @staticmethod
-    def of_shares(share: Floats) -> Values:
+    def of_shares(share: Floats) -> ExactValues:
         """Return what shares of all arrangements are; NaN where these were not counted."""
-        return Values(share, share, Coded((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
+        return ExactValues(share, share, Coded((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
 
-    def where(self, kept: NDArray[np.bool_], other: Values) -> Values:
+    def where(self, kept: NDArray[np.bool_], other: ExactValues) -> ExactValues:
         """Return these where `kept`, else the others."""
         codes = np.where(kept, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
         by = Coded(codes, (*self.by.values, *other.by.values))
-        return Values(np.where(kept, self.low, other.low), np.where(kept, self.high, other.high), by)
+        return ExactValues(np.where(kept, self.low, other.low), np.where(kept, self.high, other.high), by)
 
     @property
     def is_p(self) -> NDArray[np.bool_]:
@@ -59,7 +59,7 @@ def with_exact(table: Table) -> Table:
 
     Where no trials were asked for, p is the upper bound however far the lower one is, between which then p lies.
     """
-    known = Values(table.exact_low, table.exact_high, table.exact_by).is_p
+    known = ExactValues(table.exact_low, table.exact_high, table.exact_by).is_p
     alone = (table.n_trials == 0) & ~np.isnan(table.exact_high)
     p = np.where(known | alone, table.exact_high, table.p_value)
     low = np.where(alone, np.where(known, p, table.exact_low), table.p_low)

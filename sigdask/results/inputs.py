@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sigdask.randomization.panels.contents import text_of
 from sigdask.randomization.panels.digests import content, mixed
 from sigdask.results.columns.coded import Coded
-from sigdask.results.columns.inputs import Hashes, Origins
+from sigdask.results.columns.inputs import Hashes, InputDigests
 
 if TYPE_CHECKING:
     from sigdask.results.table import Table
@@ -42,7 +42,7 @@ def with_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], N
     return replace(table, origins=replace(own, adjust=by, members=sizes, family=contents))
 
 
-def _hashes(table: Table, own: Origins) -> Hashes:
+def _hashes(table: Table, own: InputDigests) -> Hashes:
     """Return what each comparison is, whatever its systems are called, shape (n,): a family is their sum."""
     columns = (
         table.test_set, table.subset, table.unit, table.metric, table.alternative, own.method, own.units, own.data_a,

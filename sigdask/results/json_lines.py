@@ -16,7 +16,7 @@ from sigdask.results.assumptions import listed_assumptions
 from sigdask.results.columns.coded import Coded
 from sigdask.results.messages import checks
 from sigdask.results.messages.notes import dicts, texts
-from sigdask.results.table import Hanging, OtherUnit, Stops, Table, Tested
+from sigdask.results.table import AlternativeUnit, ClassicalColumn, StoppedCounts, Table, UnitCorrelation
 from sigdask.statistics.classical.names import INDEPENDENT
 from sigdask.text import as_line
 
@@ -225,13 +225,13 @@ def _check(table: Table, name: str) -> dict[int, str]:
     return dict(zip(rows.tolist(), made, strict=True))
 
 
-def _dependence(own: Hanging) -> dict[int, str]:
+def _dependence(own: UnitCorrelation) -> dict[int, str]:
     columns = map(numbers, (own.n_groups, own.icc, own.design_effect, own.p_value))
     made = objects(DEPENDENCE, repeat(as_line(own.column)), *columns)
     return dict(zip(own.rows.tolist(), made, strict=True))
 
 
-def _beside(own: OtherUnit) -> dict[int, str]:
+def _beside(own: AlternativeUnit) -> dict[int, str]:
     rows = np.flatnonzero(own.n_units)
     columns = (numbers(column[rows]) for column in (own.n_trials, own.n_extreme, own.p_value))
     units = coded(Coded(own.unit.codes[rows], own.unit.values))
@@ -247,7 +247,7 @@ def _listed(n: int, parts: Sequence[dict[int, str]]) -> Texts:
     return [f"[{','.join(part[row] for part in parts if row in part)}]" for row in range(n)]
 
 
-def _test(own: Tested) -> dict[int, str]:
+def _test(own: ClassicalColumn) -> dict[int, str]:
     rows = np.flatnonzero(own.is_asked)
     said = checks.of_test(own)
     statistic, p, n = own.statistic[rows], own.p_value[rows], own.n[rows]
@@ -265,7 +265,7 @@ def _stopped(table: Table) -> Texts:
     return _sparse(len(table), found, "null")
 
 
-def _of_rule(own: Stops) -> dict[int, str]:
+def _of_rule(own: StoppedCounts) -> dict[int, str]:
     rows = np.flatnonzero(own.n_asked)
     decided = coded(Coded(own.is_significant[rows].astype(np.int32), (False, True, None)))
     asked, early, epsilon, h = numbers(own.n_asked[rows]), numbers(own.is_early[rows]), own.epsilon, own.h

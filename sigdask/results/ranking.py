@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.results.table import Table
-from sigdask.statistics.letters import Ranked, discriminative_power, ranking
+from sigdask.statistics.letters import RankedSystem, discriminative_power, ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class SystemRanking:
         As it was asked for.
     discriminative_power : float
         Share of pairs with unadjusted p at most alpha (Sakai 2006).
-    systems : tuple of Ranked
+    systems : tuple of RankedSystem
         Best first.
     """
 
@@ -34,7 +34,7 @@ class SystemRanking:
     subset: dict[str, str] | None
     metric: str
     discriminative_power: float
-    systems: tuple[Ranked, ...]
+    systems: tuple[RankedSystem, ...]
 
 
 def rankings(table: Table) -> list[SystemRanking]:
@@ -80,7 +80,7 @@ def is_ranked(table: Table) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class SystemScores:
     """The systems of comparisons by one metric, each with one score.
 
     Attributes
@@ -99,7 +99,7 @@ class Scored:
     b: NDArray[np.int64]
 
 
-def scored(table: Table) -> Scored:
+def scored(table: Table) -> SystemScores:
     """Return the systems of these comparisons, which are by one metric, with their scores."""
     names, a, b = systems_of(table)
     most_items = np.argsort(-table.n_items, kind="stable")
@@ -108,7 +108,7 @@ def scored(table: Table) -> Scored:
     first = np.sort(np.unique(systems, return_index=True)[1])
     place = np.zeros(len(names), np.int64)
     place[systems[first]] = np.arange(len(first))
-    return Scored([names[k] for k in systems[first].tolist()], scores[first], place[a], place[b])
+    return SystemScores([names[k] for k in systems[first].tolist()], scores[first], place[a], place[b])
 
 
 def ranking_of(table: Table) -> SystemRanking:

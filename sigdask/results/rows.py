@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 from sigdask.results import views
 from sigdask.results.columns.adjusted import AdjustmentDetails
 from sigdask.results.columns.assumptions import assumptions_of
-from sigdask.results.columns.coded import Coded, Score, Subset
-from sigdask.results.columns.inputs import Origins
+from sigdask.results.columns.coded import Coded, ScoredMetric, Subset
+from sigdask.results.columns.inputs import InputDigests
 from sigdask.results.columns.intervals import Intervals
 from sigdask.results.messages.checks import NOT_FOUND, SECOND_RUN
 from sigdask.results.record import ClassicalTest, Result, Stopped
 from sigdask.results.signature import Signature
-from sigdask.results.table import Checked, Hanging, OtherUnit, Stops, Table, Tested, merged, no_intervals
+from sigdask.results.table import (
+    AlternativeUnit,
+    CheckResults,
+    ClassicalColumn,
+    StoppedCounts,
+    Table,
+    UnitCorrelation,
+    merged,
+    no_intervals,
+)
 from sigdask.results.views import result_views
 from sigdask.statistics.classical.names import in_order
 from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, count_fits_within
@@ -38,7 +47,7 @@ def table_from_results(results: Sequence[Result], alpha: float) -> Table:
         unit=Coded.of(r.unit for r in results),
         a=Coded.of(r.a for r in results),
         b=Coded.of(r.b for r in results),
-        metric=Coded.of(Score(r.metric, r.higher_is_better, r.signature) for r in results),
+        metric=Coded.of(ScoredMetric(r.metric, r.higher_is_better, r.signature) for r in results),
         alternative=Coded.of(r.alternative for r in results),
         exact=np.array([r.method == "exact" for r in results], np.bool_),
         exact_by=Coded.of(None if r.exact is None else (r.exact.method, r.exact.guarantee) for r in results),
@@ -97,15 +106,15 @@ def _noted(result: Result, kind: str, number: str, system: str | None = None) ->
     return next((numbers.get(number) for numbers in own if numbers.get("system") == system), None)
 
 
-def _checks(results: Sequence[Result]) -> dict[str, Checked]:
+def _checks(results: Sequence[Result]) -> dict[str, CheckResults]:
     found = [{check.name: check for check in r.checks} for r in results]
     usual = tuple(name for name in CHECKS if any(name in own for own in found))
     names = merged([usual, *map(tuple, found)])
     return {name: _checked(name, results, [own.get(name) for own in found]) for name in names}
 
 
-def _checked(name: str, results: Sequence[Result], checks: Sequence[Check | None]) -> Checked:
-    return Checked(
+def _checked(name: str, results: Sequence[Result], checks: Sequence[Check | None]) -> CheckResults:
+    return CheckResults(
         verdict=np.array([-1 if c is None else views.VERDICTS.index(c.verdict) for c in checks], np.int8),
         p_value=np.array([None if c is None else c.p_value for c in checks], np.float64),
         fit=np.array([_fit(name, r, c) for r, c in zip(results, checks, strict=True)], np.float64),
@@ -121,7 +130,7 @@ def _fit(name: str, result: Result, check: Check | None) -> float | None:
     return float(count_fits_within(result.n_extreme, result.n_trials, low, check.p_value))
 
 
-def _dependence(results: Sequence[Result]) -> tuple[Hanging, ...]:
+def _dependence(results: Sequence[Result]) -> tuple[UnitCorrelation, ...]:
     columns = merged(tuple(d.column for d in r.dependence) for r in results)
     found: dict[str, list[tuple[Any, ...]]] = {column: [] for column in columns}
     for row, r in enumerate(results):
@@ -130,18 +139,20 @@ def _dependence(results: Sequence[Result]) -> tuple[Hanging, ...]:
     return tuple(_hanging(column, own) for column, own in found.items())
 
 
-def _hanging(column: str, tested: Sequence[tuple[Any, ...]]) -> Hanging:
+def _hanging(column: str, tested: Sequence[tuple[Any, ...]]) -> UnitCorrelation:
     rows, n_groups, icc, effect, p = (np.array(values) for values in zip(*tested, strict=True))
-    return Hanging(column, rows, n_groups, icc.astype(np.float64), effect.astype(np.float64), p.astype(np.float64))
+    return UnitCorrelation(
+        column, rows, n_groups, icc.astype(np.float64), effect.astype(np.float64), p.astype(np.float64)
+    )
 
 
-def _beside(results: Sequence[Result]) -> tuple[OtherUnit, ...]:
+def _beside(results: Sequence[Result]) -> tuple[AlternativeUnit, ...]:
     most = max((len(r.beside) for r in results), default=0)
     return tuple(_other_unit([r.beside[k] if k < len(r.beside) else None for r in results]) for k in range(most))
 
 
-def _other_unit(besides: Sequence[Any]) -> OtherUnit:
-    return OtherUnit(
+def _other_unit(besides: Sequence[Any]) -> AlternativeUnit:
+    return AlternativeUnit(
         unit=Coded.of("" if b is None else b.unit for b in besides),
         n_units=np.array([0 if b is None else b.n_units for b in besides], np.int64),
         exact=np.array([b is not None and b.method == "exact" for b in besides], np.bool_),
@@ -151,19 +162,19 @@ def _other_unit(besides: Sequence[Any]) -> OtherUnit:
     )
 
 
-def _stops(results: Sequence[Result]) -> tuple[Stops, ...]:
+def _stops(results: Sequence[Result]) -> tuple[StoppedCounts, ...]:
     rules = dict.fromkeys((r.stopped.rule, r.stopped.epsilon, r.stopped.h) for r in results if r.stopped is not None)
     return tuple(_stops_of(results, *rule) for rule in rules)
 
 
-def _stops_of(results: Sequence[Result], rule: str, epsilon: float | None, h: int | None) -> Stops:
+def _stops_of(results: Sequence[Result], rule: str, epsilon: float | None, h: int | None) -> StoppedCounts:
     def own(r: Result) -> Stopped | None:
         stopped = r.stopped
         return stopped if stopped and (stopped.rule, stopped.epsilon, stopped.h) == (rule, epsilon, h) else None
 
     found = [own(r) for r in results]
     decided = {None: -1, False: 0, True: 1}
-    return Stops(
+    return StoppedCounts(
         rule=rule,
         n_asked=np.array([0 if s is None else s.n_asked for s in found], np.int64),
         is_early=np.array([s is not None and s.is_early for s in found], np.bool_),
@@ -180,13 +191,13 @@ def _stops_of(results: Sequence[Result], rule: str, epsilon: float | None, h: in
     )
 
 
-def _tests(results: Sequence[Result]) -> tuple[Tested, ...]:
+def _tests(results: Sequence[Result]) -> tuple[ClassicalColumn, ...]:
     names = in_order(test.name for r in results for test in r.tests)
     return tuple(_tested(name, [{t.name: t for t in r.tests}.get(name) for r in results]) for name in names)
 
 
-def _tested(name: str, tests: Sequence[ClassicalTest | None]) -> Tested:
-    return Tested(
+def _tested(name: str, tests: Sequence[ClassicalTest | None]) -> ClassicalColumn:
+    return ClassicalColumn(
         name=name,
         statistic=np.array([None if t is None else t.statistic for t in tests], np.float64),
         p_value=np.array([None if t is None else t.p_value for t in tests], np.float64),
@@ -245,7 +256,7 @@ def _adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
     )
 
 
-def _origins(results: Sequence[Result]) -> Origins | None:
+def _origins(results: Sequence[Result]) -> InputDigests | None:
     """Return what the signatures of results say of what they come from."""
     if all(r.test_signature is None for r in results):
         return None
@@ -255,7 +266,7 @@ def _origins(results: Sequence[Result]) -> Origins | None:
     def texts(get: Callable[[Signature], object]) -> Coded[str]:
         return Coded.of("" if one is None or get(one) is None else str(get(one)) for one in own)
 
-    return Origins(
+    return InputDigests(
         seed=np.array([0 if one is None else one.seed for one in own], np.int64),
         method=texts(lambda one: one.method),
         units=texts(lambda one: one.data.units),
@@ -279,5 +290,5 @@ def _with_words(table: Table, results: Sequence[Result]) -> Table:
         for one, other in zip(given.checks, made.checks, strict=True):
             if one.detail != other.detail:
                 kept[one.name][row] = one.detail
-    checks: Mapping[str, Checked] = {name: replace(c, kept=kept[name]) for name, c in table.checks.items()}
+    checks: Mapping[str, CheckResults] = {name: replace(c, kept=kept[name]) for name, c in table.checks.items()}
     return replace(table, checks=checks, notes=notes)

@@ -21,7 +21,7 @@ from sigdask.errors import InputError
 from sigdask.randomization.stream.shuffles import SCHEME
 
 if TYPE_CHECKING:
-    from sigdask.results.columns.inputs import Origins
+    from sigdask.results.columns.inputs import InputDigests
     from sigdask.results.table import Table
 
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
@@ -54,7 +54,7 @@ BROKEN = re.compile(r"[ \t]*\n\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class DataDigests:
     """What was compared, by content: twelve digits each.
 
     Attributes
@@ -73,12 +73,12 @@ class Data:
         return f"{self.units}.{self.a}.{self.b}"
 
     @staticmethod
-    def parse(text: str) -> Data:
+    def parse(text: str) -> DataDigests:
         """Read it as it is written."""
         parts = text.split(".")
         if len(parts) != 3 or not all(part and set(part) <= set("0123456789abcdef") for part in parts):
             raise InputError(f"signature: data = {text!r}: expected three numbers of base 16 with points between them")
-        return Data(*parts)
+        return DataDigests(*parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Signature:
         Of the stream, and the version of its layout.
     test_set, unit : str
         Its name, part of the shuffles' address, and what is exchanged as a whole.
-    data : Data
+    data : DataDigests
         What was compared.
     version : str
         Of the program.
@@ -125,7 +125,7 @@ class Signature:
     scheme: int
     test_set: str
     unit: str
-    data: Data
+    data: DataDigests
     version: str
     n_trials: int | None = None
     exact_limit: float | None = None
@@ -191,7 +191,7 @@ class Signature:
             scheme=own["scheme"],
             test_set=own["set"],
             unit=own["unit"],
-            data=Data.parse(own["data"]),
+            data=DataDigests.parse(own["data"]),
             version=own["v"],
             n_trials=own.get("nt"),
             exact_limit=own.get("limit"),
@@ -291,17 +291,17 @@ def shared(table: Table) -> str | None:
     return "|".join(part for part in alike if part != f"data:{BLANK}")
 
 
-def _alike(table: Table, own: Origins) -> tuple[NDArray[np.int64], list[Signature]]:
+def _alike(table: Table, own: InputDigests) -> tuple[NDArray[np.int64], list[Signature]]:
     """Return numbers of rows by what their signatures share, and these signatures but for their data."""
     group = numbered(*_settings(table, own))
     _, firsts = np.unique(group, return_index=True)
     return group, [_of_row(table, own, int(row)) for row in firsts.tolist()]
 
 
-BLANK = Data("0", "0", "0")
+BLANK = DataDigests("0", "0", "0")
 
 
-def _settings(table: Table, own: Origins) -> list[Any]:
+def _settings(table: Table, own: InputDigests) -> list[Any]:
     """Return the columns in which rows must be alike to share all but their data."""
     coded = (
         table.test_set, table.subset, table.unit, table.metric, table.alternative, own.method, own.code, own.adjust,
@@ -321,7 +321,7 @@ def _settings(table: Table, own: Origins) -> list[Any]:
     ]
 
 
-def _of_row(table: Table, own: Origins, row: int) -> Signature:
+def _of_row(table: Table, own: InputDigests, row: int) -> Signature:
     """Return the signature of a row but for its data."""
     subset, score = table.subset[row], table.metric[row]
     ruled = next((stops for stops in table.stops if stops.n_asked[row]), None)

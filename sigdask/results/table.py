@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sigdask.results.columns.adjusted import AdjustmentDetails, no_details
 from sigdask.results.columns.assumptions import Assumptions, no_assumptions
-from sigdask.results.columns.coded import Coded, Score, Subset
-from sigdask.results.columns.inputs import Origins, no_origins
+from sigdask.results.columns.coded import Coded, ScoredMetric, Subset
+from sigdask.results.columns.inputs import InputDigests, no_origins
 from sigdask.results.columns.intervals import FLOATS, Intervals
 from sigdask.results.messages.notes import Note
 from sigdask.statistics.classical.names import in_order
@@ -31,7 +31,7 @@ NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Checked:
+class CheckResults:
     """What one cross-check found of each row.
 
     Attributes
@@ -56,7 +56,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hanging:
+class UnitCorrelation:
     """How differences are correlated within the groups of one coarser column: rows that it was tested of.
 
     Attributes
@@ -79,7 +79,7 @@ class Hanging:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OtherUnit:
+class AlternativeUnit:
     """The same comparisons with another unit exchanged; columns as in `Table`, one row for each of its rows.
 
     No units where a row has none beside it.
@@ -94,7 +94,7 @@ class OtherUnit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stops:
+class StoppedCounts:
     """How a rule to stop early ended the counting of each row.
 
     Attributes
@@ -132,7 +132,7 @@ class Stops:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tested:
+class ClassicalColumn:
     """What one classical test found of each row.
 
     Attributes
@@ -174,7 +174,7 @@ class Table:
     test_set, unit, a, b, alternative : Coded of str
         As in `Result`.
     subset : Coded of Subset or None
-    metric : Coded of Score
+    metric : Coded of ScoredMetric
     score_a, score_b, difference : float64
         NaN where a metric of whole outputs gave no score.
     n_items, n_units, n_discordant : int64
@@ -194,28 +194,28 @@ class Table:
         The exact p, or bounds of it; NaN where it is not known.
     exact_by : Coded of (str, str) or None
         Its method and its guarantee.
-    checks : mapping of str to Checked
+    checks : mapping of str to CheckResults
         By the check's name, in the order in which they are shown.
     p_adjusted, p_adjusted_low, p_adjusted_high : float64
         NaN where p was not adjusted.
-    dependence : tuple of Hanging
-    beside : tuple of OtherUnit
+    dependence : tuple of UnitCorrelation
+    beside : tuple of AlternativeUnit
         In the order in which they are shown.
     undefined_a, undefined_b : float64
         The score that 0/0 was given; NaN where the score is defined.
     step : float64
         How finely scores are distinguished; 0 where exactly, below 0 where some differ by less than that.
-    stops : tuple of Stops
+    stops : tuple of StoppedCounts
         One for each rule; no row is in two.
     seen_with : int64
         Trials that a p was had with before; 0 where it was not, or with no fewer.
-    tests : tuple of Tested
+    tests : tuple of ClassicalColumn
         One for each classical test that was asked for, in the order of their names.
     notes : mapping of int to tuple of Note
         Of rows that an earlier version kept: their texts; such rows get no notes of their own.
     intervals : Intervals or None
         None where none were asked for.
-    origins : Origins or None
+    origins : InputDigests or None
         None where an earlier version kept the results.
     assumptions : Assumptions or None
         The diagnosis of units; None where nothing was diagnosed, as in results of earlier versions.
@@ -229,7 +229,7 @@ class Table:
     unit: Coded[str]
     a: Coded[str]
     b: Coded[str]
-    metric: Coded[Score]
+    metric: Coded[ScoredMetric]
     alternative: Coded[str]
     score_a: Floats
     score_b: Floats
@@ -250,7 +250,7 @@ class Table:
     exact_low: Floats
     exact_high: Floats
     exact_by: Coded[tuple[str, str] | None]
-    checks: Mapping[str, Checked]
+    checks: Mapping[str, CheckResults]
     p_adjusted: Floats
     p_adjusted_low: Floats
     p_adjusted_high: Floats
@@ -258,13 +258,13 @@ class Table:
     undefined_b: Floats
     step: Floats
     seen_with: Integers
-    dependence: tuple[Hanging, ...] = ()
-    beside: tuple[OtherUnit, ...] = ()
-    stops: tuple[Stops, ...] = ()
-    tests: tuple[Tested, ...] = ()
+    dependence: tuple[UnitCorrelation, ...] = ()
+    beside: tuple[AlternativeUnit, ...] = ()
+    stops: tuple[StoppedCounts, ...] = ()
+    tests: tuple[ClassicalColumn, ...] = ()
     notes: Mapping[int, tuple[Note, ...]] = field(default_factory=dict)
     intervals: Intervals | None = None
-    origins: Origins | None = None
+    origins: InputDigests | None = None
     assumptions: Assumptions | None = None
     adjusted: AdjustmentDetails | None = None
 
@@ -339,7 +339,18 @@ class Table:
 Rows = slice | NDArray[np.int64]
 
 
-Part = TypeVar("Part", Checked, OtherUnit, Stops, Table, Tested, Intervals, Origins, Assumptions, AdjustmentDetails)
+Part = TypeVar(
+    "Part",
+    CheckResults,
+    AlternativeUnit,
+    StoppedCounts,
+    Table,
+    ClassicalColumn,
+    Intervals,
+    InputDigests,
+    Assumptions,
+    AdjustmentDetails,
+)
 
 
 def taken(table: Table, rows: Rows) -> Table:
@@ -371,7 +382,7 @@ def columns_taken(part: Part, rows: Rows) -> Part:
     return replace(part, **changed)
 
 
-def _checked(checked: Checked, rows: Rows, n: int) -> Checked:
+def _checked(checked: CheckResults, rows: Rows, n: int) -> CheckResults:
     return replace(columns_taken(checked, rows), kept=_sparse(checked.kept, rows, n))
 
 
@@ -386,12 +397,12 @@ def _listed(rows: Rows, n: int) -> Sequence[int]:
     return range(n)[rows] if isinstance(rows, slice) else rows.tolist()
 
 
-def _hanging(hanging: Hanging, rows: Rows, n: int) -> Hanging:
+def _hanging(hanging: UnitCorrelation, rows: Rows, n: int) -> UnitCorrelation:
     wanted = np.array(_listed(rows, n), np.int64)
     places = np.minimum(np.searchsorted(hanging.rows, wanted), max(len(hanging.rows) - 1, 0))
     tested = hanging.rows[places] == wanted if len(hanging.rows) else np.zeros(len(wanted), np.bool_)
     own = places[tested]
-    return Hanging(
+    return UnitCorrelation(
         hanging.column,
         np.flatnonzero(tested),
         hanging.n_groups[own],
@@ -482,21 +493,21 @@ def _coded(columns: Sequence[Coded[Any]]) -> Coded[Any]:
     return Coded(np.concatenate(codes), tuple(places))
 
 
-def _checks_joined(parts: Sequence[Checked], starts: Sequence[int]) -> Checked:
+def _checks_joined(parts: Sequence[CheckResults], starts: Sequence[int]) -> CheckResults:
     kept = {start + row: text for start, own in zip(starts, parts, strict=True) for row, text in own.kept.items()}
     return replace(columns_joined(parts), kept=kept)
 
 
-def _unchecked(n: int) -> Checked:
-    return Checked(np.full(n, -1, np.int8), np.full(n, np.nan), np.full(n, np.nan), Coded.same("", n))
+def _unchecked(n: int) -> CheckResults:
+    return CheckResults(np.full(n, -1, np.int8), np.full(n, np.nan), np.full(n, np.nan), Coded.same("", n))
 
 
-def _alone(n: int) -> OtherUnit:
+def _alone(n: int) -> AlternativeUnit:
     none = np.zeros(n, np.int64)
-    return OtherUnit(Coded.same("", n), none, np.zeros(n, np.bool_), none, none, np.full(n, np.nan))
+    return AlternativeUnit(Coded.same("", n), none, np.zeros(n, np.bool_), none, none, np.full(n, np.nan))
 
 
-def _hanging_joined(tables: Sequence[Table], starts: Sequence[int], column: str) -> Hanging:
+def _hanging_joined(tables: Sequence[Table], starts: Sequence[int], column: str) -> UnitCorrelation:
     own = [
         (start, one)
         for start, table in zip(starts, tables, strict=True)
@@ -504,10 +515,10 @@ def _hanging_joined(tables: Sequence[Table], starts: Sequence[int], column: str)
         if one.column == column
     ]
 
-    def below(part: Callable[[int, Hanging], NDArray[Any]]) -> NDArray[Any]:
+    def below(part: Callable[[int, UnitCorrelation], NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate([part(start, one) for start, one in own])
 
-    return Hanging(
+    return UnitCorrelation(
         column,
         below(lambda start, one: one.rows + start),
         below(lambda _, one: one.n_groups),
@@ -523,7 +534,7 @@ def _intervals_joined(tables: Sequence[Table]) -> Intervals | None:
     return columns_joined([table.intervals or no_intervals(len(table)) for table in tables])
 
 
-def _origins_joined(tables: Sequence[Table]) -> Origins | None:
+def _origins_joined(tables: Sequence[Table]) -> InputDigests | None:
     if all(table.origins is None for table in tables):
         return None
     return columns_joined([table.origins or no_origins(len(table)) for table in tables])
@@ -547,23 +558,23 @@ def no_intervals(n: int) -> Intervals:
     return Intervals(Coded.same("", n), Coded.same("", n), n_resamples=np.zeros(n, np.int64), **nothing)
 
 
-def _rule(stops: Stops) -> Rule:
+def _rule(stops: StoppedCounts) -> Rule:
     return stops.rule, stops.epsilon, stops.h
 
 
-def _stops_of(table: Table, rule: Rule) -> Stops:
+def _stops_of(table: Table, rule: Rule) -> StoppedCounts:
     """Return what a rule did to a table's rows; nothing where the table knows no such rule."""
     n = len(table)
     none, no = np.zeros(n, np.int64), np.zeros(n, np.bool_)
-    absent = Stops(rule[0], none, no, np.full(n, -1, np.int8), rule[1], rule[2], no, none, none)
+    absent = StoppedCounts(rule[0], none, no, np.full(n, -1, np.int8), rule[1], rule[2], no, none, none)
     return next((own for own in table.stops if _rule(own) == rule), absent)
 
 
-def _tested(table: Table, name: str) -> Tested:
+def _tested(table: Table, name: str) -> ClassicalColumn:
     """Return what a classical test found of a table's rows; nothing where it was not asked for."""
     n = len(table)
     nothing, none = np.full(n, np.nan), np.zeros(n, np.int64)
-    absent = Tested(name, nothing, nothing, none, none, Coded.same("", n))
+    absent = ClassicalColumn(name, nothing, nothing, none, none, Coded.same("", n))
     return next((own for own in table.tests if own.name == name), absent)
 
 

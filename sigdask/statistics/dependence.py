@@ -53,7 +53,7 @@ class Dependence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grams:
+class SumsOfSquares:
     """Sums of squares of any linear combination of columns, between and within groups.
 
     Attributes
@@ -78,7 +78,9 @@ class Grams:
     between: NDArray[np.float64]
 
     @staticmethod
-    def of(column: str, values: NDArray[np.float64], groups: NDArray[np.int64], n_items: NDArray[np.int64]) -> Grams:
+    def of(
+        column: str, values: NDArray[np.float64], groups: NDArray[np.int64], n_items: NDArray[np.int64]
+    ) -> SumsOfSquares:
         """Sum up.
 
         Parameters
@@ -98,7 +100,7 @@ class Grams:
         centred = (values - np.outer(n_items / n_items.sum(), total)) / scale
         sums = np.zeros((len(sizes), values.shape[1]))
         np.add.at(sums, groups, centred)
-        return Grams(column, sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
+        return SumsOfSquares(column, sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
 
     def dependences(self, columns: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[Floats, Floats, Floats]:
         """Return the dependence of many combinations, each of a few columns.

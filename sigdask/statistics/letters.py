@@ -17,7 +17,7 @@ MOST_GROUPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedSystem:
     """A system in a ranking.
 
     Attributes
@@ -40,7 +40,7 @@ class Ranked:
 
 def ranking(
     systems: Sequence[str], scores: NDArray[np.float64], apart: NDArray[np.int64], *, higher_is_better: bool = True
-) -> list[Ranked]:
+) -> list[RankedSystem]:
     """Rank systems and letter the groups that are not significantly different.
 
     Parameters
@@ -65,7 +65,7 @@ def ranking(
         score = float(scores[system])
         if not math.isclose(score, before, rel_tol=2 * TIE):
             rank = k + 1
-        ranked.append(Ranked(systems[system], score, rank, tuple(letters[k])))
+        ranked.append(RankedSystem(systems[system], score, rank, tuple(letters[k])))
         before = score
     return ranked
 

@@ -41,7 +41,7 @@ GRID = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedProportions:
     """A system against the baseline by 0/1 scores.
 
     Attributes
@@ -69,7 +69,7 @@ class Matched:
     as_items: bool = False
 
     @staticmethod
-    def of(differences: NDArray[Any], clusters: NDArray[Any], worth: float = 1.0) -> Matched:
+    def of(differences: NDArray[Any], clusters: NDArray[Any], worth: float = 1.0) -> MatchedProportions:
         """Count items that differ, and how they cluster where clusters hold several items.
 
         Parameters
@@ -84,10 +84,10 @@ class Matched:
         n_items, n_clusters = len(differences), len(np.unique(clusters))
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
         if n_clusters == n_items:
-            return Matched(wins, losses, n_items, worth=worth)
+            return MatchedProportions(wins, losses, n_items, worth=worth)
         effect = design_effect(differences, clusters)
         as_items = effect is None
-        return Matched(
+        return MatchedProportions(
             wins, losses, n_items, mean_size(clusters) if effect is None else effect, n_clusters, worth, as_items
         )
 
@@ -322,7 +322,7 @@ def design_effect(differences: NDArray[Any], clusters: NDArray[Any]) -> float | 
     Parameters
     ----------
     differences, clusters
-        As in `Matched.of`.
+        As in `MatchedProportions.of`.
     """
     _, index = np.unique(clusters, return_inverse=True)
     sums = np.bincount(index, weights=differences)

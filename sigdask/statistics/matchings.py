@@ -35,7 +35,7 @@ OVERHEAD = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Margins:
+class LabelMargins:
     """How often two labellings of the same items give each label.
 
     Attributes
@@ -60,12 +60,12 @@ class Margins:
         return min(a, b) > max(a + b - self.n_items, 0)
 
 
-def arrangements(strata: Sequence[Margins], parts: Sequence[Sequence[int]]) -> Numbers:
+def arrangements(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]]) -> Numbers:
     """Count arrangements by the agreements in each part of the labels.
 
     Parameters
     ----------
-    strata : sequence of Margins
+    strata : sequence of LabelMargins
         Items are permuted within each.
     parts : sequence of sequence of int
         Labels whose agreements are counted together; no label is in two, those in none count for nothing.
@@ -88,7 +88,7 @@ def arrangements(strata: Sequence[Margins], parts: Sequence[Sequence[int]]) -> N
     return found
 
 
-def steps(strata: Sequence[Margins], parts: Sequence[Sequence[int]]) -> float:
+def steps(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]]) -> float:
     """Return about how many bits are added to count all arrangements."""
     sizes = [own.n_items * (1.0 if _is_single(parts) else math.log2(own.n_items + 1)) for own in strata]
     whole = math.prod(1 + sum(own.most(part) for own in strata) for part in parts)
@@ -103,7 +103,7 @@ def steps(strata: Sequence[Margins], parts: Sequence[Sequence[int]]) -> float:
     return found
 
 
-def shares(own: Margins, label: int) -> NDArray[np.float64]:
+def shares(own: LabelMargins, label: int) -> NDArray[np.float64]:
     """Return the shares of arrangements by the agreements in one label, of any number of items.
 
     Each to a relative error of some 1e-16 for each term between it and the most frequent one.
@@ -127,7 +127,7 @@ def _is_single(parts: Sequence[Sequence[int]]) -> bool:
     return len(parts) == 1 and len(parts[0]) == 1
 
 
-def _of_stratum(own: Margins, parts: Sequence[Sequence[int]]) -> Numbers:
+def _of_stratum(own: LabelMargins, parts: Sequence[Sequence[int]]) -> Numbers:
     if _is_single(parts):
         return _hypergeometric(own.n_items, own.given[parts[0][0]], own.meant[parts[0][0]])
     rooks = [_rooks([(own.given[label], own.meant[label]) for label in part]) for part in parts]

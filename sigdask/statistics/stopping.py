@@ -143,7 +143,7 @@ class SequentialP:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Decision:
+class SequentialDecision:
     """What the confidence-sequence rule says of comparisons, arrays of shape (...); there is no p-value in it.
 
     Attributes
@@ -234,7 +234,7 @@ def sequential_p(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hidden:
+class HiddenBlocks:
     """The blocks that h-th exceedances lie in: trials `first` to `first + n_trials - 1`, of which the wanted-th.
 
     Arrays of shape (...); `has_come` says where there is such a block at all.
@@ -246,16 +246,16 @@ class Hidden:
     wanted: Integers
 
 
-def hidden(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> Hidden:
+def hidden(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> HiddenBlocks:
     """Return where the h-th exceedances lie; arrays as in `stopping_block`."""
     extreme, trials = _blocks(n_extreme, n_trials)
     block = stopping_block(rule, extreme, trials)
     if len(extreme) == 0:
-        return Hidden(block != NOT_YET, block, block, block)
+        return HiddenBlocks(block != NOT_YET, block, block, block)
     before = np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) < block  # (n_blocks, ...)
     own = np.take_along_axis(trials, np.maximum(block, 0)[None], axis=0)[0]
     wanted = rule.h - (extreme * before).sum(axis=0)
-    return Hidden(block != NOT_YET, (trials * before).sum(axis=0), own, wanted)
+    return HiddenBlocks(block != NOT_YET, (trials * before).sum(axis=0), own, wanted)
 
 
 def places(
@@ -305,7 +305,9 @@ def places(
             )
 
 
-def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: ArrayLike) -> Decision:
+def decide(
+    rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: ArrayLike
+) -> SequentialDecision:
     """Return the decisions on comparisons.
 
     Parameters
@@ -323,7 +325,7 @@ def decide(rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, 
     inside = ~decided | (np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) <= block)
     k, n = (extreme * inside).sum(axis=0), (trials * inside).sum(axis=0)
     significant = np.where(decided, k < rule.alpha * n, -1).astype(np.int8)
-    return Decision(decided | (n >= limit), n, k, significant, *sequence_interval(k, n, rule.epsilon))
+    return SequentialDecision(decided | (n >= limit), n, k, significant, *sequence_interval(k, n, rule.epsilon))
 
 
 def settled_after(n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, adjusted: ArrayLike = False) -> Floats:

@@ -18,10 +18,10 @@ from terminals import shown
 
 import sigdask
 from sigdask.cli.output import progress
-from sigdask.cli.output.progress import Bar, Lines, Step, Steps, announced
+from sigdask.cli.output.progress import Bar, ProgressLines, ProgressStep, ProgressSteps, announced
 from sigdask.execution import prefetch, tasks
-from sigdask.execution.prefetch import Ahead, Pace
-from sigdask.metrics.extraction import Extracting
+from sigdask.execution.prefetch import CountingPace, WorkEstimate
+from sigdask.metrics.extraction import ExtractionProgress
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.exact import ExactPanel
@@ -50,7 +50,7 @@ def numbers(kept):
 
 def test_all_that_takes_long_is_shown_and_what_follows_it(kept, tmp_path):
     """Reading, by bytes; extraction, by outputs; counting, by trials; and nothing stays at 100 %."""
-    steps = Steps(kept)
+    steps = ProgressSteps(kept)
     (tmp_path / "a").write_bytes(b"x" * 10)
     (tmp_path / "folder" / "inner").mkdir(parents=True)
     (tmp_path / "folder" / "inner" / "b").write_bytes(b"x" * 30)
@@ -59,8 +59,8 @@ def test_all_that_takes_long_is_shown_and_what_follows_it(kept, tmp_path):
         steps._read(tmp_path / "folder" / "inner" / "b", 20)
         steps._read(tmp_path / "another", 20)
         steps._read(tmp_path / "folder" / "inner" / "b", 30)
-    steps.extracting(Extracting("TER", 0, 8, 0.5, 1))
-    steps.extracting(Extracting("TER", 8, 8, 0.0, 1))
+    steps.extracting(ExtractionProgress("TER", 0, 8, 0.5, 1))
+    steps.extracting(ExtractionProgress("TER", 8, 8, 0.0, 1))
     steps(0, 5)
     steps(5, 5)
     assert numbers(kept) == [
@@ -78,19 +78,19 @@ def test_sizes_of_what_cannot_be_looked_at_are_left_out_and_those_of_a_folder_en
     monkeypatch.setattr(progress, "MOST_FILES", 3)
     for k in range(9):
         (tmp_path / f"f{k}").write_bytes(b"xx")
-    steps = Steps(kept)
+    steps = ProgressSteps(kept)
     with steps.reading([Path("x" * 5000), Path("a\0b"), Path("s3://bucket/file"), tmp_path]):
         assert sum(steps._sizes.values()) == 6
 
 
 def test_a_step_says_total_percentage_and_time_left(monkeypatch):
     monkeypatch.setattr(progress.time, "monotonic", lambda: 160.0)
-    assert str(Step("counting", "trials", 250_000, 1_000_000, start=100.0)) == (
+    assert str(ProgressStep("counting", "trials", 250_000, 1_000_000, start=100.0)) == (
         "counting: 250,000 of 1,000,000 trials (25%), about 3 min 0 s left"
     )
-    assert str(Step("counting", "trials", 0, 10, start=100.0)) == "counting: 0 of 10 trials (0%)"
-    assert str(Step("extracting TER", "outputs", 1, 10, 7.0, 100.0)).endswith("(10%), about 7 s left")
-    assert str(Step("judging", start=100.0)) == "judging, for 1 min 0 s"
+    assert str(ProgressStep("counting", "trials", 0, 10, start=100.0)) == "counting: 0 of 10 trials (0%)"
+    assert str(ProgressStep("extracting TER", "outputs", 1, 10, 7.0, 100.0)).endswith("(10%), about 7 s left")
+    assert str(ProgressStep("judging", start=100.0)) == "judging, for 1 min 0 s"
 
 
 @pytest.mark.parametrize("name", ["plain", "packed", "quoted", "lines"])
@@ -105,7 +105,7 @@ def test_files_are_seen_as_they_are_read(name, kept, tmp_path, monkeypatch):
         text = "".join(f'{{"item": "{k}", "a": {k % 3}, "b": {k % 5}}}\n' for k in rows)
     path = tmp_path / ("t.jsonl" if name == "lines" else "t.csv")
     path.write_bytes(gzip.compress(text.encode()) if name == "packed" else text.encode())
-    steps = Steps(kept)
+    steps = ProgressSteps(kept)
     with steps.reading([path]):
         found = sigdask.read(path)
     assert found.n_items == len(rows)
@@ -125,9 +125,9 @@ def test_elsewhere_than_on_a_terminal_a_line_is_written_now_and_then_however_sel
 
     monkeypatch.setattr(progress, "EVERY", 0.01)
     monkeypatch.setattr(progress, "note", note)
-    lines = Lines()
+    lines = ProgressLines()
     with lines.written():
-        lines.show(Step("counting", "trials", 1, 4, 9.0))
+        lines.show(ProgressStep("counting", "trials", 1, 4, 9.0))
         assert thrice.wait(30)
     assert said[2] == "counting: 1 of 4 trials (25%), about 9 s left"
 
@@ -154,7 +154,7 @@ def test_a_bar_fits_its_terminal(columns, line, monkeypatch):
     monkeypatch.setattr(progress.time, "monotonic", lambda: 1100.0)
     drawn = progress._bar()
     bar = Bar(drawn)
-    bar.show(Step("counting", "trials", 57_300_000, 600_000_000, 888.0, 100.0))
+    bar.show(ProgressStep("counting", "trials", 57_300_000, 600_000_000, 888.0, 100.0))
     console = Console(width=columns, file=io.StringIO(), color_system="standard", force_terminal=True)
     console.print(drawn.get_renderable())
     assert re.sub(r"\x1b\[[\d;]*m", "", console.file.getvalue()).rstrip() == line
@@ -196,7 +196,7 @@ def job(n_trials, first=0, **panel):
 def test_what_is_ahead_is_the_sum_of_what_each_trial_takes():
     jobs = [job(1_000_000), job(500_000, 100_000), job(4096, enumerated=True)]
     costs = [Fraction(1, 1000), Fraction(1, 500), Fraction(1, 4)]
-    found = Ahead.of(jobs, [float(cost) for cost in costs], 2)
+    found = WorkEstimate.of(jobs, [float(cost) for cost in costs], 2)
     for trials in (1_000_000, 300_000, 50_000):
         counted = min(1_000_000, trials), max(0, min(600_000, trials) - 100_000), 4096
         expected = sum(n * cost for n, cost in zip(counted, costs, strict=True)) / 2
@@ -207,13 +207,13 @@ def test_what_is_ahead_is_the_sum_of_what_each_trial_takes():
 
 
 def test_what_takes_over_a_minute_says_so_beforehand_with_what_fewer_trials_would_take():
-    found = Ahead.of([job(10**7), job(10**7)], [1e-4, 1e-4], 4)
+    found = WorkEstimate.of([job(10**7), job(10**7)], [1e-4, 1e-4], 4)
     assert announced(found) == (
         "counting 20,000,000 trials takes about 8 min 20 s on 4 threads; "
         "1,000,000 trials a comparison instead of 10,000,000 would take about 50 s"
     )
     assert found.is_long
-    assert not Ahead.of([job(10**6)], [5e-5], 1).is_long
+    assert not WorkEstimate.of([job(10**6)], [5e-5], 1).is_long
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_what_takes_over_a_minute_says_so_beforehand_with_what_fewer_trials_woul
     ],
 )
 def test_what_is_recommended_is_as_many_trials_as_a_minute_takes(jobs, cost, fewer):
-    found = Ahead.of(jobs, [cost] * len(jobs), 1)
+    found = WorkEstimate.of(jobs, [cost] * len(jobs), 1)
     assert found.fewer == fewer
     assert ("instead of" in announced(found)) == (fewer is not None)
 
@@ -234,13 +234,13 @@ def test_what_is_recommended_is_as_many_trials_as_a_minute_takes(jobs, cost, few
 def test_fewer_trials_are_advised_only_where_they_save_half_the_time():
     """An exact p of an hour stays an hour however few trials stand beside it."""
     jobs = [job(2**20), job(1, enumerated=True)]
-    found = Ahead.of(jobs, [1e-6, 3600.0], 1)
+    found = WorkEstimate.of(jobs, [1e-6, 3600.0], 1)
     assert found.fewer is None
     assert "instead of" not in announced(found)
 
 
 def test_resamples_of_intervals_are_no_trials_of_which_fewer_could_be_asked_for():
-    found = Ahead.of([Job(Bootstrap.__new__(Bootstrap), 10_000, 0, "intervals")], [1.0], 1)
+    found = WorkEstimate.of([Job(Bootstrap.__new__(Bootstrap), 10_000, 0, "intervals")], [1.0], 1)
     assert (found.trials, found.fewer) == (0, None)
 
 
@@ -248,7 +248,7 @@ def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypa
     """Of 100 s of trials and an exact p of 900 s: all trials done in 200 s are a tenth, at half the pace."""
     clock = iter([0.0, 0.0, 200.0])
     monkeypatch.setattr(prefetch.time, "monotonic", lambda: next(clock))
-    pace = Pace(Ahead.of([job(10**6), job(1, enumerated=True)], [1e-4, 900.0], 1))
+    pace = CountingPace(WorkEstimate.of([job(10**6), job(1, enumerated=True)], [1e-4, 900.0], 1))
     assert (pace.share, pace.seconds_left) == (0.0, pytest.approx(1000))
     pace.count(0, 10**6)
     assert pace.share == pytest.approx(0.1)
@@ -256,14 +256,16 @@ def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypa
 
 
 def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
-    panel = ExactPanel(exact.Sums(np.arange(1, 60)), exact.Chosen("meet-in-the-middle", "exact", 10**12, 1, 2048))
-    found = Ahead.of([Job(panel, 2048)], [1.0], 2)
+    panel = ExactPanel(
+        exact.SumProblem(np.arange(1, 60)), exact.ChosenMethod("meet-in-the-middle", "exact", 10**12, 1, 2048)
+    )
+    found = WorkEstimate.of([Job(panel, 2048)], [1.0], 2)
     assert announced(found) == "counting 2,048 parts of exact p-values takes about 17 min 4 s on 2 threads"
-    beside = Ahead.of([Job(panel, 2048), job(512, enumerated=True)], [1.0, 1e-6], 2)
+    beside = WorkEstimate.of([Job(panel, 2048), job(512, enumerated=True)], [1.0, 1e-6], 2)
     assert announced(beside).startswith(
         "counting 2,560 parts of exact p-values, arrangements and resamples takes about"
     )
-    both = Ahead.of([Job(panel, 2048), job(10**6)], [1.0, 1e-6], 2)
+    both = WorkEstimate.of([Job(panel, 2048), job(10**6)], [1.0, 1e-6], 2)
     assert announced(both).startswith(
         "counting 1,002,048 trials, 2,048 of them parts of exact p-values, takes about 17"
     )

@@ -18,8 +18,8 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.execution.clusters.existing import client as handed
-from sigdask.execution.extract import Spread
-from sigdask.metrics.extraction import Part
+from sigdask.execution.extract import ClusterExtraction
+from sigdask.metrics.extraction import ExtractionPart
 from sigdask.nightly.run.estimate import estimate
 
 LocalCluster = pytest.importorskip("distributed").LocalCluster
@@ -65,11 +65,13 @@ def test_a_client_and_a_cluster_are_used_and_left_running(running, client, count
 
 
 def test_what_metrics_take_from_outputs_is_counted_there_as_well(running, client):
-    parts = [Part(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(6)]
+    parts = [ExtractionPart(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(6)]
     want = {k: [array.tolist() for array in lengths([["a" * k, "b"]], ["c", "dd"])] for k in range(6)}
     for given in (client, running, "current"):
         before = steps(running)
-        found = {number: [array.tolist() for array in own] for number, own in Spread(given)(parts, seconds=10.0)}
+        found = {
+            number: [array.tolist() for array in own] for number, own in ClusterExtraction(given)(parts, seconds=10.0)
+        }
         assert found == want
         assert steps(running) > before
 

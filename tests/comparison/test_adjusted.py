@@ -13,8 +13,8 @@ from panel_of import rng_of
 
 from sigdask import Counts, compare_all, compare_sets, run_plan
 from sigdask.analysis.comparison.adjust import adjustment, n_judging, resampled_family
-from sigdask.analysis.comparison.jobs import Asking, Exchange
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.store.columns import columns_of, table_of
 from sigdask.randomization.families.bootstrap_t import critical_value
@@ -43,7 +43,8 @@ def opposite(n=30, seed=1):
 
 def family_of(counts, side="two-sided"):
     return resampled_family(
-        Asking.of(Exchange.of(counts, Wanted(metrics=["mean"]).bind(counts), second_run=False)), side
+        FamilyComparisons.of(ComparisonJobs.of(counts, CompareSpec(metrics=["mean"]).bind(counts), second_run=False)),
+        side,
     )
 
 
@@ -72,7 +73,9 @@ def test_where_differences_are_skewed_p_is_the_larger_of_two():
     results = compare_all(data, interval="none", **ASKED)
     made = family_of(data)
     own = adjustment(
-        "max-t", Asking.of(Exchange.of(data, Wanted(metrics=["mean"]).bind(data), second_run=False)), "two-sided"
+        "max-t",
+        FamilyComparisons.of(ComparisonJobs.of(data, CompareSpec(metrics=["mean"]).bind(data), second_run=False)),
+        "two-sided",
     )
     fires = skewed(own.family)
     assert fires.any()
@@ -244,9 +247,13 @@ def test_a_night_keeps_resamples_of_families_and_counts_them_once(tmp_path):
 
 def test_resamples_are_as_many_as_trials_but_no_more_than_are_soon_drawn():
     made = family_of(plain())
-    asking = Asking.of(Exchange.of(plain(), Wanted(metrics=["mean"], trials=500).bind(plain()), second_run=False))
+    asking = FamilyComparisons.of(
+        ComparisonJobs.of(plain(), CompareSpec(metrics=["mean"], trials=500).bind(plain()), second_run=False)
+    )
     assert n_judging(asking, made) == 500
-    default = Asking.of(Exchange.of(plain(), Wanted(metrics=["mean"]).bind(plain()), second_run=False))
+    default = FamilyComparisons.of(
+        ComparisonJobs.of(plain(), CompareSpec(metrics=["mean"]).bind(plain()), second_run=False)
+    )
     assert n_judging(default, made) == 2**17
     assert n_judging(default, replace(made, n_units=(10_000,))) == 20_000
     wide = replace(made.family, parts=np.repeat(made.family.parts, 1376, axis=0))

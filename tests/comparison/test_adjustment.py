@@ -11,8 +11,8 @@ import sigdask
 from sigdask.analysis.comparison.across_sets import across_sets
 from sigdask.analysis.comparison.adjust import adjustment
 from sigdask.analysis.comparison.caveats import obstacles
-from sigdask.analysis.comparison.jobs import Asking, Exchange
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.comparison.study import prepare
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
@@ -131,8 +131,8 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
     weights = []
     for given in (systems, swapped):
         counts = Counts.from_labels(gold, {n: given[n] for n in ("s0", "s1")}, groups={"g": group})
-        exchange = Exchange.of(counts, Wanted(["accuracy", "macro-f1"], by="g"), second_run=False)
-        made = adjustment("max-t:raw", Asking.of(exchange), "two-sided")
+        exchange = ComparisonJobs.of(counts, CompareSpec(["accuracy", "macro-f1"], by="g"), second_run=False)
+        made = adjustment("max-t:raw", FamilyComparisons.of(exchange), "two-sided")
         weights.append([m.weight for m in made.family.members])
     assert weights[0] == pytest.approx(weights[1], rel=1e-12)
     assert len(set(weights[0])) == 4
@@ -144,8 +144,8 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
 
 def test_the_scale_of_a_mean_is_the_standard_deviation_of_its_swaps():
     data = many(n_systems=2)
-    exchange = Exchange.of(data, Wanted(["mean", "mean:better=lower"]), second_run=False)
-    made = adjustment("max-t:raw", Asking.of(exchange), "two-sided")
+    exchange = ComparisonJobs.of(data, CompareSpec(["mean", "mean:better=lower"]), second_run=False)
+    made = adjustment("max-t:raw", FamilyComparisons.of(exchange), "two-sided")
     d = data.fields["score"][:, 0] - data.fields["score"][:, 1]
     assert made.family.members[0].weight == pytest.approx(60 / np.sqrt((d**2).sum()), rel=1e-9)
 
@@ -297,8 +297,8 @@ def test_several_metrics_together_share_a_scale():
     results = compare_all(counts, metrics=["accuracy", "macro-f1"], by="g", together=True, trials=999)
     assert len(results.together) == 6
     assert all(v.p_adjusted >= v.p_value for v in results.together)
-    exchange = Exchange.of(counts, Wanted(["accuracy"], by="g"), second_run=False)
-    alone = across_sets(Asking.of(exchange), "two-sided")
+    exchange = ComparisonJobs.of(counts, CompareSpec(["accuracy"], by="g"), second_run=False)
+    alone = across_sets(FamilyComparisons.of(exchange), "two-sided")
     assert {m.weight for m in alone.family.members} == {0.5}
 
 
@@ -332,12 +332,12 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
     scores = data.fields["score"]
     counts = replace(data, fields={"tp": (scores * 10).astype(int), "fp": (scores * 10).astype(int) * 1000})
     metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
-    exchange = Exchange.of(counts, Wanted(metrics), second_run=False)
-    made = adjustment("tukey", Asking.of(exchange), "two-sided")
+    exchange = ComparisonJobs.of(counts, CompareSpec(metrics), second_run=False)
+    made = adjustment("tukey", FamilyComparisons.of(exchange), "two-sided")
     observed = made.family.observed.reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
-    other = Exchange.of(counts.with_name("other"), Wanted(metrics), second_run=False)
-    both = across_sets(Asking.of(exchange, other), "two-sided")
+    other = ComparisonJobs.of(counts.with_name("other"), CompareSpec(metrics), second_run=False)
+    both = across_sets(FamilyComparisons.of(exchange, other), "two-sided")
     observed = (both.family.observed * both.family.scales).reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
 
@@ -345,8 +345,8 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
 @pytest.mark.parametrize(("alternative", "level"), [("two-sided", 0.05), ("greater", 0.1)])
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
     counts = sets_of(2)
-    exchanges = [Exchange.of(c, Wanted(["mean"]), second_run=False) for c in counts]
-    comparisons = Asking.of(*exchanges)
+    exchanges = [ComparisonJobs.of(c, CompareSpec(["mean"]), second_run=False) for c in counts]
+    comparisons = FamilyComparisons.of(*exchanges)
     made = across_sets(comparisons, alternative)
     found = replace(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative).table, alpha=0.1)
     tally = made.job.panel.tally(run=0, first=0, n_trials=99)
@@ -360,8 +360,8 @@ def test_another_seed_turns_no_verdict_that_the_interval_settles():
     assert interval(0, 105)[1] < 0.05 < interval(0, 103)[1]
     few = many(n_items=30, n_systems=12, seed=0)
     found = compare_all(few, metrics=["mean"], trials=999).table
-    exchange = Exchange.of(few, Wanted(["mean"], trials=999), second_run=False)
-    made = adjustment("max-t", Asking.of(exchange), "two-sided")
+    exchange = ComparisonJobs.of(few, CompareSpec(["mean"], trials=999), second_run=False)
+    made = adjustment("max-t", FamilyComparisons.of(exchange), "two-sided")
     assert [note for note in obstacles(made, found) if note.kind == "family-undecided"]
     again = obstacles(replace(made, n_trials=0), found)
     assert not [note for note in again if note.kind == "family-undecided"]
@@ -369,7 +369,7 @@ def test_another_seed_turns_no_verdict_that_the_interval_settles():
 
 @pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
 def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
-    study = prepare([(many(n_items), Wanted(["mean"], trials=10_000), "two-sided")])
+    study = prepare([(many(n_items), CompareSpec(["mean"], trials=10_000), "two-sided")])
     tallies = [job.panel.tally(run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
     note = study.results(tallies).family
     assert (note.n_trials, note.exact) == (20, False)

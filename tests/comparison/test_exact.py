@@ -12,8 +12,8 @@ from panel_of import rng_of
 
 import sigdask
 from sigdask.analysis.comparison.exact import list_problems
-from sigdask.analysis.comparison.jobs import Exchange
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.reproduce.reference import read
 from sigdask.analysis.reproduce.rerun import repeat
 from sigdask.api import compare, compare_all
@@ -286,7 +286,7 @@ def test_a_plan_of_binomial_tails_alone_counts_nothing(tmp_path):
 @pytest.mark.slow
 def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
     d = np.rint(rng_of(6).normal(2e8, 1e9, 50)).astype(np.int64)
-    problem = exact.Sums(d, 8)
+    problem = exact.SumProblem(d, 8)
     chosen = exact.plan(problem)
     panel = ExactPanel(problem, chosen)
     assert (chosen.method, panel.n_trials > 1) == ("meet-in-the-middle", True)
@@ -302,11 +302,11 @@ def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
 def test_sixty_real_scores_are_as_much_as_is_counted_in_parts():
     rng = rng_of(1)
     counts = [Counts.from_scores({"a": rng.random(n), "b": rng.random(n)}) for n in (60, 64)]
-    made = [Exchange.of(each, Wanted(("mean",), method="both"), second_run=False) for each in counts]
+    made = [ComparisonJobs.of(each, CompareSpec(("mean",), method="both"), second_run=False) for each in counts]
     found, bounds = (one.jobs[one.slots.known.job[0]] for one in made)
     assert (found.panel.chosen.method, found.n_trials) == ("meet-in-the-middle", 4096)
     assert (bounds.panel.chosen.guarantee, bounds.n_trials) == ("bounds", 1)
-    auto = Exchange.of(counts[0], Wanted(("mean",)), second_run=False)
+    auto = ComparisonJobs.of(counts[0], CompareSpec(("mean",)), second_run=False)
     assert not [job for job in auto.jobs if isinstance(job.panel, ExactPanel) and job.n_trials > 1]
 
 
@@ -471,7 +471,7 @@ def test_an_exact_p_without_trials_is_no_bound_of_itself():
 
 
 def real_sums(n):
-    return exact.Sums(rng_of(1).integers(-(2**45), 2**45, n), slack=4 * n)
+    return exact.SumProblem(rng_of(1).integers(-(2**45), 2**45, n), slack=4 * n)
 
 
 def test_the_limit_is_of_all_comparisons_of_a_set_and_metric_together():

@@ -9,10 +9,10 @@ from scipy import stats
 
 import sigdask
 from sigdask import Counts, compare, compare_all
-from sigdask.analysis.comparison.intervals.plan import Sought
+from sigdask.analysis.comparison.intervals.plan import IntervalJobs
 from sigdask.analysis.comparison.intervals.single_systems import interval_of, intervals_of
-from sigdask.analysis.comparison.jobs import Exchange
-from sigdask.analysis.comparison.spec import Sureness, Wanted
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
 from sigdask.errors import InputError
 from sigdask.randomization.tallies import Tally
 from sigdask.statistics.matched_proportions import score_interval
@@ -229,7 +229,7 @@ def test_intervals_alone_are_those_of_compare():
     found, want = interval_of(a, b, seed=4), compare(a, b, seed=4).interval
     assert (found.low[0], found.high[0]) == (want.low, want.high)
     counts = Counts.from_scores({"a": a, "b": b, "c": a + b})
-    assert len(intervals_of(counts, "mean", sureness=Sureness(resamples=10)).low) == 3
+    assert len(intervals_of(counts, "mean", sureness=IntervalSpec(resamples=10)).low) == 3
 
 
 def test_json_csv_and_frames_hold_intervals():
@@ -249,8 +249,8 @@ def test_json_csv_and_frames_hold_intervals():
 
 def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_none():
     counts = Counts.from_scores(dict(zip("ab", real(40), strict=True)))
-    exchange = Exchange.of(counts, Wanted(metrics=["mean"]).bind(counts), second_run=False)
-    sought = Sought.of(exchange, Sureness("bootstrap", resamples=5000))
+    exchange = ComparisonJobs.of(counts, CompareSpec(metrics=["mean"]).bind(counts), second_run=False)
+    sought = IntervalJobs.of(exchange, IntervalSpec("bootstrap", resamples=5000))
     [job] = sought.jobs
     nothing = sought.columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
     assert (nothing.method[0], nothing.why[0], nothing.n_resamples[0]) == ("", "no resample is counted yet", 0)
@@ -277,8 +277,8 @@ def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_
 
     a, b = binary(10)
     counts = Counts.from_labels(["1"] * 10, {"a": [str(x) for x in a], "b": [str(x) for x in b]})
-    wanted = Wanted(metrics=[sigdask.black_box(never)]).bind(counts)
-    sought = Sought.of(Exchange.of(counts, wanted, second_run=False), Sureness())
+    wanted = CompareSpec(metrics=[sigdask.black_box(never)]).bind(counts)
+    sought = IntervalJobs.of(ComparisonJobs.of(counts, wanted, second_run=False), IntervalSpec())
     assert sought.jobs == []
     assert "ValueError: no" in sought.columns({}).why[0]
 

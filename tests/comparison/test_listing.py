@@ -9,10 +9,10 @@ from scipy import stats
 
 import sigdask
 from sigdask.analysis.comparison import nesting
-from sigdask.analysis.comparison.jobs import Asking, Exchange
-from sigdask.analysis.comparison.spec import Wanted, pairs_of
+from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.spec import CompareSpec, pairs_of
 from sigdask.analysis.comparison.study import prepare
-from sigdask.analysis.comparison.test_set import Analysis
+from sigdask.analysis.comparison.test_set import TestSetAnalysis
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, of_pairs, rows_of
 from sigdask.errors import InputError
@@ -33,7 +33,7 @@ def scores():
 
 def listed(**wanted):
     counts = Counts.from_scores(scores(), groups={"task": TASK}, missing="pairwise")
-    return Exchange.of(counts, Wanted(("mean", "mean:better=lower"), by="task", **wanted), second_run=True)
+    return ComparisonJobs.of(counts, CompareSpec(("mean", "mean:better=lower"), by="task", **wanted), second_run=True)
 
 
 @pytest.mark.parametrize("method", ["auto", "both", "randomization"])
@@ -60,7 +60,7 @@ def test_comparisons_stand_in_the_order_of_subsets_pairs_and_metrics_with_what_t
 
 def test_what_has_no_item_in_common_is_told_apart_from_what_both_lack():
     counts = Counts.from_scores(scores(), groups={"task": TASK}, missing="pairwise")
-    found = Analysis.of(counts, Wanted(("mean",), by="task"), second_run=False).left_out
+    found = TestSetAnalysis.of(counts, CompareSpec(("mean",), by="task"), second_run=False).left_out
     has = {name: ~np.isnan(column) for name, column in scores().items()}
     expected = [
         (task, a, b, "mean")
@@ -100,7 +100,9 @@ def test_a_study_says_where_the_counts_of_all_its_results_stand():
         Counts.from_scores({n: rng.integers(0, 2, 6) for n in "abcd"}, groups={"g": ["x"] * 6}, name="few"),
     ]
     levels = [("document",), ("item",)]
-    asked = [(c, Wanted(("mean",), trials=50, levels=own), "two-sided") for c, own in zip(sets, levels, strict=True)]
+    asked = [
+        (c, CompareSpec(("mean",), trials=50, levels=own), "two-sided") for c, own in zip(sets, levels, strict=True)
+    ]
     study = prepare(asked, adjust="max-t")
     slots, [beside], family, jobs = study.slots, study.beside, study.of_families, study.jobs
     assert slots.first.job.tolist() == [0, 0, 0] + [-1] * 6
@@ -123,10 +125,10 @@ def test_a_study_says_where_the_counts_of_all_its_results_stand():
 def test_half_a_million_comparisons_are_a_few_columns_and_two_jobs():
     rng = rng_of(4)
     counts = Counts.from_scores({f"s{k}": rng.integers(0, 2, 40) for k in range(300)})
-    made = Exchange.of(counts, Wanted(("mean",), method="randomization", trials=100), second_run=True)
+    made = ComparisonJobs.of(counts, CompareSpec(("mean",), method="randomization", trials=100), second_run=True)
     assert (len(made.comparisons), len(made.jobs), len(made.comparisons.panels)) == (44850, 2, 1)
     assert made.jobs[0].panel is made.comparisons.panels[0]  # no copy: all its pairs are sampled
-    few = Exchange.of(counts, Wanted(("mean",), by=None), second_run=True)
+    few = ComparisonJobs.of(counts, CompareSpec(("mean",), by=None), second_run=True)
     assert len(few.jobs) < 44850 / 64
 
 
@@ -143,8 +145,11 @@ def test_pairs_are_those_asked_for_in_their_order():
 def test_what_is_asked_of_several_sets_knows_systems_and_metrics_by_name():
     one = Counts.from_scores({n: rng_of(1).random(5) for n in "abc"}, name="one")
     two = Counts.from_scores({n: rng_of(2).random(5) for n in "cab"}, name="two")
-    made = [Exchange.of(c, Wanted((m,)), second_run=False) for c, m in ((one, "mean"), (two, "mean:better=lower"))]
-    asking = Asking.of(*made)
+    made = [
+        ComparisonJobs.of(c, CompareSpec((m,)), second_run=False)
+        for c, m in ((one, "mean"), (two, "mean:better=lower"))
+    ]
+    asking = FamilyComparisons.of(*made)
     assert [asking.systems_of(k) for k in range(6)] == [*combinations("abc", 2), *combinations("cab", 2)]
     names = "abc"
     assert "".join(names[code] for code in asking.systems("a")) == "aabcca"
@@ -161,7 +166,7 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
     if gaps:
         columns["s2"][:7] = np.nan
     counts = Counts.from_scores(columns, groups={"document": [f"d{d}" for d in document]}, missing="pairwise")
-    made = Exchange.of(counts, Wanted(("mean",), trials=10), second_run=False)
+    made = ComparisonJobs.of(counts, CompareSpec(("mean",), trials=10), second_run=False)
     [found] = nesting.hanging(made.comparisons, made.asked.units)
     assert found.rows.tolist() == list(range(21))
     for k, (a, b) in enumerate(combinations(columns.values(), 2)):
@@ -212,10 +217,10 @@ def test_rows_are_numbered_in_the_order_in_which_what_they_have_comes():
 def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
     box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
     counts = Counts.from_scores({n: rng_of(k).integers(0, 9, 15) for k, n in enumerate("abc")})
-    c = Exchange.of(counts, Wanted((box, "mean")), second_run=False).comparisons
+    c = ComparisonJobs.of(counts, CompareSpec((box, "mean")), second_run=False).comparisons
     assert c.n_trials.tolist() == [10_000, 2**20] * 3
     assert c.enumerated.tolist() == [bool(d <= most) for d, most in zip(c.n_discordant, [12, 20] * 3, strict=True)]
     with pytest.raises(
         InputError, match="a metric of whole outputs is enumerated or sampled, and 1[3-5] units are discordant"
     ):
-        Exchange.of(counts, Wanted((box, "mean"), method="exact"), second_run=False)
+        ComparisonJobs.of(counts, CompareSpec((box, "mean"), method="exact"), second_run=False)

@@ -9,8 +9,8 @@ from command import called
 from conftest import ROOT
 
 import sigdask
-from sigdask.analysis.power.find import How, checked
-from sigdask.analysis.power.search import Sought
+from sigdask.analysis.power.find import PowerSettings, checked
+from sigdask.analysis.power.search import PowerQuestion
 from sigdask.statistics.power.sign_power import sign_power
 
 RNG = np.random.default_rng(11)
@@ -83,10 +83,10 @@ def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted()
     counts = sigdask.Counts.from_labels(gold.tolist(), {k: v.tolist() for k, v in systems.items()})
     [found] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
     assert found.method == "simulated"
-    from sigdask.analysis.comparison.spec import Wanted
+    from sigdask.analysis.comparison.spec import CompareSpec
     from sigdask.analysis.power.find import _placed
 
-    [(pairs, row, _)] = _placed(counts, Wanted(["f1[1]"]))
+    [(pairs, row, _)] = _placed(counts, CompareSpec(["f1[1]"]))
     observed = pairs[row]
     weights = observed.weights(observed.strength_of(0.08))
     order = observed.order
@@ -181,7 +181,7 @@ def test_very_many_units_are_told_by_the_normal_approximation():
 
 
 def test_a_two_sided_difference_is_a_size():
-    assert checked(Sought(0.8, -0.1), How()).difference == 0.1
+    assert checked(PowerQuestion(0.8, -0.1), PowerSettings()).difference == 0.1
 
 
 @pytest.mark.skipif(not (ROOT / "../shared/data").is_dir(), reason="needs the sets of real data")

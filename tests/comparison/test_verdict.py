@@ -53,7 +53,7 @@ def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
     assert found.checks == "second run and exact p agree"
     assert found.is_checked
     assert (found.n_significant, found.n_undecided, found.n_comparisons, found.sentences) == (1, 0, 1, ())
-    assert found.best == (verdict.Best("", None, "f1", ("I",)),)
+    assert found.best == (verdict.BestSystems("", None, "f1", ("I",)),)
 
 
 @pytest.mark.parametrize(

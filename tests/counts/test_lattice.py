@@ -9,7 +9,7 @@ import reference
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.counts.lattice import Scale, lattice_for
+from sigdask.counts.lattice import ScoreScale, lattice_for
 from sigdask.metrics import black_box, metric
 
 TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])
@@ -34,7 +34,7 @@ def test_ties_survive_scaling_and_added_constants(scale, constant):
 
 
 def test_decimals_are_exact_and_carry_no_slack():
-    a, b = Scale.of(np.array([0.1, 0.25])), Scale.of(np.array([12.5, 3.0]))
+    a, b = ScoreScale.of(np.array([0.1, 0.25])), ScoreScale.of(np.array([12.5, 3.0]))
     lattice = lattice_for(a, b, 1000)
     assert lattice.slack == 0
     assert lattice.integers(np.array([0.1, 12.5])).tolist() == [10, 1250]
@@ -43,28 +43,31 @@ def test_decimals_are_exact_and_carry_no_slack():
 @pytest.mark.parametrize("digits", range(10))
 def test_a_decimal_of_up_to_nine_digits_is_an_integer_and_comes_back(digits):
     values = np.array([1, 123_456_789, -7]) / 10.0**digits
-    assert Scale.of(values).digits == digits
-    lattice = lattice_for(Scale.of(values), Scale.of(values), 3)
+    assert ScoreScale.of(values).digits == digits
+    lattice = lattice_for(ScoreScale.of(values), ScoreScale.of(values), 3)
     assert (lattice.integers(values) * 10**digits // 10**lattice.digits).tolist() == [1, 123_456_789, -7]
     assert lattice.to_scores(lattice.integers(values)).tolist() == values.tolist()
     assert lattice.step == 10.0**-lattice.digits
 
 
 def test_ten_digits_are_no_decimal():
-    assert Scale.of(np.array([0.1234567891])).digits is None
-    assert Scale.of(np.array([0.5, 0.1234567891])).digits is None
+    assert ScoreScale.of(np.array([0.1234567891])).digits is None
+    assert ScoreScale.of(np.array([0.5, 0.1234567891])).digits is None
 
 
 def test_integers_whose_sum_could_reach_2_to_the_53_are_no_decimals():
-    assert Scale.of(np.array([2.0**51, 1, 1])).digits == 0
-    assert Scale.of(np.array([2.0**52 + 1, 1, 1])).digits is None
+    assert ScoreScale.of(np.array([2.0**51, 1, 1])).digits == 0
+    assert ScoreScale.of(np.array([2.0**52 + 1, 1, 1])).digits is None
 
 
 @pytest.mark.parametrize("n_items", [1, 1000, 2**30])
 @pytest.mark.parametrize("exponent", [-3, 0, 10, 20, 22, 23, 30, 45])
 @pytest.mark.parametrize("own", [0, 1, 2, 9])
 def test_sums_of_decimals_are_below_2_to_the_54_steps_or_the_lattice_is_binary(own, exponent, n_items):
-    for scales in ((Scale(own, exponent), Scale(0, exponent - 3)), (Scale(0, exponent - 3), Scale(own, exponent))):
+    for scales in (
+        (ScoreScale(own, exponent), ScoreScale(0, exponent - 3)),
+        (ScoreScale(0, exponent - 3), ScoreScale(own, exponent)),
+    ):
         lattice = lattice_for(*scales, n_items)
         assert lattice.digits == (own if own == 0 or n_items * 2.0**exponent * 10**own < 2**54 else None)
         shared = lattice_for(*scales, n_items, digits=5)
@@ -75,7 +78,7 @@ def test_sums_of_decimals_are_below_2_to_the_54_steps_or_the_lattice_is_binary(o
 @pytest.mark.parametrize("n_items", [1, 3, 2**11 - 1, 2**11, 5000, 2**40])
 @pytest.mark.parametrize(("a", "b"), [(0.7, 300.0), (300.0, 0.7), (1e-5, 1e-9)])
 def test_a_lattice_of_reals_is_the_finest_whose_sums_stay_below_2_to_the_61(a, b, n_items):
-    lattice = lattice_for(Scale.of(np.array([a / 3])), Scale.of(np.array([b / 3])), n_items)
+    lattice = lattice_for(ScoreScale.of(np.array([a / 3])), ScoreScale.of(np.array([b / 3])), n_items)
     size = 2.0 ** np.ceil(np.log2(max(a, b) / 3))  # a power of two that no score exceeds
     largest = size / lattice.step
     assert largest <= 2.0**50

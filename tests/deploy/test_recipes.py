@@ -18,9 +18,9 @@ from conftest import ROOT
 from panel_of import rng_of
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate import Finding, GateVerdict, NonInferior, NotWorse, RuleVerdict
+from sigdask.nightly.gate import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict
 from sigdask.nightly.gate.web_hook import write
-from sigdask.nightly.plan import Tell, load_plan
+from sigdask.nightly.plan import NotifySettings, load_plan
 from sigdask.nightly.report.gate import junit
 from sigdask.nightly.run.notify import tell
 
@@ -133,7 +133,7 @@ def test_the_steps_of_the_workflow_run_night_after_night(workflow, tmp_path):
 
 def verdict_of(passed):
     text = 'new is "significantly worse"\nthan base <b>' if not passed else "new is not worse than base"
-    finding = Finding(("t", None, "new", "base", "acc"), "new", "base", -0.5, 0.001, passed, None, text)
+    finding = RuleFinding(("t", None, "new", "base", "acc"), "new", "base", -0.5, 0.001, passed, None, text)
     rule = RuleVerdict(NotWorse(0.01), "not-worse", passed, 0.001, 0.01, (finding,), 3.6, ("a note",))
     return GateVerdict((rule,))
 
@@ -142,7 +142,7 @@ def verdict_of(passed):
 @pytest.mark.parametrize("template", sorted(CHAT.glob("*.j2")), ids=lambda path: path.name)
 def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
     with receiver() as (url, told):
-        to = Tell(webhook=url, body=template.read_text(), when="always")
+        to = NotifySettings(webhook=url, body=template.read_text(), when="always")
         assert list(tell(to, verdict_of(passed), "nightly", tmp_path)) == []
     [(kind, sent)] = told
     assert kind == "application/json"
@@ -160,7 +160,7 @@ def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
 
 def test_without_a_template_the_whole_verdict_is_sent(tmp_path):
     with receiver() as (url, told):
-        assert list(tell(Tell(webhook=url), verdict_of(False), "nightly", tmp_path)) == []
+        assert list(tell(NotifySettings(webhook=url), verdict_of(False), "nightly", tmp_path)) == []
     assert set(json.loads(told[0][1])) == {"plan", "text", "passed", "is_new", "rules"}
 
 
@@ -223,7 +223,7 @@ def test_the_plan_of_the_recipe_for_chats_is_a_plan(tmp_path, monkeypatch):
 
 
 def test_a_rule_that_fails_by_what_could_not_be_compared_fails_in_junit_too():
-    finding = Finding(("t", None, "new", "base", "acc"), "new", "base", 0.5, 0.001, True, None, "shown")
+    finding = RuleFinding(("t", None, "new", "base", "acc"), "new", "base", 0.5, 0.001, True, None, "shown")
     rule = RuleVerdict(NonInferior(0.1, 0.05), "rule", False, 0.001, 0.05, (finding,), 1.0, ("not compared: t",))
     root = ET.fromstring(junit(GateVerdict((rule,)), "nightly"))
     assert (root.get("tests"), root.get("failures")) == ("2", "1")

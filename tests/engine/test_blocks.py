@@ -11,13 +11,13 @@ from panel_of import panel_of, rng_of
 
 from sigdask.execution import count_jobs, packing
 from sigdask.execution.clusters import Cluster, connect
-from sigdask.execution.packing import InBlocks, Parcel, Whole
+from sigdask.execution.packing import BlockedPanel, TransientBytes, WholePanel
 from sigdask.execution.tasks import partition
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import blocks
 from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.families import FamilyMember
 
 F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))
 N_TRIALS = 9000
@@ -30,7 +30,7 @@ def jobs():
     values = np.stack([tp, tp + rng.integers(0, 3, tp.shape), np.full_like(tp, 2)], axis=-1)
     panel, small = panel_of(values, [F1, MEAN]), panel_of(values[:30, :2], [F1])
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
-    family = Family((Member(panel, 1),), parts, studentised=True)
+    family = Family((FamilyMember(panel, 1),), parts, studentised=True)
     return [Job(panel, N_TRIALS, 0), Job(panel, N_TRIALS, 1), Job(family, N_TRIALS), Job(small, N_TRIALS)]
 
 
@@ -53,10 +53,10 @@ def test_any_number_of_workers_counts_the_same_from_blocks(jobs, cut, workers):
     with connect("local", workers=workers) as cluster:
         sent = packing.sent_once(cluster, jobs)
         large, family, small = (sent[id(job.panel)] for job in jobs[1:])
-        assert isinstance(large, InBlocks)
+        assert isinstance(large, BlockedPanel)
         assert len(large.blocks[0]) == 4
         assert family.blocks[0] is large.blocks[0]  # sent once
-        assert isinstance(small, Whole)
+        assert isinstance(small, WholePanel)
         assert counted(jobs, cluster) == expected
 
 
@@ -92,7 +92,7 @@ def test_blocks_and_sums_that_die_with_a_worker_are_made_again(jobs, cut, monkey
 
 
 def test_what_was_unpacked_is_let_go_where_it_arrived_and_kept_where_it_may_be_sent_again():
-    sent = Parcel(b"panel")
+    sent = TransientBytes(b"panel")
     for _ in range(2):  # again, after a worker was lost
         there = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(sent))))  # by way of the scheduler
         assert (there.taken(), there.content) == (b"panel", None)

@@ -10,9 +10,9 @@ from counters import lengths, metric_of, texts_of
 from sigdask.errors import ClusterLostError
 from sigdask.execution import extract
 from sigdask.execution.clusters import Cluster, connect, describe
-from sigdask.execution.extract import Spread, count_packed
+from sigdask.execution.extract import ClusterExtraction, count_packed
 from sigdask.metrics import find
-from sigdask.metrics.extraction import Here, Part, Source, extracted, parts
+from sigdask.metrics.extraction import ExtractionPart, LocalExtraction, StatisticsSource, extracted, parts
 from sigdask.metrics.extraction.processes import Processes
 
 
@@ -33,7 +33,7 @@ def small_parts(monkeypatch):
 
 
 def found_by(run, counts, want):
-    [own] = extracted([(counts, list(map(find, want)))], Source(run=run))
+    [own] = extracted([(counts, list(map(find, want)))], StatisticsSource(run=run))
     return {name: find(name).bind(own.counts).own for name in want}
 
 
@@ -44,13 +44,13 @@ def same(found, want):
 @pytest.mark.cluster
 def test_workers_of_a_cluster_count_what_this_process_counts(counts, want, small_parts):
     with connect("local", workers=2) as cluster:
-        assert same(found_by(Spread(cluster), counts, want), want)
+        assert same(found_by(ClusterExtraction(cluster), counts, want), want)
         ran = set(cluster.client.scheduler_info()["workers"])
         assert len(ran) == 2
 
 
 def given(n=6):
-    return [Part(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(n)]
+    return [ExtractionPart(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(n)]
 
 
 def counted(found):
@@ -76,7 +76,7 @@ class Given:
 def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, error):
     monkeypatch.setattr(extract, "_on_client", Given(n, error))
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
-        assert counted(Spread(Cluster("dask", 2, client=object()))(given(), 1e3)) == EXPECTED
+        assert counted(ClusterExtraction(Cluster("dask", 2, client=object()))(given(), 1e3)) == EXPECTED
     said = [record.getMessage() for record in caplog.records]
     left = [f"extraction: the cluster left {6 - n} of 6 parts, which are made here"] if n < 6 else []
     assert said == ([f"extraction: {error}"] if error else []) + left
@@ -94,7 +94,7 @@ def test_a_worker_with_other_versions_counts_nothing():
      (describe({"class": "local", "workers": 4}, where="test"), None, 4)],
 )  # fmt: skip
 def test_processes_are_as_many_as_the_run_has_threads(cluster, workers, n):
-    assert Spread(cluster, workers).n == n
+    assert ClusterExtraction(cluster, workers).n == n
 
 
 def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
@@ -103,14 +103,14 @@ def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
     class Watched(Processes):
         def __call__(self, listed, seconds):
             used.append(self.n)
-            return Here()(listed, seconds)
+            return LocalExtraction()(listed, seconds)
 
     monkeypatch.setattr(extract, "Processes", Watched)
     for cluster in ("auto", "threads", "local", "tls://far.away:8786"):
-        assert counted(Spread(cluster, 2)(given(), 30.0)) == EXPECTED
+        assert counted(ClusterExtraction(cluster, 2)(given(), 30.0)) == EXPECTED
     assert used == [2, 2, 2, 2]
     for cluster, seconds in (("auto", 0.1), ("none", 1e6)):
-        assert counted(Spread(cluster)(given(), seconds)) == EXPECTED
+        assert counted(ClusterExtraction(cluster)(given(), seconds)) == EXPECTED
     assert len(used) == 4
 
 
@@ -118,5 +118,5 @@ def test_a_cluster_that_must_be_reached_is_reached_for_long_work(monkeypatch):
     reached = []
     monkeypatch.setattr(extract, "_on_client", Given(6))
     monkeypatch.setattr(extract.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
-    assert counted(Spread("tls://far.away:8786", 2)(given(), 1e4)) == EXPECTED
+    assert counted(ClusterExtraction("tls://far.away:8786", 2)(given(), 1e4)) == EXPECTED
     assert reached == ["tls://far.away:8786"]

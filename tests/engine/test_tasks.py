@@ -6,7 +6,7 @@ import pytest
 
 from sigdask.execution import tasks
 from sigdask.execution.tasks import SHORTEST, SUSTAINED, TASKS_A_SECOND, task_seconds
-from sigdask.randomization.tallies import Manner
+from sigdask.randomization.tallies import CountingMethod
 
 THREADS = [1, 2, 16, 100, 1000, 4000]
 WORK = [1e-3, 1.0, 60.0, 3600.0, 1e5, 1e7, 1e9]
@@ -52,7 +52,7 @@ class Timed:
     enumerated, is_whole, shape = False, False, (1, 1)
 
     def __init__(self, clock, cores, *, vectorised=True):
-        self.clock, self.cores, self.manner = clock, cores, Manner(vectorised=vectorised, timed=10)
+        self.clock, self.cores, self.manner = clock, cores, CountingMethod(vectorised=vectorised, timed=10)
 
     def tally(self, *, n_trials, **_):
         self.clock["wall"] += n_trials * 10.0

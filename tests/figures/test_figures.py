@@ -12,7 +12,7 @@ import pytest
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
 from sigdask.report.plots.canvas import labels
-from sigdask.report.plots.curves import Curve
+from sigdask.report.plots.curves import NBestCurve
 from sigdask.report.plots.matrix import SHADES, levels
 
 HOSTILE = [
@@ -56,7 +56,7 @@ def of_names(names):
     yield plots.matrix(names, p, square(1, n).astype(np.int8), p < 0.05, 0.05)
     yield plots.critical_difference(names, values, [[0, 1], [*range(1, n)]])
     yield plots.achieved_significance({key: [0.5, 0.1, 0.01] for key in names}, 0.05)
-    yield plots.n_best_curves({name: Curve(np.arange(1, 4), *np.full((3, 3), 0.5)) for name in names})
+    yield plots.n_best_curves({name: NBestCurve(np.arange(1, 4), *np.full((3, 3), 0.5)) for name in names})
     yield plots.nights(["1", "2"], dict.fromkeys(names, np.array([0.5, 0.6])), {}, 0.05)
 
 
@@ -161,7 +161,7 @@ def test_achieved_significance_falls_from_the_largest_p():
 def test_curves_have_their_points_and_bands(n_measures):
     n = np.array([10, 20, 30])
     curves = {
-        f"m{k}": Curve(n, np.array([0.9, 0.8, 0.7]) - k / 10, *np.array([[0.1] * 3, [1.0] * 3]))
+        f"m{k}": NBestCurve(n, np.array([0.9, 0.8, 0.7]) - k / 10, *np.array([[0.1] * 3, [1.0] * 3]))
         for k in range(n_measures)
     }
     figure = plots.n_best_curves(curves, score="recall")
@@ -207,7 +207,7 @@ def test_one_and_none_are_drawn_too():
         plots.achieved_significance({}, 0.05),
         plots.achieved_significance({"m": [np.nan]}, 0.05),
         plots.n_best_curves({}),
-        plots.n_best_curves({"m": Curve(np.array([5]), *np.full((3, 1), np.nan))}),
+        plots.n_best_curves({"m": NBestCurve(np.array([5]), *np.full((3, 1), np.nan))}),
         plots.nights([], {}, {}, 0.05),
     ):
         assert plots.rendered(figure, "svg").startswith(b"<?xml")

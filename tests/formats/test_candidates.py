@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.formats.candidates import Columns, read
+from sigdask.formats.candidates import CandidateColumns, read
 
 XML = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE candidates SYSTEM "dtd/mwetoolkit-candidates.dtd">
@@ -83,7 +83,7 @@ def test_data_sets_of_ucs_give_their_association_scores_and_their_annotation(fil
 
 
 def test_ranks_of_ucs_are_measures_where_they_are_asked_for(file):
-    found = read(file(UCS, "pairs.ds"), Columns(measures=("am.MI", "r.MI"), smaller=("r.MI",)))
+    found = read(file(UCS, "pairs.ds"), CandidateColumns(measures=("am.MI", "r.MI"), smaller=("r.MI",)))
     np.testing.assert_array_equal(np.argsort(-found.oriented, axis=1), [[1, 0, 2], [1, 0, 2]])
 
 
@@ -92,7 +92,7 @@ def test_of_several_annotations_one_is_to_be_named(file):
     path = file("\n".join([names + "\tb.fig", *(f"{row}\t{k % 2}" for k, row in enumerate(rows))]), "x.ds")
     with pytest.raises(InputError, match=r"'b\.TP' or 'b\.fig' may be it"):
         read(path)
-    assert read(path, Columns(gold="b.TP")).gold.sum() == 2
+    assert read(path, CandidateColumns(gold="b.TP")).gold.sum() == 2
 
 
 BOMB = XML.replace(

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from sigdask.api import compare_all
-from sigdask.counts.shown import Told
+from sigdask.counts.shown import ItemTexts
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
@@ -407,7 +407,7 @@ def test_what_was_asked_right_and_answered_is_read_again_for_those_who_look(tmp_
     counts = read(tmp_path / "x", tmp_path / "y")
     found = counts.telling.told({"one:1", "two:3"}, {"y"})
     assert found == {
-        ("y", "one:1"): Told("q1?", "t1", "y in one says 1"), ("y", "two:3"): Told("q3?", "t3", "y in two says 3")
+        ("y", "one:1"): ItemTexts("q1?", "t1", "y in one says 1"), ("y", "two:3"): ItemTexts("q3?", "t3", "y in two says 3")
     }  # fmt: skip
     (tmp_path / "y" / "samples_one_2026-05-04T01-30-00.000000.jsonl").unlink()
     assert [*counts.telling.told({"one:1", "two:3"}, {"y"})] == [("y", "two:3")]

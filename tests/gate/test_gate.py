@@ -19,8 +19,17 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find
-from sigdask.nightly.gate import Evidence, NonInferior, NotWorse, Shown, check_direction, detectable, key_of, name_of
-from sigdask.nightly.plan import Tell
+from sigdask.nightly.gate import (
+    Evidence,
+    MarginResult,
+    NonInferior,
+    NotWorse,
+    check_direction,
+    detectable,
+    key_of,
+    name_of,
+)
+from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import junit, render
 from sigdask.nightly.run.notify import tell
 from sigdask.statistics.online_fdr import levels
@@ -183,7 +192,7 @@ def test_non_inferiority_that_was_not_tested_is_an_error():
 def test_the_power_of_non_inferiority_makes_its_false_alarms():
     _, results = results_of([0.0])
     key, rule = key_of(results[0]), NonInferior(1.0, 0.05)
-    evidence = Evidence({"set": "base"}, {key: 1.0}, {(rule, key): Shown(0.01, "normal approximation")})
+    evidence = Evidence({"set": "base"}, {key: 1.0}, {(rule, key): MarginResult(0.01, "normal approximation")})
     verdict = judge([rule], results, evidence, runs_per_year=100).rules[0]
     power = 0.5 * math.erfc((1.6448536 - 1.0) / math.sqrt(2))
     assert verdict.alarms_per_year == pytest.approx(100 * (1 - power), rel=1e-5)
@@ -309,16 +318,16 @@ def failed():
 
 def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
     code = "import os, sys; open('got', 'w').write(os.environ['SIGDASK_GATE'] + sys.argv[1] + sys.stdin.read())"
-    assert list(tell(Tell((sys.executable, "-c", code, "$HOME;")), failed, "night", tmp_path)) == []
+    assert list(tell(NotifySettings((sys.executable, "-c", code, "$HOME;")), failed, "night", tmp_path)) == []
     got = (tmp_path / "got").read_text()
     assert got.startswith("failed$HOME;{")
     assert json.loads(got.removeprefix("failed$HOME;"))["plan"] == "night"
 
 
 def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed, tmp_path):
-    hangs = Tell((sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
-    fails = Tell((sys.executable, "-c", "import sys; sys.exit('no mail')"))
-    gone = Tell((str(tmp_path / "none"),))
+    hangs = NotifySettings((sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
+    fails = NotifySettings((sys.executable, "-c", "import sys; sys.exit('no mail')"))
+    gone = NotifySettings((str(tmp_path / "none"),))
     words = [next(tell(to, failed, "night", tmp_path)) for to in (hangs, fails, gone)]
     assert "did not end within 0.3 s" in words[0]
     assert "ended with status 1: no mail" in words[1]
@@ -327,7 +336,7 @@ def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed,
 
 def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_path):
     start = time.monotonic()
-    assert list(tell(Tell(("sh", "-c", "sleep 20 & exit 0"), timeout=10), failed, "night", tmp_path)) == []
+    assert list(tell(NotifySettings(("sh", "-c", "sleep 20 & exit 0"), timeout=10), failed, "night", tmp_path)) == []
     assert time.monotonic() - start < 5
 
 
@@ -335,7 +344,7 @@ def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_p
 def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
     waits = "import time; time.sleep(1.5); open('late', 'w')"
     command = ("sh", "-c", '"$0" -c "$1" & sleep 60', sys.executable, waits)
-    [word] = tell(Tell(command, timeout=0.5), failed, "night", tmp_path)
+    [word] = tell(NotifySettings(command, timeout=0.5), failed, "night", tmp_path)
     assert "did not end within 0.5 s" in word
     time.sleep(2.5)
     assert not (tmp_path / "late").exists()
@@ -343,8 +352,8 @@ def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
 
 def test_a_command_that_does_not_read_its_input_may_end_as_it_likes(failed, tmp_path):
     long = replace(failed, rules=failed.rules * 2000)  # more than a pipe holds
-    assert list(tell(Tell(("true",)), long, "night", tmp_path)) == []
-    [word] = tell(Tell(("sleep", "60"), timeout=0.5), long, "night", tmp_path)
+    assert list(tell(NotifySettings(("true",)), long, "night", tmp_path)) == []
+    [word] = tell(NotifySettings(("sleep", "60"), timeout=0.5), long, "night", tmp_path)
     assert "did not end" in word
 
 
@@ -362,7 +371,7 @@ def test_a_web_hook_that_answers_drop_by_drop_has_its_time_in_all(failed, tmp_pa
     threading.Thread(target=drip, daemon=True).start()
     start = time.monotonic()
     with server:
-        to = Tell(webhook=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=1.0)
+        to = NotifySettings(webhook=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=1.0)
         assert list(tell(to, failed, "night", tmp_path)) == ["gate.webhook: no answer within 1 s"]
     assert time.monotonic() - start < 5
 
@@ -370,9 +379,9 @@ def test_a_web_hook_that_answers_drop_by_drop_has_its_time_in_all(failed, tmp_pa
 def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
     passed = judged(NotWorse(0.01), [0.0])
     command = (sys.executable, "-c", "open('got', 'w')")
-    list(tell(Tell(command), passed, "night", tmp_path))
+    list(tell(NotifySettings(command), passed, "night", tmp_path))
     assert not (tmp_path / "got").exists()
-    list(tell(Tell(command, when="always"), passed, "night", tmp_path))
+    list(tell(NotifySettings(command, when="always"), passed, "night", tmp_path))
     assert (tmp_path / "got").exists()
 
 
@@ -392,15 +401,15 @@ def test_a_web_hook_gets_json_and_its_failures_are_words(failed, tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
     try:
-        assert list(tell(Tell(webhook=url), failed, "night", tmp_path)) == []
+        assert list(tell(NotifySettings(webhook=url), failed, "night", tmp_path)) == []
         assert "significantly worse" in got[0]["text"]
-        assert list(tell(Tell(webhook=f"{url}/bad"), failed, "night", tmp_path)) == [
+        assert list(tell(NotifySettings(webhook=f"{url}/bad"), failed, "night", tmp_path)) == [
             "gate.webhook: answered with status 500"
         ]
     finally:
         server.shutdown()
         server.server_close()
-    assert "no answer" in next(tell(Tell(webhook=url, timeout=0.5), failed, "night", tmp_path))
+    assert "no answer" in next(tell(NotifySettings(webhook=url, timeout=0.5), failed, "night", tmp_path))
 
 
 def test_a_rule_names_metrics_in_any_case():

@@ -13,10 +13,10 @@ from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate import Equivalent, Evidence, NonInferior, Shown, key_of, name_of
+from sigdask.nightly.gate import Equivalent, Evidence, MarginResult, NonInferior, key_of, name_of
 from sigdask.nightly.gate.margin_tests import SKEWED
 from sigdask.nightly.report.gate import junit, render
-from sigdask.statistics.matched_proportions import Matched, design_effect, score
+from sigdask.statistics.matched_proportions import MatchedProportions, design_effect, score
 
 
 def compared(counts, metric="mean", **options):
@@ -189,11 +189,11 @@ def test_the_margin_that_an_equal_system_is_shown_within_has_its_power():
     key = key_of(results[0])
     for kind, power in ((NonInferior, stats.norm.cdf), (Equivalent, lambda z: 2 * stats.norm.cdf(z) - 1)):
         rule = kind(1.0, 0.05)
-        evidence = Evidence({"t": "base"}, {key: 0.5}, {(rule, key): Shown(0.01, "normal approximation")})
+        evidence = Evidence({"t": "base"}, {key: 0.5}, {(rule, key): MarginResult(0.01, "normal approximation")})
         detectable = judge([rule], results, evidence).rules[0].findings[0].detectable
         assert power(detectable / 0.5 - stats.norm.ppf(0.95)) == pytest.approx(0.8)
         rule = kind(detectable, 0.05)
-        evidence = Evidence({"t": "base"}, {key: 0.5}, {(rule, key): Shown(0.01, "normal approximation")})
+        evidence = Evidence({"t": "base"}, {key: 0.5}, {(rule, key): MarginResult(0.01, "normal approximation")})
         assert judge([rule], results, evidence, runs_per_year=10).rules[0].alarms_per_year == pytest.approx(2.0)
 
 
@@ -202,7 +202,7 @@ def test_equivalence_is_two_one_sided_tests():
         new, base = zero_one(wins, losses, 400)
         counts = Counts.from_scores({"new": new, "base": base}, name="t")
         found = shown_of(counts, Equivalent(0.05, 0.05))
-        both = [Matched(*pair, 400).p_value(0.05, 0.05) for pair in ((wins, losses), (losses, wins))]
+        both = [MatchedProportions(*pair, 400).p_value(0.05, 0.05) for pair in ((wins, losses), (losses, wins))]
         assert found.p_value == max(both)
         assert (found.p_value <= 0.05) == passed
         assert shown_of(counts, NonInferior(0.05, 0.05)).p_value == both[0]
@@ -217,7 +217,7 @@ def test_equivalence_stands_in_text_json_and_junit():
     assert "new is not shown equivalent to base within 0.05 by mean on t" in render(verdict)
     [finding] = json.loads(verdict.to_json())["rules"][0]["findings"]
     assert (finding["method"], finding["n_better"], finding["n_worse"]) == ("score test", 2, 40)
-    assert finding["smallest_margin"] == Matched(2, 40, 400).smallest_margin(0.05)
+    assert finding["smallest_margin"] == MatchedProportions(2, 40, 400).smallest_margin(0.05)
     [case] = ET.fromstring(junit(verdict, "night").encode()).iter("failure")
     assert "not shown equivalent" in case.get("message")
 
@@ -246,7 +246,7 @@ def test_the_documents_table_of_sizes_is_what_its_script_makes():
     page = (ROOT / "docs" / "statistics.md").read_text()
     for wins, text in ((0.0, "wins 0 %"), (0.01, "wins 1 %")):
         [row] = [line for line in page.splitlines() if line.startswith(f"| 300 items, margin 0.01, {text} ")]
-        at = [(w, x) for w in range(30) for x in range(30) if Matched(w, x, 300).p_value(0.01, 0.05) <= 0.05]
+        at = [(w, x) for w in range(30) for x in range(30) if MatchedProportions(w, x, 300).p_value(0.01, 0.05) <= 0.05]
         cells = [[w, x, 300 - w - x] for w, x in at]
         size = stats.multinomial.pmf(cells, 300, [wins, wins + 0.01, 0.99 - 2 * wins]).sum()
         assert f"| {size:.3f} |" in row

@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
 from sigdask.metrics import black_box, find, replicates
 from sigdask.randomization.panels.build import build
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import swap_bits
 
 N = 40
@@ -73,7 +73,7 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
 def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
     counts = counts_of(labelled, apart=apart)
     bound = replicates.bind(find(metric), counts)
-    units = Units.of(counts, 0)
+    units = SwapUnits.of(counts, 0)
     [placed] = build(counts, units, [bound], [(0, 1)])
     arrays = np.stack([np.broadcast_to(bound.field(f, counts), (counts.n_items, 2)) for f in bound.fields], axis=-1)
     bits = swap_bits(units.key, run=0, first=0, n_trials=1000, n_units=units.n_units).astype(np.int64)[:, units.index]

@@ -10,7 +10,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
 from sigdask.metrics import find
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import swap_bits
 
 WORDS = ["so", "Well", "we", "we", "went", "to", "the", "uh,", "sea", "and", "it's", "über", "cold"]
@@ -59,7 +59,7 @@ def test_systems_and_pseudo_systems_have_jiwers_corpus_score(texts, counts, metr
     bound = find(metric).bind(counts)
     arrays = np.stack([np.broadcast_to(bound.field(f, counts), (50, 2)) for f in bound.fields], axis=-1)
     assert arrays.dtype == np.int64
-    units = Units.of(counts, 0)
+    units = SwapUnits.of(counts, 0)
     bits = swap_bits(units.key, run=0, first=0, n_trials=25, n_units=50)[:, units.index]
     bits[0] = False
     for row in bits:

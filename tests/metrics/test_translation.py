@@ -13,7 +13,7 @@ from sigdask.formats import Options, read
 from sigdask.metrics import find
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
 from sigdask.randomization.kernels.scored import count_scored, parameters
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import swap_bits
 
 TOOLS = {
@@ -56,7 +56,7 @@ def test_systems_and_pseudo_systems_have_sacrebleus_corpus_score(texts, counts, 
     systems, references = texts
     bound = find(metric).bind(counts)
     arrays = np.stack([bound.field(f, counts) for f in bound.fields], axis=-1)  # (n_items, 2, n_fields)
-    units = Units.of(counts, 0)
+    units = SwapUnits.of(counts, 0)
     bits = swap_bits(units.key, run=0, first=0, n_trials=25, n_units=60)
     bits[0] = False
     for row in bits:
@@ -92,7 +92,7 @@ def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
     from sigdask.randomization.panels.build import build
 
     bound = find(metric).bind(counts)
-    units = Units.of(counts, 0)
+    units = SwapUnits.of(counts, 0)
     [placed] = build(counts, units, [bound], [(0, 1)])
     arrays = np.stack([bound.field(f, counts) for f in bound.fields], axis=-1)
     bits = swap_bits(units.key, run=0, first=0, n_trials=2000, n_units=60).astype(np.int64)

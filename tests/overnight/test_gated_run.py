@@ -19,7 +19,7 @@ from sigdask.nightly.gate.margin_tests import RUNGS
 from sigdask.nightly.plan import TestSet, load_plan
 from sigdask.nightly.run import count, gate, run_plan
 from sigdask.nightly.run.gate import earlier
-from sigdask.nightly.store import Run, history, open_store, reading
+from sigdask.nightly.store import PlanRun, history, open_store, reading
 
 PLAN = """
 trials = 9999
@@ -100,7 +100,7 @@ def test_the_history_of_a_rule_has_each_night_of_other_inputs_once(folder):
 def test_a_run_that_changed_nothing_gives_way_to_the_later_one():
     def made(number, inputs, p=None):
         details = {"inputs": {"t": inputs}} | ({} if p is None else {"gate": {"rule": p}})
-        return Run(number, "plan", "", 0.0, 0.0, 0.0, "finished", "", 0, details, "")
+        return PlanRun(number, "plan", "", 0.0, 0.0, 0.0, "finished", "", 0, details, "")
 
     runs = [made(1, "a", 0.1), made(2, "a", 0.2), made(3, "b"), made(4, "b", 0.3), made(5, "c")]
     assert earlier(runs, runs[-1]) == {"rule": [0.2, 0.3]}

@@ -11,7 +11,7 @@ from plan_of import good, lay_out, written
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate import Equivalent, NonInferior, NotWorse
-from sigdask.nightly.plan import Plan, Report, load_plan, schema, schema_text
+from sigdask.nightly.plan import Plan, ReportFiles, load_plan, schema, schema_text
 from sigdask.nightly.plan.lines import lines_of_keys
 from sigdask.nightly.run.estimate import estimate
 from sigdask.nightly.store.database import url_of
@@ -206,7 +206,7 @@ def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):
 
 def test_reports_carry_the_date_of_the_run():
     start = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)
-    report = Report(Path("a-{date}.json"), Path("b-{date}T{time}.txt")).at(start)
+    report = ReportFiles(Path("a-{date}.json"), Path("b-{date}T{time}.txt")).at(start)
     assert (str(report.json), str(report.text)) == ("a-2026-01-31.json", "b-2026-01-31T060500.txt")
 
 

@@ -10,11 +10,11 @@ from sigdask.counts import Counts
 from sigdask.metrics import find, metric
 from sigdask.metrics.forms import Bleu, Ratios
 from sigdask.randomization import blocks
-from sigdask.randomization.blocks import Block, frame_of, from_sums, panels_of, parts_of
+from sigdask.randomization.blocks import SystemBlock, frame_of, from_sums, panels_of, parts_of
 from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.panels.build import build
-from sigdask.randomization.panels.families import Member
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.sums import SwapUnits
 
 F1, MEAN = Ratios(((2, 0, 0),), ((0, 1, 1),)), Ratios(((1, 0, 0),), ((0, 0, 1),))
 MACRO = Ratios(((1, 0, 0), (0, 1, 0)), ((0, 1, 1), (1, 0, 1)))
@@ -35,14 +35,14 @@ def panels():
     pairs = [(i, j) for i in range(N_SYSTEMS) for j in range(i)]
     spread = metric(name="root", fields=("score",))(lambda score: np.sqrt(np.abs(score)))
     chosen = [find("mean").bind(scores), spread.bind(scores)]
-    for placed in build(scores, Units.of(scores, 0), chosen, pairs):
+    for placed in build(scores, SwapUnits.of(scores, 0), chosen, pairs):
         yield placed.panel
 
 
 def cut(counted, n_bytes, monkeypatch, *, first, n_trials):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", n_bytes)
     made = [
-        [Block.of(part).sums(run=1, first=first, n_trials=n_trials) for part in parts_of(panel)]
+        [SystemBlock.of(part).sums(run=1, first=first, n_trials=n_trials) for part in parts_of(panel)]
         for panel in panels_of(counted)
     ]
     return from_sums(frame_of(counted), made), [len(own) for own in made]
@@ -65,11 +65,17 @@ def test_families_are_counted_alike_from_blocks(side, studentised, monkeypatch):
     several = list(panels())
     several[1] = replace(several[1], key=(7, 7))
     families = [
-        Family((Member(panel, m),), np.array([[[0, row]] for row in range(len(panel.pairs))]), side, False, studentised)
+        Family(
+            (FamilyMember(panel, m),),
+            np.array([[[0, row]] for row in range(len(panel.pairs))]),
+            side,
+            False,
+            studentised,
+        )
         for panel in several
         for m in range(len(panel.metrics))
     ]
-    members = tuple(Member(panel, m, 1 + m) for panel in several for m in range(len(panel.metrics)))
+    members = tuple(FamilyMember(panel, m, 1 + m) for panel in several for m in range(len(panel.metrics)))
     parts = np.array([[[k, row]] for k in range(len(members)) for row in range(0, 21, 5)])
     families.append(Family(members, parts, side, False, studentised))
     for family in families:
@@ -89,7 +95,7 @@ def test_a_slab_begins_anywhere_within_the_sums(monkeypatch):
 def test_a_block_holds_its_arrangement_and_not_what_that_was_made_of():
     values = rng_of(3).integers(0, 2, (4000, 3, 1))
     for part in parts_of(panel_of(values, [Ratios(((1,),), ((0,),))])):
-        block = Block.of(part)
+        block = SystemBlock.of(part)
         assert block.arranged.pieces is not None
         held = (block.frame.values, block.frame.addresses)
         assert [(len(own), own.base) for own in held] == [(0, None), (0, None)]

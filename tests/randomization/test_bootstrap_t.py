@@ -18,9 +18,9 @@ from sigdask.randomization.families.bootstrap_t import (
     lower_edges,
 )
 from sigdask.randomization.families.max_t import Family
-from sigdask.randomization.panels.build import Sharing
-from sigdask.randomization.panels.families import Member
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.families import FamilyMember
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import drawn_units
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
@@ -36,9 +36,9 @@ def bootstrap_of(values, form=MEAN, *, side=0, seed=3, subset=None, n_units=None
     )
     pairs = np.array([(i, j) for i in range(n_systems) for j in range(i + 1, n_systems)])
     bound = BoundMetric("m", tuple(counts.fields), form)
-    [placed] = Sharing.of(counts, [bound], pairs).panels(Units.of(counts, seed), subset, every_unit=True)
+    [placed] = PanelSharing.of(counts, [bound], pairs).panels(SwapUnits.of(counts, seed), subset, every_unit=True)
     parts = np.array([[[0, row]] for row in range(len(pairs))])
-    return StudentisedBootstrap(Family((Member(placed.panel, 0),), parts, side, studentised=True), (n,)), pairs
+    return StudentisedBootstrap(Family((FamilyMember(placed.panel, 0),), parts, side, studentised=True), (n,)), pairs
 
 
 def scores(n=12, n_systems=4, seed=1, most=50):

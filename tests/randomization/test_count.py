@@ -15,7 +15,7 @@ from sigdask.metrics import black_box, find
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.statistics.bounds import bound, interval, trials_to_decide
 from sigdask.statistics.crosscheck import count_fits
 from sigdask.verify import yeh_exact
@@ -109,7 +109,7 @@ def test_swapping_a_and_b_mirrors_everything():
 
 
 def test_fewer_trials_are_a_prefix_of_more(yeh):
-    [placed] = build(yeh, Units.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
+    [placed] = build(yeh, SwapUnits.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
     few, rest = placed.panel.tally(n_trials=5000), placed.panel.tally(first=5000, n_trials=7000)
     assert ((few + rest).counts == placed.panel.tally(n_trials=12_000).counts).all()
 
@@ -269,7 +269,7 @@ def test_trials_outside_the_stream_are_refused(trials):
 def test_a_black_box_is_counted_in_the_trials_and_run_asked_for(run, first, n_trials):
     scores = rng_of(7).integers(0, 9, (2, 30))
     counts = Counts.from_scores({"a": scores[0], "b": scores[1]})
-    units = Units.of(counts, 3)
+    units = SwapUnits.of(counts, 3)
     box = black_box(lambda outputs, _: float(sum(outputs)), name="total")
     [whole] = build(counts, units, [find("mean").bind(counts)], [(0, 1)])
     ours = OutputsPanel.of(counts, units, box, (0, 1)).tally(run=run, first=first, n_trials=n_trials)

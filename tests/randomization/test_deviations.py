@@ -7,19 +7,19 @@ import pytest
 from gated import gather
 from scipy import stats
 
-from sigdask.analysis.comparison.pairs import Asked, list_comparisons
+from sigdask.analysis.comparison.pairs import ResolvedSpec, list_comparisons
 from sigdask.api import compare_all
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics import black_box, find, metric
 from sigdask.nightly.gate import NonInferior, NotWorse, key_of
 from sigdask.nightly.gate.margin_tests import normal_p, shifted
 from sigdask.randomization.families import deviations
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import swap_bits
 
 
 def panels_of(counts, *names):
-    asked = Asked(counts, Units.of(counts, 0), np.array([[0, 1]]), "randomization", None)
+    asked = ResolvedSpec(counts, SwapUnits.of(counts, 0), np.array([[0, 1]]), "randomization", None)
     c = list_comparisons(asked, [find(n) if isinstance(n, str) else n for n in names], None)
     return [(c.panels[c.panel[k]], c.row[k], c.column[k]) for k in range(len(c))]
 
@@ -47,7 +47,7 @@ def test_the_spread_of_a_mean_is_the_root_of_its_squared_differences():
 
 def test_the_spread_of_f1_is_nearly_that_of_its_shuffled_differences():
     counts = responses(np.random.default_rng(2))
-    bits = swap_bits(Units.of(counts, 0).key, run=0, first=0, n_trials=4096, n_units=300)
+    bits = swap_bits(SwapUnits.of(counts, 0).key, run=0, first=0, n_trials=4096, n_units=300)
     tp, predicted, gold = (np.broadcast_to(counts.field(f), (300, 2)) for f in ("tp", "predicted", "gold"))
 
     def swapped(field, own, other):
@@ -260,7 +260,9 @@ def test_many_pairs_have_the_deviations_and_the_skewness_of_each_alone(values):
     x = {"bits": rng.random((300, 9)) < 0.4, "decimals": np.round(rng.lognormal(size=(300, 9)), 3) + 100,
          "large": rng.integers(0, 2**40, (300, 9))}[values]  # fmt: skip
     counts = Counts.from_scores({f"s{k}": column.tolist() for k, column in enumerate(x.astype(float).T)})
-    asked = Asked(counts, Units.of(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None)
+    asked = ResolvedSpec(
+        counts, SwapUnits.of(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None
+    )
     [panel] = list_comparisons(asked, [find("mean")], None).panels
     together = deviations.power_sums(panel, 0, None, exact=True)
     assert (together is None) == (values == "large")

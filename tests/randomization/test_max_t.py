@@ -14,7 +14,7 @@ from panel_of import panel_of, rng_of
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.randomization.families.max_t import CHUNK, Family, family_tally
 from sigdask.randomization.families.tukey import Relabelling, relabel_tally
-from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.stream.shuffles import swap_bits
 from sigdask.statistics.crosscheck import count_fits
 
@@ -43,7 +43,7 @@ def scores_panel(scores):
 
 def family_of(panel, *, metric=0, side=0):
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
-    return Family((Member(panel, metric),), parts, side)
+    return Family((FamilyMember(panel, metric),), parts, side)
 
 
 def score(form, sums):
@@ -104,7 +104,7 @@ def test_marginal_counts_of_a_family_are_those_of_its_pairs():
 
 def test_splitting_trials_of_a_family_anywhere_adds_up():
     panel = panel_of(values_of(4, 150, 5), [F1])
-    for whole in (family_of(panel), Relabelling((Member(panel, 0),), np.array([[0, 0], [0, 3]]))):
+    for whole in (family_of(panel), Relabelling((FamilyMember(panel, 0),), np.array([[0, 0], [0, 3]]))):
         total = whole.tally(run=1, first=0, n_trials=3000)
         parts = [whole.tally(run=1, first=f, n_trials=n) for f, n in ((0, 1), (1, 1700), (1701, 1299))]
         assert sum((p.counts for p in parts), 0 * total.counts).tolist() == total.counts.tolist()
@@ -113,7 +113,7 @@ def test_splitting_trials_of_a_family_anywhere_adds_up():
 def test_a_mean_over_two_sets_is_the_sum_of_its_parts():
     one, two = values_of(5, 30, 3), values_of(6, 20, 3)
     panels = [panel_of(one, [F1]), replace(panel_of(two, [F1]), key=(7, 7))]
-    members = tuple(Member(panel, 0, 0.5) for panel in panels)
+    members = tuple(FamilyMember(panel, 0, 0.5) for panel in panels)
     parts = np.array([[[0, row], [1, row]] for row in range(3)])
     counts = family_tally(Family(members, parts), run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
     (seen_one, trials_one), (seen_two, trials_two) = (
@@ -142,7 +142,7 @@ def test_ties_of_a_mean_whose_parts_cancel_count(seed):
     one, two = np.zeros((2, 6, 2), np.int64)
     one[:, 0], two[:, 1] = differences * 10**6, rng.permutation(differences) * 10**6
     one[0, 0] += rng.integers(-2, 3)  # the mean is tiny beside its parts
-    members = (Member(scores_panel(one), 0, 0.5), Member(replace(scores_panel(two), key=(7, 7)), 0, 0.5))
+    members = (FamilyMember(scores_panel(one), 0, 0.5), FamilyMember(replace(scores_panel(two), key=(7, 7)), 0, 0.5))
     family = Family(members, np.array([[[0, 0], [1, 0]]])).enumeration()
     counts = family.tally(run=0, first=0, n_trials=family.n_arrangements).counts[0, 0]
     parts = np.concatenate([one[:, 0] - one[:, 1], two[:, 0] - two[:, 1]])
@@ -167,7 +167,7 @@ def test_exact_max_t_of_all_arrangements(oracles):
 def test_exact_tukey_of_all_relabellings(oracles):
     o = oracles["tukey_hsd_randomised_exact"]
     panel = scores_panel(np.array(o["inputs"]["scores"]))
-    family = Relabelling((Member(panel, 0),), np.array([[0, 0], [0, 1], [0, 2]]))
+    family = Relabelling((FamilyMember(panel, 0),), np.array([[0, 0], [0, 1], [0, 2]]))
     assert (family.can_enumerate, family.n_arrangements) == (True, 6**5)
     counts = relabel_tally(replace(family, enumerated=True), run=0, first=0, n_trials=6**5).counts[:, 0, 0]
     assert [Fraction(int(c), 6**5) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
@@ -183,7 +183,7 @@ def test_a_relabelling_is_counted_as_fractions_count_it(form, seed, n_items, n_s
     values = values_of(seed, n_items, n_systems)
     panel = panel_of(values, [form])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
-    counts = relabel_tally(Relabelling((Member(panel, 0),), rows), run=run, first=2, n_trials=N_TRIALS).counts
+    counts = relabel_tally(Relabelling((FamilyMember(panel, 0),), rows), run=run, first=2, n_trials=N_TRIALS).counts
     labels = reference.relabellings(panel.key, run, 2, N_TRIALS, n_items, n_systems)
     ranges = []
     for trial in labels:
@@ -203,7 +203,7 @@ def test_relabellings_are_uniform():
 
 def test_families_of_two_test_sets_enumerate_the_units_of_both():
     one, two = scores_panel(np.array([[1, 0], [2, 0]])), replace(scores_panel(np.array([[1, 0], [3, 0]])), key=(5, 5))
-    family = Family((Member(one, 0), Member(two, 0)), np.array([[[0, 0]], [[1, 0]]]))
+    family = Family((FamilyMember(one, 0), FamilyMember(two, 0)), np.array([[[0, 0]], [[1, 0]]]))
     assert family.n_arrangements == 16
     counts = family.enumeration().tally(run=0, first=0, n_trials=16).counts[:, 0]
     assert counts[:, 2].tolist() == [8, 8]  # each set alone: 2 of 4

@@ -9,16 +9,16 @@ import pytest
 from conftest import ROOT
 from scipy import stats
 
-from sigdask.analysis.power.points import Judged, Place, Point, measured
+from sigdask.analysis.power.points import PowerPoint, PowerTarget, RejectionRule, measured
 from sigdask.counts import Counts
 from sigdask.execution import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.build import Sharing
-from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.power.population import Pairs
+from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.power.population import SystemPairs
 from sigdask.randomization.power.rejection import n_rejected
-from sigdask.randomization.power.resampled import Resampled
+from sigdask.randomization.power.resampled import PowerSamples
 from sigdask.randomization.power.samples import draw
 
 KEY = (1, 2)
@@ -32,10 +32,10 @@ def pairs_of(values, form=MEAN):
     fields = {f"f{k}": values[:, :, k] for k in range(values.shape[2])}
     counts = Counts(tuple("abcdef"[: values.shape[1]]), fields, len(values))
     systems = np.array([*itertools.combinations(range(values.shape[1]), 2)])
-    [placed] = Sharing.of(counts, [BoundMetric("m", tuple(fields), form)], systems).panels(
-        Units.of(counts, 0), every_unit=True
+    [placed] = PanelSharing.of(counts, [BoundMetric("m", tuple(fields), form)], systems).panels(
+        SwapUnits.of(counts, 0), every_unit=True
     )
-    return Pairs(placed.panel)
+    return SystemPairs(placed.panel)
 
 
 def of_means(scores):
@@ -119,7 +119,7 @@ def test_each_sample_is_judged_as_all_its_arrangements_would_judge_it(form, alte
 def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
     rng = np.random.default_rng(8)
     pairs = of_means(rng.integers(0, 100, (40, 3)) + np.array([6, 0, 3]))
-    panel = Resampled(
+    panel = PowerSamples(
         pairs, "two-sided", 0.05, np.array([0, 1, 2]), np.array([0.0, 0.01, -0.01]), np.array([30, 60, 90])
     )
     whole = panel.tally(run=0, first=0, n_trials=200).counts
@@ -130,7 +130,7 @@ def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
 
 def test_what_travels_holds_the_pairs_that_are_drawn_from_alone_and_counts_the_same():
     pairs = of_means(np.random.default_rng(9).integers(0, 100, (40, 6)) + np.array([6, 0, 3, 1, 2, 4]))
-    panel = Resampled(pairs, "greater", 0.05, np.array([3, 1]), np.array([0.01, -0.01]), np.array([30, 60]))
+    panel = PowerSamples(pairs, "greater", 0.05, np.array([3, 1]), np.array([0.01, -0.01]), np.array([30, 60]))
     sent = pickle.loads(pickle.dumps(panel))
     assert len(sent.pairs.panel.pairs) == 2
     assert (sent.tally(run=0, first=5, n_trials=90).counts == panel.tally(run=0, first=5, n_trials=90).counts).all()
@@ -139,9 +139,11 @@ def test_what_travels_holds_the_pairs_that_are_drawn_from_alone_and_counts_the_s
 def test_a_sign_test_of_the_engine_is_exact_and_its_simulation_agrees():
     rng = np.random.default_rng(4)
     pairs = of_means(rng.integers(0, 2, (80, 2)) | [[1, 0]] * 30 + [[0, 0]] * 50)
-    place, test = Place(pairs, 0, 1), Judged("two-sided", 0.05, 3000)
+    place, test = PowerTarget(pairs, 0, 1), RejectionRule("two-sided", 0.05, 3000)
     strength = pairs[0].strength_of(0.2)
-    [(power, error)] = measured([Point(place, strength, 90, 3000)], test, lambda jobs: count_jobs(jobs, cluster="none"))
+    [(power, error)] = measured(
+        [PowerPoint(place, strength, 90, 3000)], test, lambda jobs: count_jobs(jobs, cluster="none")
+    )
     found = n_rejected(pairs[0], KEY, strength, "two-sided", 0.05, size=90, first=0, n=3000)
     assert error == 0
     assert stats.binomtest(found, 3000, power).pvalue > 1e-4

@@ -12,7 +12,7 @@ from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
 from sigdask.randomization.contributions import contributions
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_sets
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffled_differences import shuffled
 
 MEAN = Ratios(((1, 0, 0),), ((0, 0, 1),))
@@ -104,7 +104,7 @@ def test_a_contribution_is_half_of_what_the_exchange_of_the_unit_takes_away(form
 
 def test_a_contribution_to_a_score_of_sets_is_what_the_exchange_of_its_terms_takes_away():
     counts, metrics = kinds.terms(), [kinds.find(name) for name in ("type-f1", "type-recall")]
-    units = Units.of(counts, 0)
+    units = SwapUnits.of(counts, 0)
     [(panel, _)] = build_sets(counts, units, [m.bind(counts) for m in metrics], [(0, 1)])
     for column in range(2):
         found = contributions(panel, 0, column)

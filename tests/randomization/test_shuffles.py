@@ -8,7 +8,7 @@ from scipy import stats
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.kernels.relabel import relabelled_sums
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import counting_words, philox, relabel_word, stream_key, swap_bits
 
 ONES = 0xFFFFFFFF
@@ -101,9 +101,9 @@ def test_the_names_of_replicates_are_frozen(ids, names, apart, together):
     counts = Counts.of_replicates([one, one], apart=True)
     assert counts.ids == names
     assert counts.groups["segment"] == (ids or ("1", "2")) * 2
-    assert Units.of(counts, 0).key == stream_key(0, "", sorted(names)) == apart
-    assert Units.of(counts.with_unit("segment"), 0).key == stream_key(0, "", ["x", "y"] if ids else ["1", "2"])
-    assert Units.of(Counts.of_replicates([one, one]), 0).key == together
+    assert SwapUnits.of(counts, 0).key == stream_key(0, "", sorted(names)) == apart
+    assert SwapUnits.of(counts.with_unit("segment"), 0).key == stream_key(0, "", ["x", "y"] if ids else ["1", "2"])
+    assert SwapUnits.of(Counts.of_replicates([one, one]), 0).key == together
 
 
 def test_key_depends_on_seed_name_and_units_and_on_nothing_else():
@@ -168,14 +168,14 @@ def test_unit_ids_are_canonical_nfc_and_in_byte_order():
     # UTF-8 bytes order U+FF5E before U+1F600, where UTF-16 would not; capitals before small letters
     ids = ["\U0001f600", "a", "caf\u00e9", "Z", "\uff5e", "10", "9"]
     order = ["10", "9", "Z", "a", "caf\u00e9", "\uff5e", "\U0001f600"]
-    units = Units.of(scores_of(ids), 0)
+    units = SwapUnits.of(scores_of(ids), 0)
     assert [order[k] for k in units.index] == ids
     assert units.key == stream_key(0, "", order)
 
 
 def test_the_same_ids_decomposed_or_in_another_order_have_the_same_shuffles():
-    composed = Units.of(scores_of(["caf\u00e9", "b", "\u00c5"]), 3)
-    decomposed = Units.of(scores_of(["A\u030a", "cafe\u0301", "b"]), 3)
+    composed = SwapUnits.of(scores_of(["caf\u00e9", "b", "\u00c5"]), 3)
+    decomposed = SwapUnits.of(scores_of(["A\u030a", "cafe\u0301", "b"]), 3)
     assert composed.key == decomposed.key
     assert composed.index.tolist() == [1, 0, 2]
     assert decomposed.index.tolist() == [2, 1, 0]
@@ -183,7 +183,7 @@ def test_the_same_ids_decomposed_or_in_another_order_have_the_same_shuffles():
 
 def test_items_of_one_unit_have_one_address():
     counts = Counts.from_scores({"a": [1, 2, 3], "b": [3, 2, 1]}, groups={"document": ["y", "x", "y"]})
-    units = Units.of(counts.with_unit("document"), 0)
+    units = SwapUnits.of(counts.with_unit("document"), 0)
     assert (units.index.tolist(), units.n_units) == ([1, 0, 1], 2)
     assert units.key == stream_key(0, "", ["x", "y"])
 

@@ -12,14 +12,14 @@ from panel_of import panel_of, rng_of
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
 from sigdask.analysis.comparison.adjust import adjustment, joint_p_values
-from sigdask.analysis.comparison.jobs import Asking, Exchange
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.comparison.study import prepare
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
 from sigdask.randomization.families.deviations import contributions, skewness, swap_deviations
 from sigdask.randomization.families.max_t import Family, family_tally
 from sigdask.randomization.families.skewed import least, skewed
-from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.families import FamilyMember
 from sigdask.statistics.bounds import interval
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
@@ -201,7 +201,7 @@ def test_subsets_that_share_units_are_summed_by_unit_before_they_are_squared():
 
 def family_of(panel, metric=0, side=0, *, studentised=True):
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
-    return Family((Member(panel, metric),), parts, side, studentised=studentised)
+    return Family((FamilyMember(panel, metric),), parts, side, studentised=studentised)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_integers_and_floats_count_alike():
     rng = rng_of(2)
     scores = rng.integers(0, 4, (30, 6)) * [1, 1, 1, 5, 5, 20]
     panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
-    halves = tuple(Member(panel, 0, 1.0) for _ in range(2))  # two members take the path of floats
+    halves = tuple(FamilyMember(panel, 0, 1.0) for _ in range(2))  # two members take the path of floats
     parts = np.array([[[row % 2, row]] for row in range(len(panel.pairs))])
     for side in (0, 1, -1):
         whole = family_tally(family_of(panel, side=side), run=0, first=0, n_trials=3000)
@@ -383,8 +383,8 @@ def test_the_interval_stands_in_the_json_and_the_frame():
 
 
 def made(method, counts, **more):
-    exchange = Exchange.of(counts, Wanted(["mean"], **more), second_run=False)
-    return adjustment(method, Asking.of(exchange), "two-sided").family
+    exchange = ComparisonJobs.of(counts, CompareSpec(["mean"], **more), second_run=False)
+    return adjustment(method, FamilyComparisons.of(exchange), "two-sided").family
 
 
 def test_only_families_whose_statistics_changed_have_other_digests():
@@ -416,7 +416,7 @@ def test_max_t_raw_takes_differences_as_they_are():
 def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
     sets = [replace(three_systems(), name=n) for n in ("x", "y")]
     studies = [
-        prepare([(c, Wanted(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
+        prepare([(c, CompareSpec(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
         for a in ("max-t", "max-t:raw")
     ]
     assert [w.across.family.studentised for w in studies] == [True, False]

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sigdask.analysis.candidate_rankings.evaluation import Lists
-from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.api import Candidates, evaluate
 from sigdask.randomization.stream.shuffles import sample_ranks, swap_bits
 
@@ -53,7 +53,7 @@ def plain_differences(panel, swapped):
 
 @pytest.fixture(scope="module", params=[0, 1], ids=["precision", "average precision"])
 def panel(request):
-    return Lists(made(), Asked.of(n=[2, 5, 9])).exchanges[request.param]
+    return MeasureRankings(made(), RankingSpec.of(n=[2, 5, 9])).exchanges[request.param]
 
 
 def test_shuffled_differences_are_those_of_rankings_sorted_again(panel):
@@ -81,7 +81,7 @@ def test_counts_are_those_of_fractions_ties_included(panel):
 
 def test_p_of_many_trials_is_that_of_all_arrangements():
     candidates = made(n=10, n_measures=2, seed=3)
-    panel = Lists(candidates, Asked.of(n=[3, 6])).exchanges[0]
+    panel = MeasureRankings(candidates, RankingSpec.of(n=[3, 6])).exchanges[0]
     observed = plain_differences(panel, np.zeros(10, bool))
     every = [plain_differences(panel, np.array(swapped)) for swapped in product([False, True], repeat=10)]
     found = evaluate(candidates, n=[3, 6], trials=40_000, cluster="none").differences
@@ -103,7 +103,7 @@ def test_maxima_count_as_westfall_and_young_have_them(panel):
 
 def test_scales_are_deviations_that_no_exchange_changes():
     candidates = made(n=400, n_measures=2, seed=5)
-    lists = Lists(candidates, Asked.of(n=[100]))
+    lists = MeasureRankings(candidates, RankingSpec.of(n=[100]))
     panel, average = lists.exchanges
     [(found, _), *_] = panel.slabs(run=0, first=0, n_trials=4000)
     assert 1 / panel.scales[0] == pytest.approx(found[0].std(), rel=0.05)

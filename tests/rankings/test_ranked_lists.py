@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from sigdask.statistics.bounds import interval
-from sigdask.statistics.candidates.lists import Ranked, average_precision, difference_sets, n_best
+from sigdask.statistics.candidates.lists import RankedList, average_precision, difference_sets, n_best
 from sigdask.statistics.candidates.repeated import (
     binomial_test,
     coverage,
@@ -41,7 +41,7 @@ def test_ties_are_counted_as_all_their_orders_are(seed):
     rng = np.random.default_rng(seed)
     scores, gold = rng.integers(0, 3, 7).astype(float), rng.random(7) < 0.5
     gold[:2] = [True, False]
-    ranked, cutoffs = Ranked.of(scores, gold, np.arange(7)), np.arange(1, 8)
+    ranked, cutoffs = RankedList.of(scores, gold, np.arange(7)), np.arange(1, 8)
     orders = list(all_orders(scores, gold))
     best = n_best(ranked, cutoffs)
     for n in cutoffs:
@@ -198,13 +198,13 @@ def test_bars_hold_every_sample_and_expect_as_many():
 def test_real_rankings_have_the_published_precision(shared_data):
     folder = shared_data / "assoc_krennppv"
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]
-    from sigdask.formats.candidates import Columns, read
+    from sigdask.formats.candidates import CandidateColumns, read
 
     for gold in official:
-        candidates = read(folder / "KrennPPV.tsv", Columns(gold=gold, ids=("PP", "verb")))
+        candidates = read(folder / "KrennPPV.tsv", CandidateColumns(gold=gold, ids=("PP", "verb")))
         for measure, scores in zip(candidates.measures, candidates.oriented, strict=True):
             known = official[gold][measure]
-            ranked = Ranked.of(scores, candidates.gold == 1, np.arange(len(candidates)))
+            ranked = RankedList.of(scores, candidates.gold == 1, np.arange(len(candidates)))
             cutoffs = np.array([int(n) for n in known["nbest_precision"]])
             best = n_best(ranked, cutoffs)
             for k, n in enumerate(cutoffs):

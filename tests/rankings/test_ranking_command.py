@@ -147,9 +147,9 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
 def test_every_declared_option_is_on_the_command_line_and_in_plans():
     from dataclasses import fields
 
-    from sigdask.cli.ranking import rankings as command
+    from sigdask.cli.rankings import rankings as command
+    from sigdask.nightly.plan.keys import RankingsKeys
     from sigdask.options import CANDIDATES, RANKED
-    from sigdask.plan.keys import RankingsKeys
 
     flags = {parameter.name: parameter for parameter in command.params}
     keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
@@ -163,8 +163,8 @@ def test_every_declared_option_is_on_the_command_line_and_in_plans():
 def test_candidates_of_python_are_checked():
     import numpy as np
 
+    from sigdask.api import Candidates, evaluate
     from sigdask.errors import InputError
-    from sigdask.rankings import Candidates, evaluate
 
     gold, scores = np.array([True, False, True]), {"t": np.array([3.0, 2.0, 1.0])}
     assert evaluate(Candidates.of(gold, scores), n=2).precision[0].precision == 0.5
@@ -218,9 +218,9 @@ def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_what_is_shown_fits_the_terminal(columns):
-    from sigdask.rankings import Candidates, evaluate
+    from sigdask.api import Candidates, evaluate
     from sigdask.report.layout import fitted
-    from sigdask.report.rankings import render
+    from sigdask.report.terminal.candidate_rankings import render
 
     gold = [k % 3 == 0 for k in range(300)]
     scores = {f"a long name of measure {m}": [(k * (m + 7)) % 301 for k in range(300)] for m in range(4)}

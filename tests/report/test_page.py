@@ -13,7 +13,7 @@ from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.report import page as of_page
 from sigdask.report.page import page
-from sigdask.report.page.frame import Part
+from sigdask.report.page.frame import PagePart
 from sigdask.report.presentable import Results
 from sigdask.report.tables.cells import p_cell
 
@@ -206,7 +206,7 @@ def test_print_has_the_rows_that_the_filters_leave(opened, file):
 def test_parts_have_data_and_say_which_rows_open(opened, sets, tmp_path):
     made = tmp_path / "parts.html"
     held = {"names": HOSTILE, "p": [0.5, None]}
-    made.write_text(page(sets, title="t", parts={"extra": Part(None, held)}), encoding="utf-8")
+    made.write_text(page(sets, title="t", parts={"extra": PagePart(None, held)}), encoding="utf-8")
     shown = opened(made)
     assert shown.evaluate("sigdask.data('extra')") == held
     assert shown.evaluate("sigdask.data('nothing')") is None

@@ -302,11 +302,13 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
 
 
 def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
-    from sigdask.nightly.gate import Finding, GateVerdict, NotWorse, RuleVerdict
+    from sigdask.nightly.gate import GateVerdict, NotWorse, RuleFinding, RuleVerdict
     from sigdask.nightly.report.gate import MOST_KEPT, reasons, record
 
     def finding(k):
-        return Finding(("set", None, f"s{k}", "base", "F1"), f"s{k}", "base", -0.1, 0.01, k % 2 == 0, None, f"text {k}")
+        return RuleFinding(
+            ("set", None, f"s{k}", "base", "F1"), f"s{k}", "base", -0.1, 0.01, k % 2 == 0, None, f"text {k}"
+        )
 
     many = RuleVerdict(NotWorse(0.05), "many", False, 0.01, 0.05, tuple(map(finding, range(500))), 1.0, ())
     none = RuleVerdict(NotWorse(0.05), "none", False, 1.0, 0.05, (), 0.0, ("speaks of no comparison",))

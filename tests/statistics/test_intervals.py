@@ -9,7 +9,7 @@ from panel_of import rng_of
 from scipy import stats
 
 from sigdask.statistics.intervals import bca_shares, inverted, level_of, rejected, wilson
-from sigdask.statistics.matched_proportions import Matched, score_interval, score_margin
+from sigdask.statistics.matched_proportions import MatchedProportions, score_interval, score_margin
 
 
 def two_sided(above, below, shift):
@@ -82,6 +82,6 @@ def test_tangos_interval_is_where_his_score_test_ceases_to_reject():
 
 
 def test_tangos_interval_and_the_gate_are_one_function():
-    matched = Matched(wins=3, losses=9, n_items=400)
+    matched = MatchedProportions(wins=3, losses=9, n_items=400)
     low, _ = score_interval(3, 9, 400, 0.9)
     assert matched.smallest_margin(0.05) == pytest.approx(-float(low), abs=1e-12)

@@ -10,7 +10,7 @@ from scipy import optimize, stats
 from sigdask.statistics import matched_proportions
 from sigdask.statistics.matched_proportions import (
     FEW_CLUSTERS,
-    Matched,
+    MatchedProportions,
     design_effect,
     exact_margin,
     exact_p,
@@ -122,7 +122,12 @@ def test_a_finer_grid_of_the_nuisance_parameter_finds_no_larger_tail(monkeypatch
 @pytest.mark.parametrize("alpha", [0.001, 0.5, 0.8])
 @pytest.mark.parametrize("n", [40, 400])
 def test_any_level_and_any_margin_has_an_answer(n, alpha):
-    for matched in (Matched(0, 0, n), Matched(2, 1, n), Matched(0, n, n), Matched(n, 0, n)):
+    for matched in (
+        MatchedProportions(0, 0, n),
+        MatchedProportions(2, 1, n),
+        MatchedProportions(0, n, n),
+        MatchedProportions(n, 0, n),
+    ):
         p_values = [matched.p_value(margin, alpha) for margin in (1e-9, 0.2, 0.9999, 1.0, 50.0)]
         assert all(0 <= p <= 1 for p in p_values)
         assert p_values == sorted(p_values, reverse=True)
@@ -166,9 +171,9 @@ def test_the_exact_test_never_exceeds_its_level(n, margin):
 
 
 MATCHED = [
-    Matched(0, 0, 50), Matched(3, 9, 120), Matched(9, 3, 200), Matched(0, 4, 300), Matched(40, 55, 5000),
-    Matched(40, 20, 900, 2.5, 60), Matched(2, 5, 600, 10.0, 60), Matched(12, 30, 700, worth=100.0),
-    Matched(0, 60, 60), Matched(60, 0, 60),
+    MatchedProportions(0, 0, 50), MatchedProportions(3, 9, 120), MatchedProportions(9, 3, 200), MatchedProportions(0, 4, 300), MatchedProportions(40, 55, 5000),
+    MatchedProportions(40, 20, 900, 2.5, 60), MatchedProportions(2, 5, 600, 10.0, 60), MatchedProportions(12, 30, 700, worth=100.0),
+    MatchedProportions(0, 60, 60), MatchedProportions(60, 0, 60),
 ]  # fmt: skip
 
 
@@ -190,7 +195,7 @@ def test_the_smallest_margin_is_where_p_crosses_the_level(matched, alpha):
 
 def test_the_power_for_an_equal_system_is_nearly_that_of_enumeration():
     n, alpha, differ, margin = 400, 0.05, 0.1, 0.04
-    matched = Matched(20, 20, n)
+    matched = MatchedProportions(20, 20, n)
     both = np.arange(n + 1)
     shown = (score(both[:, None], both, n, margin) >= stats.norm.ppf(1 - alpha)) & (both[:, None] + both <= n)
     wins, losses = np.nonzero(shown)
@@ -198,18 +203,18 @@ def test_the_power_for_an_equal_system_is_nearly_that_of_enumeration():
     true = stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, cells).sum()
     assert matched.power(margin, alpha) == pytest.approx(true, abs=0.02)
     assert matched.power(matched.margin_of_power(0.8, alpha), alpha) == pytest.approx(0.8, abs=1e-6)
-    assert Matched(0, 0, 1000).power(0.01, alpha) == 1.0
-    assert Matched(0, 0, 100).power(0.01, alpha) == 0.0
+    assert MatchedProportions(0, 0, 1000).power(0.01, alpha) == 1.0
+    assert MatchedProportions(0, 0, 100).power(0.01, alpha) == 0.0
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(1, 0.1), (19, 0.05), (150, 0.01), (200, 0.05)])
 def test_an_equal_system_is_promised_no_smaller_margin_than_one_that_agrees_everywhere_is_shown_within(n, alpha):
     least = exact_margin(0, 0, n, alpha)
-    agrees = Matched(0, 0, n)
+    agrees = MatchedProportions(0, 0, n)
     assert agrees.margin_of_power(0.8, alpha) == pytest.approx(least, abs=1e-8)
     assert (agrees.power(least * 0.99, alpha), agrees.power(least * 1.01, alpha)) == (0.0, 1.0)
     if n > 2:
-        assert Matched(1, 1, n).margin_of_power(0.8, alpha) >= least - 1e-8
+        assert MatchedProportions(1, 1, n).margin_of_power(0.8, alpha) >= least - 1e-8
 
 
 def test_a_design_effect_is_the_variance_of_sums_over_clusters_above_that_of_items():
@@ -227,8 +232,8 @@ def test_copies_of_items_count_as_one_item():
     copies, clusters = np.repeat(once, 7), np.repeat(np.arange(400), 7)
     assert design_effect(copies, clusters) == pytest.approx(7 * 400 / 399)
     wins, losses = (int((once == sign).sum()) for sign in (1, -1))
-    one = Matched(wins, losses, 400).p_value(0.08, 0.05)
-    many = Matched.of(copies, clusters).p_value(0.08, 0.05)
+    one = MatchedProportions(wins, losses, 400).p_value(0.08, 0.05)
+    many = MatchedProportions.of(copies, clusters).p_value(0.08, 0.05)
     assert many == pytest.approx(one, rel=0.05)
 
 
@@ -236,13 +241,13 @@ def test_few_clusters_that_differ_count_as_one_item_each():
     d = np.zeros(300, int)
     d[: 10 * (FEW_CLUSTERS - 1) : 10] = -1
     clusters = np.repeat(np.arange(30), 10)
-    assert Matched.of(d, clusters) == Matched(0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True)
-    assert Matched.of(np.where(d < 0, d, 1), clusters).as_items  # wins tell nothing of losses
-    assert Matched.of(-np.ones(40), np.repeat(np.arange(20), 2)).design_effect == 2
+    assert MatchedProportions.of(d, clusters) == MatchedProportions(0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True)
+    assert MatchedProportions.of(np.where(d < 0, d, 1), clusters).as_items  # wins tell nothing of losses
+    assert MatchedProportions.of(-np.ones(40), np.repeat(np.arange(20), 2)).design_effect == 2
     uneven = np.repeat([0, 1], [2, 6])
-    assert Matched.of(np.zeros(8), uneven).design_effect == (2 * 2 + 6 * 6) / 8
-    assert "each counted as one item" in Matched.of(d, clusters).method
-    assert Matched.of(d, np.arange(300)) == Matched(0, FEW_CLUSTERS - 1, 300)
+    assert MatchedProportions.of(np.zeros(8), uneven).design_effect == (2 * 2 + 6 * 6) / 8
+    assert "each counted as one item" in MatchedProportions.of(d, clusters).method
+    assert MatchedProportions.of(d, np.arange(300)) == MatchedProportions(0, FEW_CLUSTERS - 1, 300)
 
 
 @pytest.mark.slow
@@ -265,6 +270,6 @@ def test_the_size_of_the_cluster_robust_test(n_clusters, within, margin, won, de
             lost = rng.beta((margin + won) * strength, (1 - margin - won) * strength, n_clusters)
         losses = u < lost[clusters]
         wins = ~losses & (u < lost[clusters] + won / (1 - margin - won) * (1 - lost[clusters]))
-        matched = Matched.of(wins.astype(int) - losses, clusters)
+        matched = MatchedProportions.of(wins.astype(int) - losses, clusters)
         shown += matched.p_value(margin, 0.05) <= 0.05
     assert shown / 1000 <= 0.071

@@ -11,7 +11,7 @@ from conftest import ROOT
 from scipy import stats
 
 from sigdask.statistics.power import tilting
-from sigdask.statistics.power.crossing import Crossing
+from sigdask.statistics.power.crossing import PowerCrossing
 from sigdask.statistics.power.sign_power import critical, sign_power
 
 ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}
@@ -72,7 +72,7 @@ def test_the_formula_is_the_one_of_the_published_example():
 @pytest.mark.parametrize(("p_changed", "p_apart"), [(0.5, 0.4), (0.3, 0.1), (0.5, 0.2), (0.2, 0.05), (0.6, 0.1)])
 def test_units_of_the_exact_test_are_those_of_connor_and_some_more_for_its_conservatism(p_changed, p_apart):
     p, q = (p_changed + p_apart) / 2, (p_changed - p_apart) / 2
-    search = Crossing(0.8, 1.96, connor(p_changed, p_apart), 6, 1e6, whole=True)
+    search = PowerCrossing(0.8, 1.96, connor(p_changed, p_apart), 6, 1e6, whole=True)
     while search.answer is None:
         search.learn(sign_power(int(search.place), p, q, 0.05, 2), 0.0)
     n, expected = search.answer.value, connor(p_changed, p_apart)
@@ -106,7 +106,7 @@ def test_the_difference_that_all_units_have_is_reached_whatever_rounding_does():
 
 def test_a_search_among_units_ends_at_the_first_that_has_the_power():
     for true in (7, 33, 420, 123_456):
-        search = Crossing(0.8, 1.96, 50, 6, 10**9, whole=True)
+        search = PowerCrossing(0.8, 1.96, 50, 6, 10**9, whole=True)
         looks = 0
         while search.answer is None:
             search.learn(float(stats.norm.cdf(2.8 * np.sqrt(search.place / true) - 1.96)), 0.0)
@@ -116,7 +116,7 @@ def test_a_search_among_units_ends_at_the_first_that_has_the_power():
 
 
 def test_a_power_that_nothing_reaches_is_infinitely_far():
-    search = Crossing(0.8, 1.96, 0.1, 0.0, 0.3, whole=False)
+    search = PowerCrossing(0.8, 1.96, 0.1, 0.0, 0.3, whole=False)
     while search.answer is None:
         search.learn(0.4, 0.01)
     assert search.answer.value == np.inf

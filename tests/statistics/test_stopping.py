@@ -10,7 +10,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics import find
 from sigdask.randomization.panels.build import build
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.trial_by_trial import trial_by_trial
 from sigdask.statistics.stopping import (
     NOT_YET,
@@ -229,7 +229,7 @@ def test_the_mean_number_of_trials_is_h_over_p():
 def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     rng = np.random.default_rng(11)
     counts = Counts.from_scores({"a": rng.integers(0, 50, 60), "b": rng.integers(0, 50, 60)})
-    panel = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
+    panel = build(counts, SwapUnits.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
 
     flags = np.array([panel.tally(first=t, n_trials=1).counts[0, 0, 2] for t in range(8192)])
     blocks = [int(panel.tally(first=first, n_trials=4096).counts[0, 0, 2]) for first in (0, 4096)]

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from sigdask.analysis.comparison.exact import list_problems
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.store import Found, Kept, database, open_store, reading, results, status
+from sigdask.nightly.store import StoredResults, StoredTallies, database, open_store, reading, results, status
 from sigdask.nightly.store.columns import columns_of, joined, matches, table_of
 from sigdask.nightly.store.database import open_to_write
 from sigdask.nightly.store.migrations import V1, V2, _runs
@@ -56,7 +56,7 @@ def found_of(table):
     number = np.array(
         [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.listed(), table.b.listed(), strict=True)]
     )
-    return Found(table, number, np.ones(len(table), np.bool_))
+    return StoredResults(table, number, np.ones(len(table), np.bool_))
 
 
 def night(store, table):
@@ -177,7 +177,7 @@ def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
         for run in range(2):
             for first, stop in ((0, 4096), (4096, 10_000)):
                 some = rng.integers(0, stop - first, n)
-                store.commit([Kept(ids, run, first, stop, np.column_stack([some, stop - first - some, some]))])
+                store.commit([StoredTallies(ids, run, first, stop, np.column_stack([some, stop - first - some, some]))])
         store.record([found_of(many(200, rng.random(n)))])
         store.end("finished", "", {})
     assert where.stat().st_size / n < 250  # 400 with all columns full of noise

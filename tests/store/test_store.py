@@ -22,11 +22,22 @@ from sqlalchemy import text
 
 from sigdask.api import compare
 from sigdask.errors import HeldError, InputError, SigdaskError, StoreError
-from sigdask.nightly.store import Found, Kept, Progress, database, history, lease, open_store, reading, results, tallies
+from sigdask.nightly.store import (
+    Progress,
+    StoredResults,
+    StoredTallies,
+    database,
+    history,
+    lease,
+    open_store,
+    reading,
+    results,
+    tallies,
+)
 from sigdask.nightly.store import status as views
 from sigdask.nightly.store.checksums import keys_of, seal
 from sigdask.nightly.store.database import file_system, open_to_read, open_to_write, url_of
-from sigdask.nightly.store.lease import Holder, Lease
+from sigdask.nightly.store.lease import Lease, LeaseHolder
 from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, version_of
 from sigdask.nightly.store.status import Changes, report, status
 from sigdask.randomization.panels.digests import packed
@@ -73,9 +84,14 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
     with open_store(where, "p") as store:
         ids = store.ids_of(named("a", "b"), ["pair", "pair"])
         store.begin("p.toml", {}, [])
-        store.commit([Kept(ids, 0, 0, 4096, counts_of(2))])
-        store.commit([Kept(ids[:1], 0, 4096, 10_000, counts_of(1, 1)), Kept(ids[:1], 1, 0, 5, counts_of(1, 2, 5))])
-        store.commit([Kept(ids[:1], 0, 4096, 16_384, counts_of(1, 1) + counts_of(1, 3))])  # the round so far
+        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(2))])
+        store.commit(
+            [
+                StoredTallies(ids[:1], 0, 4096, 10_000, counts_of(1, 1)),
+                StoredTallies(ids[:1], 1, 0, 5, counts_of(1, 2, 5)),
+            ]
+        )
+        store.commit([StoredTallies(ids[:1], 0, 4096, 16_384, counts_of(1, 1) + counts_of(1, 3))])  # the round so far
         kept = store.prefixes(ids, 0)
         assert kept.n_trials.tolist() == [16_384, 4096]
         assert kept.counts[0].tolist() == (counts_of(2)[0] + counts_of(1, 1)[0] + counts_of(1, 3)[0]).tolist()
@@ -91,8 +107,10 @@ def test_no_trial_is_kept_twice_and_none_left_out(where, again):
     with open_store(where, "p") as store:
         ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
-        store.commit([Kept(ids, 0, 0, 4096, counts_of(1)), Kept(ids, 0, 4096, 8192, counts_of(1, 1))])
-        store.commit([Kept(ids, 0, *again, counts_of(1, 2, again[1] - again[0]))])  # no further than what is kept
+        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1)), StoredTallies(ids, 0, 4096, 8192, counts_of(1, 1))])
+        store.commit(
+            [StoredTallies(ids, 0, *again, counts_of(1, 2, again[1] - again[0]))]
+        )  # no further than what is kept
         kept = store.prefixes(ids, 0)
         assert kept.n_trials.tolist() == [8192]
         assert kept.counts.tolist() == (counts_of(1) + counts_of(1, 1)).tolist()
@@ -104,7 +122,9 @@ def test_of_a_transaction_that_fails_nothing_is_kept(where):
         ids = store.ids_of(named("a"), ["pair"])
         store.begin("p.toml", {}, [])
         with pytest.raises(SigdaskError, match="constraint"):
-            store.commit([Kept(ids, 0, 0, 4096, counts_of(1)), Kept(ids, 1, 4096, 4096, counts_of(1))])
+            store.commit(
+                [StoredTallies(ids, 0, 0, 4096, counts_of(1)), StoredTallies(ids, 1, 4096, 4096, counts_of(1))]
+            )
         assert store.prefixes(ids, 0).n_trials.tolist() == [0]
 
 
@@ -112,7 +132,9 @@ def test_trials_that_are_kept_beyond_a_gap_are_told_apart(where):
     with open_store(where, "p") as store:
         ids = store.ids_of(named("a", "b"), ["pair", "pair"])
         store.begin("p.toml", {}, [])
-        store.commit([Kept(ids, 0, *bounds, counts_of(2)) for bounds in ((0, 4096), (4096, 16_384), (16_384, 20_480))])
+        store.commit(
+            [StoredTallies(ids, 0, *bounds, counts_of(2)) for bounds in ((0, 4096), (4096, 16_384), (16_384, 20_480))]
+        )
         with store.database.transaction() as connection:
             connection.execute(text("DELETE FROM tallies WHERE first = 4096 AND comparison = :c"), {"c": int(ids[1])})
         kept = store.prefixes(ids, 0)
@@ -129,9 +151,9 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
     with open_store(where, "p") as store:
         ids = store.ids_of(named("a", "b"), ["pair", "pair"])
         store.begin("p.toml", {}, [])
-        store.commit([Kept(ids, 0, 0, 4096, first)])
-        store.commit([Kept(ids, 0, 4096, 16_384, second)])
-        store.commit([Kept(ids[1:], 0, 16_384, 20_000, third)])
+        store.commit([StoredTallies(ids, 0, 0, 4096, first)])
+        store.commit([StoredTallies(ids, 0, 4096, 16_384, second)])
+        store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
         with store.database.transaction() as connection:
             keys = keys_of(named("a", "b").tolist())
             starts, stops, counts = tallies.read_blocks(connection, ids, keys, 0)
@@ -154,7 +176,7 @@ def test_families_are_kept_as_a_whole(where):
         [number] = store.ids_of(named("f"), ["family"])
         store.begin("p.toml", {}, [])
         for first, stop, times in ((0, 4096, 1), (4096, 5000, 1), (4096, 16_384, 2), (4096, 5000, 3)):
-            store.commit([Kept(np.array([number]), 0, first, stop, times * counts, whole=True)])
+            store.commit([StoredTallies(np.array([number]), 0, first, stop, times * counts, whole=True)])
         kept = store.prefixes_of_wholes({number: 15}, 0)[number]
         assert kept.n_trials.tolist() == [16_384]
         assert kept.counts.tolist() == (3 * counts).tolist()
@@ -178,9 +200,9 @@ def test_a_postgresql_store_serves_several_plans_at_once_which_share_what_they_c
         two.begin("", {}, [])
         ids = one.ids_of(named("d"), ["pair"])
         assert two.ids_of(named("d"), ["pair"]).tolist() == ids.tolist()
-        one.commit([Kept(ids, 0, 0, 1000, counts_of(1, most=1000))])
-        two.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
-        one.commit([Kept(ids, 0, 0, 2000, counts_of(1, most=2000))])
+        one.commit([StoredTallies(ids, 0, 0, 1000, counts_of(1, most=1000))])
+        two.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
+        one.commit([StoredTallies(ids, 0, 0, 2000, counts_of(1, most=2000))])
         for store in (one, two):
             assert store.prefixes(ids, 0).n_trials.tolist() == [4096]
             assert store.prefixes(ids, 0).counts.tolist() == counts_of(1).tolist()
@@ -190,7 +212,7 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
     db = open_to_write(where)
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    held_by(db, replace(Holder.this(), pid=gone.pid, born="1"), beat=time.time())
+    held_by(db, replace(LeaseHolder.this(), pid=gone.pid, born="1"), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").give_back()
     db.close()
 
@@ -201,7 +223,7 @@ def test_a_driver_that_ended_and_is_not_waited_for_holds_nothing(where):
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
     born = Path(f"/proc/{gone.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    held_by(db, replace(Holder.this(), pid=gone.pid, born=born), beat=time.time())
+    held_by(db, replace(LeaseHolder.this(), pid=gone.pid, born=born), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").give_back()
     db.close()
     gone.wait()
@@ -231,7 +253,7 @@ def test_a_killed_run_is_called_so_in_the_history_too_whatever_ran_later(where):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_only_a_process_that_could_be_seen_here_is_called_dead():
-    this = Holder.this()
+    this = LeaseHolder.this()
     assert not this.is_dead()
     assert replace(this, born="1").is_dead()  # its number went to another process
     for unseen in (replace(this, host="elsewhere"), replace(this, space="another boot"), replace(this, space="")):
@@ -242,7 +264,7 @@ def test_only_a_process_that_could_be_seen_here_is_called_dead():
 def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_life(where):
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
-    elsewhere = Holder("elsewhere", 1, "", "1")
+    elsewhere = LeaseHolder("elsewhere", 1, "", "1")
     held_by(db, elsewhere, beat=time.time() - 50)
     with pytest.raises(HeldError, match="process 1 on elsewhere"):
         Lease(db, name)
@@ -255,7 +277,7 @@ def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(whe
     monkeypatch.setattr(lease, "BEAT", 0.2)
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
-    elsewhere = Holder("elsewhere", 1, "", "1")
+    elsewhere = LeaseHolder("elsewhere", 1, "", "1")
     held_by(db, elsewhere, beat=time.time() + 8204693635)
     Lease(db, name).give_back()
     held_by(db, elsewhere, beat=time.time() + 3600)
@@ -284,7 +306,7 @@ def test_a_driver_that_lost_its_lease_cannot_commit(where):
         with store.database.transaction() as connection:
             connection.execute(text("UPDATE leases SET token = 'theirs'"))
         with pytest.raises(StoreError, match="another took over"):
-            store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+            store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
         assert store.prefixes(ids, 0).n_trials.tolist() == [0]
 
 
@@ -311,10 +333,10 @@ def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
             return _Answerless(whole(), lost)
 
         monkeypatch.setattr(store.database, "transaction", transaction_without_answer)
-        store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
         assert lost
         assert store.prefixes(ids, 0).n_trials.tolist() == [4096]
-        store.commit([Kept(ids, 0, 4096, 8192, counts_of(1))])
+        store.commit([StoredTallies(ids, 0, 4096, 8192, counts_of(1))])
         assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
 
 
@@ -362,7 +384,7 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
 def found_of(*rows):
     """Results as a run records them."""
     n = len(rows)
-    return Found(table_from_results(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
+    return StoredResults(table_from_results(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
 
 
 def held(connection, run=None):
@@ -530,17 +552,17 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
     with open_store(server.url, "waiting") as store:
         store.begin("", {}, [])
         ids = store.ids_of(named("e"), ["pair"])
-        store.commit([Kept(ids, 0, 0, 4096, counts_of(1))])
+        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
         server.kill()
         back = threading.Timer(1.0, server.start)
         back.start()
-        store.commit([Kept(ids, 0, 4096, 8192, counts_of(1))])
+        store.commit([StoredTallies(ids, 0, 4096, 8192, counts_of(1))])
         back.join()
         assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
         server.kill()
         store._patient = lambda: False
         with pytest.raises(StoreError, match="cannot be reached"):
-            store.commit([Kept(ids, 0, 8192, 9000, counts_of(1))])
+            store.commit([StoredTallies(ids, 0, 8192, 9000, counts_of(1))])
         server.start()
 
 
@@ -574,7 +596,9 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
         counts = counts_of(batch)
         start = time.perf_counter()
         for at in range(0, n, batch):
-            store.commit([Kept(ids[at : at + batch], 0, 0, 4096, counts)], [(0, Progress("s", n, at, 0, 0, at, n))])
+            store.commit(
+                [StoredTallies(ids[at : at + batch], 0, 0, 4096, counts)], [(0, Progress("s", n, at, 0, 0, at, n))]
+            )
         rate = n / (time.perf_counter() - start)
         start = time.perf_counter()
         assert views.status(where, "million").run.progress[0].comparisons == n

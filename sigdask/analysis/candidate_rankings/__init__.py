@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from sigdask.analysis.candidate_rankings.evaluation import Lists
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.results import RankingEvaluation
-from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
 from sigdask.counts.candidates import Candidates
 from sigdask.execution import count_jobs
@@ -72,7 +72,7 @@ def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> RankingEva
     """
     where: dict[str, Any] = {name: options.pop(name, None) for name in ("cluster", "workers", "progress")}  # type: ignore[misc]
     candidates.check_gold()
-    lists = Lists(candidates, Asked.of(**options))
+    lists = MeasureRankings(candidates, RankingSpec.of(**options))
     jobs = lists.jobs
     where["cluster"] = where["cluster"] or "auto"
     return lists.evaluation(count_jobs(jobs, **where) if jobs else [])

@@ -22,7 +22,7 @@ from sigdask.analysis.candidate_rankings.results import (
     Validation,
 )
 from sigdask.analysis.candidate_rankings.samples import RandomSamples
-from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.analysis.candidate_rankings.tied_orders import TiedOrders, n_best_of, with_ties_resolved
 from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.errors import InputError
@@ -30,7 +30,7 @@ from sigdask.randomization.jobs import Job
 from sigdask.randomization.stream.shuffles import Key, sample_ranks, stream_key
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
 from sigdask.statistics.bounds import bound
-from sigdask.statistics.candidates.lists import Ranked, average_precision, difference_sets, n_best, outward_interval
+from sigdask.statistics.candidates.lists import RankedList, average_precision, difference_sets, n_best, outward_interval
 from sigdask.statistics.candidates.repeated import coverage, dispersion, widened_interval
 from sigdask.statistics.candidates.tables import fisher, list_limits
 from sigdask.statistics.multiplicity import step_down
@@ -54,17 +54,17 @@ TIES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class MeasureRankings:
     """Candidates as each measure ranks them, in the canonical order of the stream.
 
     Attributes
     ----------
     candidates : Candidates
-    asked : Asked
+    asked : RankingSpec
     """
 
     candidates: Candidates
-    asked: Asked
+    asked: RankingSpec
 
     @cached_property
     def key(self) -> Key:
@@ -77,11 +77,11 @@ class Lists:
         return self.candidates.gold[self.candidates.named.place]
 
     @cached_property
-    def ranked(self) -> tuple[Ranked, ...]:
+    def ranked(self) -> tuple[RankedList, ...]:
         """The list of each measure."""
         place = self.candidates.named.place
         before = place if self.asked.ties == "given" else self._random
-        return tuple(Ranked.of(scores[place], self.gold == 1, before) for scores in self.candidates.oriented)
+        return tuple(RankedList.of(scores[place], self.gold == 1, before) for scores in self.candidates.oriented)
 
     @property
     def _random(self) -> Integers:
@@ -328,7 +328,7 @@ def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
-def _of_list(ranked: Ranked) -> float:
+def _of_list(ranked: RankedList) -> float:
     """Return the average precision of the list as its ties are broken."""
     at = np.flatnonzero(np.diff(ranked.above)) + 1
     return float((ranked.above[at] / at).sum() / ranked.above[-1])

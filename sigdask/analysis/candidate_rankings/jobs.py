@@ -20,7 +20,7 @@ from sigdask.identity import known_as
 from sigdask.randomization.kernels.differences import raise_maxima
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.stream.shuffles import Key, swap_bits
-from sigdask.randomization.tallies import FAMILY_TAILS, Manner, Tally
+from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
 from sigdask.statistics.candidates.lists import difference_sets
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ class ExchangedRanks:
     cutoffs: Integers
     scales: Floats
 
-    manner: ClassVar[Manner] = Manner(n_tails=len(FAMILY_TAILS), grain=256, timed=256)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(FAMILY_TAILS), grain=256, timed=256)
     is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = False
 
@@ -117,7 +117,7 @@ class ExchangedRanks:
         """
         order = self.order
         own = np.where(self.scales > 0, self.statistics * (1 - TIE), -np.inf)
-        counts = np.zeros((len(order), Manner(n_tails=len(FAMILY_TAILS)).n_tails), np.int64)
+        counts = np.zeros((len(order), CountingMethod(n_tails=len(FAMILY_TAILS)).n_tails), np.int64)
         for differences, tie in self.slabs(run=run, first=first, n_trials=n_trials):
             largest = np.full(differences.shape[1], -np.inf)
             found = np.zeros((len(order), 4), np.int64)

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from sigdask.results.export import frame_of
-from sigdask.statistics.candidates.repeated import Coverage, Dispersion
+from sigdask.statistics.candidates.repeated import Dispersion, IntervalCoverage
 from sigdask.text import json_parts, plain
 
 MODELS = {
@@ -174,17 +174,17 @@ class Validation:
     measure : str
     n : int
     dispersion : Dispersion
-    intervals : Coverage
+    intervals : IntervalCoverage
         Of intervals under the model.
-    widened : Coverage
+    widened : IntervalCoverage
         Of intervals widened by the overdispersion that was found.
     """
 
     measure: str
     n: int
     dispersion: Dispersion
-    intervals: Coverage
-    widened: Coverage
+    intervals: IntervalCoverage
+    widened: IntervalCoverage
 
 
 @dataclass(frozen=True, slots=True, repr=False)

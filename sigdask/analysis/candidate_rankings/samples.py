@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sigdask.identity import known_as
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.stream.shuffles import Key, sample_ranks
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 Integers = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ class RandomSamples:
     size: int
     n_samples: int
 
-    manner: ClassVar[Manner] = Manner(n_tails=2, grain=1, timed=1)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=2, grain=1, timed=1)
     is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = False
 

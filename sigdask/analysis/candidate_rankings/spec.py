@@ -19,7 +19,7 @@ FEWEST = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RankingSpec:
     """What is asked, checked; attributes as in `HowRanked`."""
 
     cutoffs: tuple[int, ...] = ()
@@ -34,7 +34,7 @@ class Asked:
     sample_size: int | None = None
 
     @staticmethod
-    def of(**given: Any) -> Asked:
+    def of(**given: Any) -> RankingSpec:
         """Take options by their names; what is None is not given.
 
         Raises
@@ -55,7 +55,7 @@ class Asked:
             raise InputError("samples and sample_size belong together: how many samples, and of how many candidates")
         n = found.pop("n", None)
         pairs = found.pop("pairs", None)
-        return Asked(
+        return RankingSpec(
             cutoffs=tuple(read_cutoffs(n)),
             pairs=None if pairs is None else tuple(map(tuple, pairs)),
             **found,

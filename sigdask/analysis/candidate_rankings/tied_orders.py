@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.statistics.candidates.lists import Ranked, n_best
+from sigdask.statistics.candidates.lists import RankedList, n_best
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,7 +43,7 @@ class TiedOrders:
 
     @staticmethod
     def of(
-        ranked: Sequence[Ranked],
+        ranked: Sequence[RankedList],
         gold: NDArray[np.integer],
         pairs: Integers,
         mean: Floats,
@@ -54,7 +54,7 @@ class TiedOrders:
 
         Parameters
         ----------
-        ranked : sequence of Ranked, length n_lists
+        ranked : sequence of RankedList, length n_lists
         gold : int array, shape (n_candidates,)
             1 where a candidate is true.
         pairs : int64 array, shape (n_pairs, 2)
@@ -84,20 +84,20 @@ class TiedOrders:
         return TiedOrders(np.array(made, np.int32), found_pairs, place.reshape(is_ahead.shape), is_open)
 
 
-def n_best_of(ranked: Sequence[Ranked], cutoffs: Integers) -> tuple[Floats, Floats, Floats]:
+def n_best_of(ranked: Sequence[RankedList], cutoffs: Integers) -> tuple[Floats, Floats, Floats]:
     """Return how many of the n best of each list are true: the mean over all orders of ties, the least and the most."""
     found = [n_best(one, cutoffs) for one in ranked]
     return tuple(np.array([getattr(one, name) for one in found], np.float64) for name in ("mean", "lowest", "highest"))  # type: ignore[return-value]
 
 
-def with_ties_resolved(ranked: Ranked, gold: NDArray[np.integer], *, true_first: bool) -> Ranked:
+def with_ties_resolved(ranked: RankedList, gold: NDArray[np.integer], *, true_first: bool) -> RankedList:
     """Return a list whose tied candidates stand in its best or its worst order."""
     start = np.empty(len(gold), np.int64)
     start[ranked.order] = ranked.start
-    return Ranked.of(-start.astype(np.float64), gold == 1, np.where((gold == 1) == true_first, 0, 1))
+    return RankedList.of(-start.astype(np.float64), gold == 1, np.where((gold == 1) == true_first, 0, 1))
 
 
-def _order(ranked: Ranked, other: Ranked, gold: NDArray[np.integer], *, ahead: bool, first: bool) -> Integers:
+def _order(ranked: RankedList, other: RankedList, gold: NDArray[np.integer], *, ahead: bool, first: bool) -> Integers:
     start, start_of_other = np.empty((2, len(gold)), np.int64)
     start[ranked.order], start_of_other[other.order] = ranked.start, other.start
     number = np.arange(len(gold))

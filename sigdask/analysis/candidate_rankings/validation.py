@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.candidate_rankings.evaluation import Lists
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.results import csv_lines
-from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.errors import InputError
 from sigdask.statistics.candidates.repeated import (
-    Coverage,
     Dispersion,
-    Histogram,
+    IntervalCoverage,
+    PrecisionHistogram,
     coverage,
     dispersion,
     expected_outside,
@@ -64,7 +64,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Validated:
+class ValidatedAcceptance:
     """One acceptance set held against the model.
 
     Attributes
@@ -72,19 +72,19 @@ class Validated:
     sets : Accepted
     dispersion : Dispersion
         How precisions vary, and how they should.
-    intervals : Coverage
+    intervals : IntervalCoverage
         Of the samples' intervals, beside what the model expects of them.
-    widened : Coverage
+    widened : IntervalCoverage
         Of intervals widened by the overdispersion that was found in the same samples.
-    bars : Histogram
+    bars : PrecisionHistogram
         Precisions beside what the model expects.
     """
 
     sets: Accepted
     dispersion: Dispersion
-    intervals: Coverage
-    widened: Coverage
-    bars: Histogram
+    intervals: IntervalCoverage
+    widened: IntervalCoverage
+    bars: PrecisionHistogram
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +97,7 @@ class RepeatedSamples:
         Samples that were given.
     confidence : float
         Of intervals.
-    found : tuple of Validated
+    found : tuple of ValidatedAcceptance
         Of each acceptance set.
     notes : tuple of str
         Beside.
@@ -105,7 +105,7 @@ class RepeatedSamples:
 
     n_samples: int
     confidence: float
-    found: tuple[Validated, ...]
+    found: tuple[ValidatedAcceptance, ...]
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class RepeatedSamples:
         yield from csv_lines([*names, "sample", "accepted", "true", "precision", "low", "high"], rows)
 
 
-def _members(one: Validated, confidence: float) -> dict[str, Any]:
+def _members(one: ValidatedAcceptance, confidence: float) -> dict[str, Any]:
     bars = one.bars
     return {
         "measure": one.sets.measure,
@@ -195,7 +195,7 @@ def validate(
     >>> found.sets.accepted.tolist(), found.sets.true.tolist(), found.dispersion.precision
     ([3, 3, 3, 3], [1, 2, 1, 2], 0.5)
     """
-    asked = Asked.of(n=n, confidence=confidence)
+    asked = RankingSpec.of(n=n, confidence=confidence)
     if bool(cutoffs) == bool(asked.cutoffs):
         raise InputError(
             "validation: give cutoffs (--cutoff MEASURE=SCORE) or numbers of best candidates (--n), one of both"
@@ -228,9 +228,9 @@ def _by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) 
         yield _accepted(measure, cutoff, None, list(samples), counts)
 
 
-def _by_number(samples: Mapping[str, Candidates], asked: Asked) -> Iterator[Accepted]:
+def _by_number(samples: Mapping[str, Candidates], asked: RankingSpec) -> Iterator[Accepted]:
     """Yield the n best of every measure; ties in the random order of each sample."""
-    lists = {name: Lists(sample, asked) for name, sample in samples.items()}
+    lists = {name: MeasureRankings(sample, asked) for name, sample in samples.items()}
     for measure in next(iter(samples.values())).measures:
         for n in asked.cutoffs:
             counts = []
@@ -258,14 +258,14 @@ def _accepted(
     return Accepted(measure, cutoff, n, kept, accepted[some_are], true[some_are])
 
 
-def _validated(sets: Accepted, confidence: float) -> Validated:
+def _validated(sets: Accepted, confidence: float) -> ValidatedAcceptance:
     found = dispersion(sets.true, sets.accepted)
     if not 0 < found.precision < 1:
         raise InputError(f"{sets.measure}: all accepted candidates are {'true' if found.precision else 'false'}")
     expected = expected_outside(sets.accepted, found.precision, confidence)
     own = widened_interval(sets.true, sets.accepted, confidence)
     wide = widened_interval(sets.true, sets.accepted, confidence, found.factor)
-    return Validated(
+    return ValidatedAcceptance(
         sets,
         found,
         coverage(*own, found.precision, confidence, expected=expected),

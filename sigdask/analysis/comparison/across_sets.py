@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.adjust import apart, family_of, joint_p_values, placed, rates, with_trials
-from sigdask.analysis.comparison.jobs import Asking
+from sigdask.analysis.comparison.jobs import FamilyComparisons
 from sigdask.counts.grouping import numbered
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.families.deviations import root_mean_square, swap_deviations
 from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.jobs import Job, Tallies
-from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.comparisons import ResultAcrossSets
 from sigdask.results.table import Floats, Table
@@ -108,7 +108,7 @@ class AcrossSets:
         return shown, of_shown
 
 
-def across_sets(asking: Asking, alternative: Alternative, *, raw: bool = False) -> AcrossSets:
+def across_sets(asking: FamilyComparisons, alternative: Alternative, *, raw: bool = False) -> AcrossSets:
     """Take the comparisons of one pair and metric together over test sets and subsets; `raw` does not studentise."""
     if (other := apart(asking)) is not None:
         raise InputError(f"{other}, which cannot be taken together over sets")
@@ -143,7 +143,7 @@ def _table(hypothesis: Integers, size: int) -> Integers:
     return found
 
 
-def _most_sets(asking: Asking, hypothesis: Integers, metric: Integers) -> int:
+def _most_sets(asking: FamilyComparisons, hypothesis: Integers, metric: Integers) -> int:
     """Return the number of sets of the metric that has most; all pairs of a metric must have as many."""
     first = np.unique(hypothesis, return_index=True)[1]
     sizes, metric = np.bincount(hypothesis), metric[first]
@@ -177,7 +177,9 @@ def _keys(a: Integers, b: Integers, metric: Integers) -> Integers:
     return (metric * n + a) * n + b
 
 
-def _scales(members: Sequence[Member], rows: Integers, hypothesis: Integers, metric: Integers) -> NDArray[np.float64]:
+def _scales(
+    members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers
+) -> NDArray[np.float64]:
     """Return of each metric the root mean square, over pairs, of a mean difference's deviation under swaps."""
     squares = np.zeros(len(rows))
     for k, member in enumerate(members):

@@ -9,9 +9,9 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.jobs import Asking
+from sigdask.analysis.comparison.jobs import FamilyComparisons
 from sigdask.analysis.comparison.pairs import with_every_unit
-from sigdask.analysis.comparison.spec import Sureness
+from sigdask.analysis.comparison.spec import IntervalSpec
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
@@ -23,7 +23,7 @@ from sigdask.randomization.families.skewed import skewed
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel, build
-from sigdask.randomization.panels.families import SIDES, Member
+from sigdask.randomization.panels.families import SIDES, FamilyMember
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns.adjusted import UNADJUSTED, AdjustmentDetails, no_details
@@ -227,7 +227,7 @@ def rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
     return (p, p, p) if family.enumerated else (p, *interval(extreme, n))
 
 
-def chosen(adjust: Adjust | None, asking: Asking) -> Adjust:
+def chosen(adjust: Adjust | None, asking: FamilyComparisons) -> Adjust:
     """Return the adjustment asked for; by default of three systems and more max-T, Holm where p is to be exact.
 
     Of scores that are not of sums Holm as well.
@@ -242,13 +242,13 @@ def chosen(adjust: Adjust | None, asking: Asking) -> Adjust:
     return "max-t" if apart(asking) is None and not is_exact(asking) else "holm"
 
 
-def is_exact(asking: Asking) -> bool:
+def is_exact(asking: FamilyComparisons) -> bool:
     """Say whether exact p-values alone are asked for, beside which a family would have to be counted by trials."""
     return any(asking.exchanges[k].asked.method == "exact" for k in np.unique(asking.of_set))
 
 
 def adjustment(
-    method: Adjust, asking: Asking, alternative: Alternative, sureness: Sureness | None = None
+    method: Adjust, asking: FamilyComparisons, alternative: Alternative, sureness: IntervalSpec | None = None
 ) -> Adjustment:
     """Make the family of some comparisons.
 
@@ -256,11 +256,11 @@ def adjustment(
     ----------
     method : str
         As in `Adjust`.
-    asking : Asking
+    asking : FamilyComparisons
         Pairs x metrics x test sets x subsets, all judged together.
     alternative : str
         Of all of them.
-    sureness : Sureness, optional
+    sureness : IntervalSpec, optional
         Intervals that are wanted of them; none by default.
     """
     if method == "none" or not len(asking):
@@ -283,7 +283,7 @@ def adjustment(
 
 
 def _with_companion(
-    made: Adjustment, asking: Asking, alternative: Alternative, sureness: Sureness | None
+    made: Adjustment, asking: FamilyComparisons, alternative: Alternative, sureness: IntervalSpec | None
 ) -> Adjustment:
     """Add the studentised bootstrap of a family where its p-values or simultaneous intervals need it."""
     found = replace(made, skewed=_are_skewed(asking), with_intervals=sureness is not None)
@@ -298,7 +298,7 @@ def _with_companion(
     return replace(found, resampling=Job(family, n, label=f"resamples of {len(asking)} comparisons"))
 
 
-def _are_skewed(asking: Asking) -> NDArray[np.bool_] | None:
+def _are_skewed(asking: FamilyComparisons) -> NDArray[np.bool_] | None:
     """Say of which comparisons the differences of units are too skewed; None where scores are not of sums."""
     if len(asking) < 2 or apart(asking) is not None:
         return None
@@ -306,7 +306,7 @@ def _are_skewed(asking: Asking) -> NDArray[np.bool_] | None:
     return skewed(Family(tuple(members), rows[:, None, :], studentised=True))
 
 
-def resampled_family(asking: Asking, alternative: Alternative) -> StudentisedBootstrap:
+def resampled_family(asking: FamilyComparisons, alternative: Alternative) -> StudentisedBootstrap:
     """Return the studentised bootstrap of some comparisons, whose panels have concordant units as well."""
     n, n_before = len(asking), 0
     panel, row, column = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -320,24 +320,26 @@ def resampled_family(asking: Asking, alternative: Alternative) -> StudentisedBoo
         panels, n_before = panels + own, n_before + len(own)
     which = numbered(panel, column)
     first = [own[0] for own in rows_of(which)]
-    members = tuple(Member(panel_of_sums(panels[panel[k]]), int(column[k])) for k in first)
+    members = tuple(FamilyMember(panel_of_sums(panels[panel[k]]), int(column[k])) for k in first)
     n_units = tuple(asking.exchanges[asking.of_set[k]].asked.units.n_units for k in first)
     family = Family(members, np.column_stack([which, row])[:, None, :], SIDES[alternative], studentised=True)
     return StudentisedBootstrap(family, n_units)
 
 
-def n_judging(asking: Asking, family: StudentisedBootstrap) -> int:
+def n_judging(asking: FamilyComparisons, family: StudentisedBootstrap) -> int:
     """Return how many resamples p-values are made of: as many as trials, or as many as are soon counted."""
     soon = min(MOST_RESAMPLES, DRAWN // family.n_drawn, MULTIPLIED // (family.n_drawn * family.n_hypotheses))
     return min(int(asking.column("n_trials").max()), max(FEWEST, soon))
 
 
-def family_of(members: Sequence[Member], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool) -> Family:
+def family_of(
+    members: Sequence[FamilyMember], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool
+) -> Family:
     """Make a family; a single hypothesis is compared with itself alone, whatever it is divided by."""
     return Family(tuple(members), parts, SIDES[alternative], studentised=not raw and len(parts) > 1)
 
 
-def apart(asking: Asking) -> str | None:
+def apart(asking: FamilyComparisons) -> str | None:
     """Say what the first score is that is none of sums, if there is one."""
     panel, panels = asking.panel, asking.panels
     strange = np.array([one.kind != SUMS for one in panels], np.bool_)[panel]
@@ -347,7 +349,7 @@ def apart(asking: Asking) -> str | None:
     return f"{asking.metric_of(k)} is {panels[panel[k]].kind}"
 
 
-def with_trials(method: Adjust, family: AnyFamily, asking: Asking) -> Adjustment:
+def with_trials(method: Adjust, family: AnyFamily, asking: FamilyComparisons) -> Adjustment:
     """Return a family with its trials: all arrangements where these are few enough."""
     sampled = all(asking.exchanges[k].asked.method == "randomization" for k in np.unique(asking.of_set))
     if family.can_enumerate and not sampled:
@@ -355,7 +357,7 @@ def with_trials(method: Adjust, family: AnyFamily, asking: Asking) -> Adjustment
     return Adjustment.by(method, family, int(asking.column("n_trials").max()))
 
 
-def _members(asking: Asking) -> tuple[list[Member], Integers]:
+def _members(asking: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
     """Return the members, each metric of each set on one scale, and each comparison's (member, row)."""
     members, rows = placed(asking)
     groups = rows_of(_groups(asking))
@@ -369,11 +371,11 @@ def _members(asking: Asking) -> tuple[list[Member], Integers]:
     return members, rows
 
 
-def placed(asking: Asking) -> tuple[list[Member], Integers]:
+def placed(asking: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
     """Return the panels and metrics, as members of weight 1, and each comparison's (member, row)."""
     panel, column, panels = asking.panel, asking.column("column"), asking.panels
     which = numbered(panel, column)
-    members = [Member(panel_of_sums(panels[panel[own[0]]]), int(column[own[0]])) for own in rows_of(which)]
+    members = [FamilyMember(panel_of_sums(panels[panel[own[0]]]), int(column[own[0]])) for own in rows_of(which)]
     return members, np.column_stack([which, asking.column("row")])
 
 
@@ -383,17 +385,17 @@ def panel_of_sums(panel: ComparedPanel) -> Panel:
     return panel
 
 
-def _groups(asking: Asking) -> Integers:
+def _groups(asking: FamilyComparisons) -> Integers:
     """Return numbers of what must share a scale: test set, subset and metric."""
     return numbered(asking.of_set, asking.subset, asking.metric)
 
 
-def _relabelling(asking: Asking, alternative: Alternative) -> Relabelling:
+def _relabelling(asking: FamilyComparisons, alternative: Alternative) -> Relabelling:
     if alternative != "two-sided":
         raise InputError(f"adjust tukey: is two-sided, not {alternative}; use max-t")
     groups = rows_of(_groups(asking))
     pairs = np.column_stack([asking.column("a"), asking.column("b")])
-    members: list[Member] = []
+    members: list[FamilyMember] = []
     rows = np.zeros((len(asking), 2), np.int64)
     for own in groups:
         one, first = asking.exchanges[asking.of_set[own[0]]], int(asking.row[own[0]])
@@ -403,5 +405,5 @@ def _relabelling(asking: Asking, alternative: Alternative) -> Relabelling:
         panel = build.joint(one.asked.counts, one.asked.units, metric, pairs[own], mask)
         weight = 1.0 if len(groups) == 1 else 1 / root_mean_square(np.array([spread(panel, 0)]))
         rows[own] = np.column_stack([np.full(len(own), len(members)), np.arange(len(own))])
-        members.append(Member(panel, 0, weight))
+        members.append(FamilyMember(panel, 0, weight))
     return Relabelling(tuple(members), rows)

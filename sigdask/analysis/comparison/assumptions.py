@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.grouping import numbered, rows_of
-from sigdask.randomization.influence import Verdicts, unit_influence
+from sigdask.randomization.influence import ComparisonVerdicts, unit_influence
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.results.columns.assumptions import Assumptions, no_assumptions, unseen_rate
 from sigdask.results.table import Table
@@ -35,9 +35,9 @@ def _enter(
     metric: int,
     pairs: NDArray[np.int64],
     rows: NDArray[np.int64],
-    verdicts: Verdicts,
+    verdicts: ComparisonVerdicts,
 ) -> None:
-    own = Verdicts(verdicts.decision[rows], verdicts.level[rows], verdicts.side[rows])
+    own = ComparisonVerdicts(verdicts.decision[rows], verdicts.level[rows], verdicts.side[rows])
     found = unit_influence(panel, metric, pairs, own)
     columns.skewness[rows] = np.where(found.is_skewed, found.skewness, np.nan)
     for name in ("is_skewed", "n_deciding", "reverses"):
@@ -50,10 +50,10 @@ def _enter(
         columns.cancelling_size[rows[one_sign]] = size[one_sign]
 
 
-def verdicts_of(table: Table) -> Verdicts:
+def verdicts_of(table: Table) -> ComparisonVerdicts:
     """Return what was decided, and the level that p alone has to reach: of an adjusted p, as its adjustment tells."""
     sides = {"two-sided": 0, "greater": 1, "less": -1}
     side = np.array([sides[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(np.isnan(table.p_adjusted) | (table.p_adjusted == 0), 1.0, table.p_value / table.p_adjusted)
-    return Verdicts(table.decision, np.nan_to_num(table.alpha * share, nan=table.alpha), side)
+    return ComparisonVerdicts(table.decision, np.nan_to_num(table.alpha * share, nan=table.alpha), side)

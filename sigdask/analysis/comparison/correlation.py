@@ -23,7 +23,7 @@ MOST_NUMBERS = 2**18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Correlated:
+class TestSetCorrelations:
     """The comparisons of one test set, and how far the scores of their systems go together."""
 
     asked: Comparisons
@@ -45,7 +45,7 @@ class Correlated:
         if not isinstance(metric, BoundMetric) or not asked.panels[int(asked.panel[k])].is_mean(int(asked.column[k])):
             return None
         systems, places = np.unique(np.concatenate([asked.a[own], asked.b[own]]), return_inverse=True)
-        items = Items.of(asked.counts, metric, asked.masks[int(asked.subset.codes[k])], systems)
+        items = ItemScores.of(asked.counts, metric, asked.masks[int(asked.subset.codes[k])], systems)
         i, j = places[: len(own)], places[len(own) :]
         if len(own) * FEW < len(systems) ** 2:
             return correlations(items.scores, (i, j))
@@ -53,7 +53,7 @@ class Correlated:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Items:
+class ItemScores:
     """The scores of the items that the denominator of a mean counts, for some systems that all have them.
 
     Attributes
@@ -79,10 +79,12 @@ class Items:
     share: NDArray[np.float64] | None = None
 
     @staticmethod
-    def of(counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: NDArray[np.int64]) -> Items:
+    def of(
+        counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: NDArray[np.int64]
+    ) -> ItemScores:
         """Find the items, and whether they are of one size."""
         rows = np.flatnonzero(counts.in_common(systems.tolist(), mask, metric.held))
-        items = Items(counts, metric, rows, systems)
+        items = ItemScores(counts, metric, rows, systems)
         above, sizes = np.zeros(len(systems)), np.zeros(len(systems))
         least, most = np.inf, -np.inf
         for scores, below in items._blocks():

@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.exact.list_problems import limits_of, list_exact
-from sigdask.analysis.comparison.pairs import Asked, Comparisons, Slots, Standing, list_comparisons
-from sigdask.analysis.comparison.spec import Wanted, pairs_of
+from sigdask.analysis.comparison.pairs import (
+    AllCountPositions,
+    Comparisons,
+    CountPositions,
+    ResolvedSpec,
+    list_comparisons,
+)
+from sigdask.analysis.comparison.spec import CompareSpec, pairs_of
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
@@ -19,11 +25,11 @@ from sigdask.options import Alternative, Method
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
 from sigdask.randomization.panels.contents import code_of, text_of
-from sigdask.randomization.panels.sums import Arrangements, Units
+from sigdask.randomization.panels.sums import Arrangements, SwapUnits
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns.coded import Coded
-from sigdask.results.columns.inputs import Hashes, Origins, no_origins
-from sigdask.results.exact import Values
+from sigdask.results.columns.inputs import Hashes, InputDigests, no_origins
+from sigdask.results.exact import ExactValues
 
 Integers = NDArray[np.int64]
 Enumerated = tuple[Integers, AnyPanel]
@@ -31,47 +37,47 @@ Enumerated = tuple[Integers, AnyPanel]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exchange:
+class ComparisonJobs:
     """The comparisons by exchange of one unit, their jobs, and where each finds its counts.
 
     Attributes
     ----------
-    asked : Asked
+    asked : ResolvedSpec
         What was asked for.
     comparisons : Comparisons
         What is compared.
     jobs : list of Job
         What must be counted.
-    slots : Slots
+    slots : AllCountPositions
         Where the counts of each comparison stand; jobs by their places in `jobs`.
     signs : int64 array, shape (n_comparisons, 2)
         Wins and losses of those whose exact p is a binomial tail; -1 of others.
     """
 
-    asked: Asked
+    asked: ResolvedSpec
     comparisons: Comparisons
     jobs: list[Job]
-    slots: Slots
+    slots: AllCountPositions
     signs: Integers
 
     @staticmethod
-    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
+    def of(counts: Counts, wanted: CompareSpec, *, second_run: bool) -> ComparisonJobs:
         """List what is compared and counted."""
-        found = Exchange._sampled(counts, wanted, second_run=second_run)
+        found = ComparisonJobs._sampled(counts, wanted, second_run=second_run)
         signs = list_exact(found.comparisons, wanted.method, wanted.exact_limit, found.slots.known, found.jobs)
         return replace(found, signs=signs)
 
     @staticmethod
-    def beside(counts: Counts, wanted: Wanted) -> Exchange:
+    def beside(counts: Counts, wanted: CompareSpec) -> ComparisonJobs:
         """List what is counted with another unit, for contrast: all arrangements where they are few, else trials."""
         method: Method = "randomization" if wanted.method == "randomization" else "auto"
-        return Exchange._sampled(counts, replace(wanted, method=method), second_run=False)
+        return ComparisonJobs._sampled(counts, replace(wanted, method=method), second_run=False)
 
     @staticmethod
-    def _sampled(counts: Counts, wanted: Wanted, *, second_run: bool) -> Exchange:
-        asked = Asked(
+    def _sampled(counts: Counts, wanted: CompareSpec, *, second_run: bool) -> ComparisonJobs:
+        asked = ResolvedSpec(
             counts=counts,
-            units=Units.of(counts, wanted.seed),
+            units=SwapUnits.of(counts, wanted.seed),
             pairs=pairs_of(counts, wanted.pairs, wanted.baseline),
             method=wanted.method,
             trials=wanted.trials,
@@ -83,16 +89,16 @@ class Exchange:
                 f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
             )
         none = np.full((len(comparisons), 2), -1, np.int64)
-        return Exchange(asked, comparisons, *list_jobs(comparisons, second_run=second_run), none)
+        return ComparisonJobs(asked, comparisons, *list_jobs(comparisons, second_run=second_run), none)
 
-    def known(self, tallies: Tallies, alternative: Alternative) -> Values:
+    def known(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
         """Return the exact p-values that are known under one alternative, of those that are not enumerated."""
         return limits_of(self.signs, self.slots.known, self.jobs, tallies, TAILS.index(alternative))
 
 
-def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], Slots]:
+def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], AllCountPositions]:
     """List what must be counted, and where each comparison finds its counts."""
-    slots = Slots.nowhere(len(comparisons))
+    slots = AllCountPositions.nowhere(len(comparisons))
     jobs: list[Job] = []
     for own in _together(np.flatnonzero(comparisons.sampled), comparisons.panel):
         _add_runs(comparisons, own, (slots.first, slots.second)[: 1 + second_run], jobs)
@@ -108,7 +114,7 @@ def _together(some: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
     return [some[rows] for rows in rows_of(numbered(*(column[some] for column in columns)))]
 
 
-def _add_runs(comparisons: Comparisons, own: Integers, runs: Iterable[Standing], jobs: list[Job]) -> None:
+def _add_runs(comparisons: Comparisons, own: Integers, runs: Iterable[CountPositions], jobs: list[Job]) -> None:
     """Add the runs of a panel's sampled pairs."""
     rows, at = np.unique(comparisons.row[own].astype(np.int64), return_inverse=True)
     panel = _panel(comparisons, own).part(rows)
@@ -160,29 +166,29 @@ def _panel(comparisons: Comparisons, own: Integers) -> ComparedPanel:
     return comparisons.panels[int(comparisons.panel[own[0]])]
 
 
-def _stand(standing: Standing, some: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]) -> None:
+def _stand(standing: CountPositions, some: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]) -> None:
     """Say where some comparisons find their counts."""
     standing.job[some], standing.row[some], standing.column[some] = job, row, column
 
 
-def shifted(standing: Standing, by: int) -> Standing:
+def shifted(standing: CountPositions, by: int) -> CountPositions:
     """Return the same counts where so many other jobs stand before theirs."""
     return replace(standing, job=np.where(standing.job < 0, standing.job, standing.job + by).astype(np.int32))
 
 
-def joined(standings: Iterable[Standing]) -> Standing:
+def joined(standings: Iterable[CountPositions]) -> CountPositions:
     """Return where the counts of comparisons stand that follow on one another."""
     every = list(standings)
-    return Standing(*(np.concatenate([getattr(one, name) for one in every]) for name in ("job", "row", "column")))
+    return CountPositions(*(np.concatenate([getattr(one, name) for one in every]) for name in ("job", "row", "column")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asking:
+class FamilyComparisons:
     """Comparisons that are judged together, of one exchange or of several: arrays of shape (n,).
 
     Attributes
     ----------
-    exchanges : tuple of Exchange
+    exchanges : tuple of ComparisonJobs
         Of each test set.
     of_set : int64
         Places among `exchanges`.
@@ -190,21 +196,21 @@ class Asking:
         Places in the comparisons there.
     """
 
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[ComparisonJobs, ...]
     of_set: Integers
     row: Integers
 
     @staticmethod
-    def of(*exchanges: Exchange) -> Asking:
+    def of(*exchanges: ComparisonJobs) -> FamilyComparisons:
         """Take all comparisons of some exchanges, one exchange after the other."""
         sizes = [len(one.comparisons) for one in exchanges]
         row = np.concatenate([np.arange(n) for n in (0, *sizes)])
-        return Asking(exchanges, np.repeat(np.arange(len(sizes)), sizes), row)
+        return FamilyComparisons(exchanges, np.repeat(np.arange(len(sizes)), sizes), row)
 
     def __len__(self) -> int:
         return len(self.row)
 
-    def only(self, some: Integers) -> Asking:
+    def only(self, some: Integers) -> FamilyComparisons:
         """Take some of them, by their places."""
         return self if len(some) == len(self) else replace(self, of_set=self.of_set[some], row=self.row[some])
 
@@ -264,12 +270,12 @@ class Asking:
         return systems[int(comparisons.a[row])], systems[int(comparisons.b[row])]
 
 
-def origins_of(exchange: Exchange, seed: int, version: str) -> Origins:
+def origins_of(exchange: ComparisonJobs, seed: int, version: str) -> InputDigests:
     """Return where the results of an exchange come from; families are told later.
 
     Parameters
     ----------
-    exchange : Exchange
+    exchange : ComparisonJobs
         What is compared.
     seed : int
         Of the stream.

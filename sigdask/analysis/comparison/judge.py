@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.correlation import Correlated
-from sigdask.analysis.comparison.pairs import Comparisons, Integers, Slots, Standing
+from sigdask.analysis.comparison.correlation import TestSetCorrelations
+from sigdask.analysis.comparison.pairs import AllCountPositions, Comparisons, CountPositions, Integers
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError, SigdaskError
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
@@ -17,9 +17,9 @@ from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns.coded import Coded, Score
-from sigdask.results.exact import Values
-from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, Checked, Floats, Table
+from sigdask.results.columns.coded import Coded, ScoredMetric
+from sigdask.results.exact import ExactValues
+from sigdask.results.table import AGREES, DISAGREES, NOT_APPLICABLE, CheckResults, Floats, Table
 from sigdask.statistics import bounds, crosscheck
 from sigdask.statistics.classical.sign import sign_test
 
@@ -31,19 +31,21 @@ NOT_A_MEAN = "the score is not a mean of 0/1 item scores"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counted:
+class ComparisonCounts:
     """What was counted of some comparisons: arrays of shape (n,), 0 trials where nothing was."""
 
     n_trials: Integers
     n_extreme: Integers
 
-    def where(self, kept: NDArray[np.bool_], other: Counted) -> Counted:
+    def where(self, kept: NDArray[np.bool_], other: ComparisonCounts) -> ComparisonCounts:
         """Return these counts where `kept`, else the others."""
-        return Counted(np.where(kept, self.n_trials, other.n_trials), np.where(kept, self.n_extreme, other.n_extreme))
+        return ComparisonCounts(
+            np.where(kept, self.n_trials, other.n_trials), np.where(kept, self.n_extreme, other.n_extreme)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judging:
+class JudgementSettings:
     """How comparisons are judged.
 
     Attributes
@@ -63,7 +65,9 @@ class Judging:
     n_sampled: int
     failed: Failed | None = None
 
-    def table(self, asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, known: Values) -> Table:
+    def table(
+        self, asked: Comparisons, slots: AllCountPositions, jobs: Sequence[Job], tallies: Tallies, known: ExactValues
+    ) -> Table:
         """Return what was found of comparisons whose counts stand at `slots`, and of which exact values are known."""
         tail = TAILS.index(self.alternative)
         sample = counted_at(slots.first, jobs, tallies, tail)
@@ -75,7 +79,7 @@ class Judging:
         agreement = crosscheck.runs_agree(counted.n_extreme, again.n_extreme, np.maximum(counted.n_trials, 1))
         agreement = np.where(again.n_trials > 0, agreement, np.nan)
         known = _shares(whole).where(whole.n_trials > 0, known)
-        seen = _Seen.of(asked, self.failed)
+        seen = _ObservedData.of(asked, self.failed)
         n = len(asked)
         return Table(
             alpha=self.alpha,
@@ -98,7 +102,7 @@ class Judging:
             p_value=p,
             p_low=np.where(exact, p, low),
             p_high=np.where(exact, p, high),
-            r12=Correlated(asked).r12,
+            r12=TestSetCorrelations(asked).r12,
             second_trials=again.n_trials,
             second_extreme=again.n_extreme,
             agreement_p=agreement,
@@ -119,25 +123,27 @@ class Judging:
             seen_with=np.zeros(n, np.int64),
         )
 
-    def _again(self, counted: Counted, second: Counted) -> Counted:
+    def _again(self, counted: ComparisonCounts, second: ComparisonCounts) -> ComparisonCounts:
         """Return the second run; none where it stopped before its end: unequal runs are not compared."""
         kept = (second.n_trials == counted.n_trials) & (second.n_trials > 0)
         nothing = np.zeros(len(kept), np.int64)
-        return second.where(kept, Counted(nothing, nothing))
+        return second.where(kept, ComparisonCounts(nothing, nothing))
 
     def _alarm(self) -> float:
         return crosscheck.ALARM / max(self.n_sampled, 1)
 
-    def _second_run(self, exact: NDArray[np.bool_], again: Counted, agreement: Floats) -> Checked:
+    def _second_run(self, exact: NDArray[np.bool_], again: ComparisonCounts, agreement: Floats) -> CheckResults:
         ran = again.n_trials > 0
         why = Coded(
             np.where(ran, 0, np.where(exact, 2, 1)).astype(np.int32),
             ("", "not asked for", "all arrangements were counted"),
         )
         p = np.where(ran, bounds.bound(again.n_extreme, again.n_trials), np.nan)
-        return Checked(_verdicts(ran, agreement >= self._alarm()), p, np.full(len(p), np.nan), why)
+        return CheckResults(_verdicts(ran, agreement >= self._alarm()), p, np.full(len(p), np.nan), why)
 
-    def _sign_test(self, asked: Comparisons, signs: Integers, counted: Counted, exact: NDArray[np.bool_]) -> Checked:
+    def _sign_test(
+        self, asked: Comparisons, signs: Integers, counted: ComparisonCounts, exact: NDArray[np.bool_]
+    ) -> CheckResults:
         n = len(asked)
         tested = signs[:, 0] >= 0
         unit = asked.counts.unit
@@ -158,22 +164,27 @@ class Judging:
         fits[all_counted] = crosscheck.equals_share(
             counted.n_extreme[all_counted], counted.n_trials[all_counted], p[all_counted]
         )
-        return Checked(_verdicts(tested, fits), p, fit, why)
+        return CheckResults(_verdicts(tested, fits), p, fit, why)
 
     def _exact_value(
-        self, known: Values, counted: Counted, exact: NDArray[np.bool_], in_fractions: NDArray[np.bool_]
-    ) -> Checked:
+        self, known: ExactValues, counted: ComparisonCounts, exact: NDArray[np.bool_], in_fractions: NDArray[np.bool_]
+    ) -> CheckResults:
         n = len(known.high)
         held = ~np.isnan(known.high) & ~exact & (counted.n_trials > 0) & ~in_fractions  # trials are upper bounds there
         fit = np.full(n, np.nan)
         counts = counted.n_extreme[held], counted.n_trials[held]
         fit[held] = crosscheck.count_fits_within(*counts, known.low[held], known.high[held])
         verdict = np.where(held, _verdicts(held, fit >= self._alarm()), np.int8(NO_SUCH_CHECK))
-        return Checked(verdict.astype(np.int8), np.where(held, known.high, np.nan), fit, Coded.same("", n))
+        return CheckResults(verdict.astype(np.int8), np.where(held, known.high, np.nan), fit, Coded.same("", n))
 
 
 def p_values(
-    asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, alternative: Alternative, known: Values
+    asked: Comparisons,
+    slots: AllCountPositions,
+    jobs: Sequence[Job],
+    tallies: Tallies,
+    alternative: Alternative,
+    known: ExactValues,
 ) -> Floats:
     """Return p of each comparison alone, shape (n,): exact where that is known, else the bound."""
     tail = TAILS.index(alternative)
@@ -184,18 +195,20 @@ def p_values(
     return np.where(known.is_p, known.high, p)
 
 
-def _shares(whole: Counted) -> Values:
+def _shares(whole: ComparisonCounts) -> ExactValues:
     """Return what counts of all arrangements say."""
-    return Values.of_shares(np.where(whole.n_trials > 0, whole.n_extreme / np.maximum(whole.n_trials, 1), np.nan))
+    return ExactValues.of_shares(np.where(whole.n_trials > 0, whole.n_extreme / np.maximum(whole.n_trials, 1), np.nan))
 
 
-def _judged(slots: Slots, sample: Counted, whole: Counted) -> tuple[Counted, NDArray[np.bool_]]:
+def _judged(
+    slots: AllCountPositions, sample: ComparisonCounts, whole: ComparisonCounts
+) -> tuple[ComparisonCounts, NDArray[np.bool_]]:
     """Return the counts that p is of, and where these are of all arrangements: where none was sampled."""
     sampled = slots.first.job >= 0
     return sample.where(sampled, whole), ~sampled & (whole.n_trials > 0)
 
 
-def counted_at(standing: Standing, jobs: Sequence[Job], tallies: Tallies, tail: int) -> Counted:
+def counted_at(standing: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int) -> ComparisonCounts:
     """Return trials and exceedances of each comparison, 0 where it has no such job."""
     n_trials, n_extreme = np.zeros(len(standing.job), np.int64), np.zeros(len(standing.job), np.int64)
     for own in rows_of(numbered(standing.job)):
@@ -204,10 +217,12 @@ def counted_at(standing: Standing, jobs: Sequence[Job], tallies: Tallies, tail: 
             tally, row, column = tallies[jobs[place]], standing.row[own], standing.column[own]
             n_trials[own] = tally.n_trials if tally.trials is None else tally.trials[row, column]
             n_extreme[own] = tally.counts[row, column, tail]
-    return Counted(n_trials, n_extreme)
+    return ComparisonCounts(n_trials, n_extreme)
 
 
-def whole_counts(asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies: Tallies, tail: int) -> Counted:
+def whole_counts(
+    asked: Comparisons, slots: AllCountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
+) -> ComparisonCounts:
     """Return the counts of all arrangements, of comparisons of which all are counted."""
     found = counted_at(slots.exact, jobs, tallies, tail)
     feasible = slots.exact.job >= 0
@@ -217,20 +232,20 @@ def whole_counts(asked: Comparisons, slots: Slots, jobs: Sequence[Job], tallies:
         raise SigdaskError(f"{label}: no arrangement is as extreme as the observed one itself")
     nothing = np.zeros(len(asked), np.int64)
     known = asked.rational.known
-    in_fractions = Counted(1 << np.where(known, asked.n_discordant, 0), asked.rational.n_reached[:, tail])
-    return in_fractions.where(known & complete, found.where(complete, Counted(nothing, nothing)))
+    in_fractions = ComparisonCounts(1 << np.where(known, asked.n_discordant, 0), asked.rational.n_reached[:, tail])
+    return in_fractions.where(known & complete, found.where(complete, ComparisonCounts(nothing, nothing)))
 
 
 def _verdicts(applies: NDArray[np.bool_], agrees: NDArray[np.bool_]) -> NDArray[np.int8]:
     return np.where(applies, np.where(agrees, AGREES, DISAGREES), NOT_APPLICABLE).astype(np.int8)
 
 
-def _score_of(metric: BoundMetric | BoundSets | BlackBox) -> Score:
-    return Score(metric.name, metric.higher_is_better, metric.signature)
+def _score_of(metric: BoundMetric | BoundSets | BlackBox) -> ScoredMetric:
+    return ScoredMetric(metric.name, metric.higher_is_better, metric.signature)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seen:
+class _ObservedData:
     """What is observed of comparisons, before any is shuffled: arrays of shape (n,) or (n, 2), one a system."""
 
     scores: Floats
@@ -240,7 +255,7 @@ class _Seen:
     step: Floats
 
     @staticmethod
-    def of(asked: Comparisons, failed: Failed | None) -> _Seen:
+    def of(asked: Comparisons, failed: Failed | None) -> _ObservedData:
         """Ask each panel once for what its pairs score."""
         n = len(asked)
         scores, ties = np.full((n, 2), np.nan), np.zeros(n)
@@ -258,7 +273,7 @@ class _Seen:
         apart = scores[:, 0] - scores[:, 1]
         difference = np.where(np.abs(apart) <= ties, 0.0, apart)  # a tie as the shuffled ones are: within rounding
         difference = np.where(asked.rational.known, asked.rational.difference, difference)
-        return _Seen(scores, difference, signs, undefined, step)
+        return _ObservedData(scores, difference, signs, undefined, step)
 
 
 def _scores(panel: ComparedPanel, metric: str, failed: Failed | None) -> Floats | None:

@@ -17,9 +17,9 @@ from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import gradients
-from sigdask.randomization.panels.sums import Units
-from sigdask.results.table import Hanging
-from sigdask.statistics.dependence import Grams
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.results.table import UnitCorrelation
+from sigdask.statistics.dependence import SumsOfSquares
 
 MOST_NUMBERS, MOST_COLUMNS, MOST_PAIRS = 2**24, 2**12, 2**16
 """Contributions, columns of them and pairs of systems that are looked at together."""
@@ -61,14 +61,14 @@ def _stray(fine: Factor, coarse: Factor) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Level:
+class CoarserColumn:
     """A column that is coarser than the unit."""
 
     column: str
     of_units: NDArray[np.int64]
 
 
-def levels_of(counts: Counts, units: Units) -> list[Level]:
+def levels_of(counts: Counts, units: SwapUnits) -> list[CoarserColumn]:
     """Return the columns whose groups hold whole units, fewer than there are units."""
     found = []
     for column in counts.groups:
@@ -79,11 +79,11 @@ def levels_of(counts: Counts, units: Units) -> list[Level]:
         of_units[units.index] = group.codes
         nested = bool((of_units[units.index] == group.codes).all())
         if nested and 2 <= len(group.levels) < units.n_units:
-            found.append(Level(column, of_units))
+            found.append(CoarserColumn(column, of_units))
     return found
 
 
-def hanging(comparisons: Comparisons, units: Units) -> tuple[Hanging, ...]:
+def hanging(comparisons: Comparisons, units: SwapUnits) -> tuple[UnitCorrelation, ...]:
     """Return how differences are correlated within each coarser column, of the comparisons of sums."""
     levels = levels_of(comparisons.counts, units)
     found: list[list[Tested]] = [[] for _ in levels]
@@ -96,12 +96,12 @@ def hanging(comparisons: Comparisons, units: Units) -> tuple[Hanging, ...]:
     return tuple(_joined(level.column, tested) for level, tested in zip(levels, found, strict=True) if tested)
 
 
-def _joined(column: str, tested: list[Tested]) -> Hanging:
+def _joined(column: str, tested: list[Tested]) -> UnitCorrelation:
     """Return what was found of one column, without what nowhere varies, in the order of the rows."""
     rows, n_groups, icc, effect, p = (np.concatenate(parts) for parts in zip(*tested, strict=True))
     kept = np.flatnonzero(~np.isnan(p))
     kept = kept[np.argsort(rows[kept])]
-    return Hanging(column, rows[kept], n_groups[kept], icc[kept], effect[kept], p[kept])
+    return UnitCorrelation(column, rows[kept], n_groups[kept], icc[kept], effect[kept], p[kept])
 
 
 def _sharing_sums(comparisons: Comparisons) -> list[Integers]:
@@ -127,7 +127,7 @@ def _tiles(comparisons: Comparisons, own: Integers, n_fields: int, n_units: int)
 
 
 def _tested(
-    comparisons: Comparisons, some: Integers, metric: BoundMetric, units: Units, levels: Sequence[Level]
+    comparisons: Comparisons, some: Integers, metric: BoundMetric, units: SwapUnits, levels: Sequence[CoarserColumn]
 ) -> Iterator[Tested]:
     """Yield what each level gives of comparisons on the same items under one metric."""
     both = np.stack([comparisons.a[some], comparisons.b[some]], axis=1)
@@ -144,7 +144,7 @@ def _tested(
     n_items = np.bincount(index)
     for level in levels:
         _, groups = np.unique(level.of_units[where], return_inverse=True)
-        grams = Grams.of(level.column, sums.reshape(len(sums), -1), groups, n_items)
+        grams = SumsOfSquares.of(level.column, sums.reshape(len(sums), -1), groups, n_items)
         n_groups = np.full(len(some), len(grams.sizes), np.int64)
         yield some, n_groups, *grams.dependences(columns, weights)
 

@@ -18,7 +18,7 @@ from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_sets
-from sigdask.randomization.panels.sums import Panel, Units
+from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.results.columns.coded import Coded, Subset
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
@@ -86,7 +86,7 @@ class Comparisons:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class CountPositions:
     """Where one kind of counts of each comparison stands: arrays of shape (n,).
 
     Attributes
@@ -112,40 +112,40 @@ class Standing:
         return number
 
 
-def nowhere(n: int) -> Standing:
+def nowhere(n: int) -> CountPositions:
     """Return where the counts of comparisons stand that have none."""
-    return Standing(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
+    return CountPositions(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slots:
+class AllCountPositions:
     """Where the counts of comparisons stand: of the first and second run, of all arrangements, of exact p-values."""
 
-    first: Standing
-    second: Standing
-    exact: Standing
-    known: Standing
+    first: CountPositions
+    second: CountPositions
+    exact: CountPositions
+    known: CountPositions
 
     @staticmethod
-    def nowhere(n: int) -> Slots:
+    def nowhere(n: int) -> AllCountPositions:
         """Return the slots of comparisons that have no counts."""
-        return Slots(*(nowhere(n) for _ in range(4)))
+        return AllCountPositions(*(nowhere(n) for _ in range(4)))
 
     @property
-    def each(self) -> tuple[Standing, ...]:
+    def each(self) -> tuple[CountPositions, ...]:
         """All of them."""
         return self.first, self.second, self.exact, self.known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class ResolvedSpec:
     """What the user asked for, resolved.
 
     Attributes
     ----------
     counts : Counts
         The test set, with its unit.
-    units : Units
+    units : SwapUnits
         What is exchanged.
     pairs : int64 array, shape (n_pairs, 2)
         Systems compared.
@@ -154,7 +154,7 @@ class Asked:
     """
 
     counts: Counts
-    units: Units
+    units: SwapUnits
     pairs: NDArray[np.int64]
     method: Method
     trials: int | None
@@ -172,7 +172,7 @@ def bind(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBo
     return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
 
 
-def list_comparisons(asked: Asked, chosen: Sequence[AnyMetric], by: str | None) -> Comparisons:
+def list_comparisons(asked: ResolvedSpec, chosen: Sequence[AnyMetric], by: str | None) -> Comparisons:
     """List every comparison of systems that have an item in common, in the order of subsets, pairs and metrics."""
     metrics = tuple(bind(m, asked.counts) for m in chosen)
     placings = _placings(asked, metrics)
@@ -252,7 +252,7 @@ Placing = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, NDA
 """The items of a subset -> panels, and the places of their pairs among those asked for."""
 
 
-def with_every_unit(asked: Asked, listed: Comparisons) -> tuple[list[ComparedPanel], Places, Places, Places]:
+def with_every_unit(asked: ResolvedSpec, listed: Comparisons) -> tuple[list[ComparedPanel], Places, Places, Places]:
     """Return panels of the same comparisons that have concordant units as well, and where each stands in them.
 
     Returns
@@ -268,7 +268,7 @@ def with_every_unit(asked: Asked, listed: Comparisons) -> tuple[list[ComparedPan
 
 
 def _placings(
-    asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
+    asked: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
 ) -> list[tuple[list[int], Placing]]:
     """Return the metrics that share panels, by their places, and what makes these: of one kind, on the same items."""
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -278,10 +278,12 @@ def _placings(
     return [(own, _placing(asked, [metrics[k] for k in own], every_unit=every_unit)) for own in groups.values()]
 
 
-def _placing(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool) -> Placing:
+def _placing(
+    asked: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool
+) -> Placing:
     counts, units, pairs = asked.counts, asked.units, asked.pairs
     if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
-        sharing = build.Sharing.of(counts, summed, pairs)
+        sharing = build.PanelSharing.of(counts, summed, pairs)
         return lambda mask: (
             (placed.panel, placed.of_pairs) for placed in sharing.panels(units, mask, every_unit=every_unit)
         )
@@ -293,7 +295,7 @@ def _placing(asked: Asked, metrics: Sequence[BoundMetric | BoundSets | BlackBox]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Grid:
+class _SubsetComparisons:
     """Where the comparisons of one subset stand, in the order of pairs and metrics: arrays of shape (n,)."""
 
     pair: NDArray[np.int32]
@@ -304,12 +306,12 @@ class _Grid:
 
 
 def _grid(
-    asked: Asked,
+    asked: ResolvedSpec,
     metrics: Sequence[BoundMetric | BoundSets | BlackBox],
     placings: Sequence[tuple[list[int], Placing]],
     mask: NDArray[np.bool_] | None,
     panels: list[ComparedPanel],
-) -> _Grid:
+) -> _SubsetComparisons:
     """Place the comparisons of one subset that have items, and add their panels to `panels`."""
     shape = len(asked.pairs), len(metrics)
     panel, row = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
@@ -322,7 +324,7 @@ def _grid(
                 row[of_pairs[:, None], own] = np.arange(len(of_pairs))[:, None]
                 panels.append(made)
     pair, metric = (places.astype(np.int32) for places in np.nonzero(panel >= 0))
-    return _Grid(pair, metric, panel[pair, metric], row[pair, metric], column[metric])
+    return _SubsetComparisons(pair, metric, panel[pair, metric], row[pair, metric], column[metric])
 
 
 def _n_discordant(

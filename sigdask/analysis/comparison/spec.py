@@ -25,7 +25,7 @@ MOST_BY_DEFAULT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Sureness:
+class IntervalSpec:
     """Which intervals of differences and scores are wanted.
 
     Attributes
@@ -46,12 +46,12 @@ class Sureness:
     most: int | None = None
 
     @staticmethod
-    def asked(kind: str | None, confidence: float, resamples: int | None) -> Sureness | None:
+    def asked(kind: str | None, confidence: float, resamples: int | None) -> IntervalSpec | None:
         """Return what options ask for, by default intervals of few comparisons; None where none are wanted."""
         if kind == "none":
             return None
         most = MOST_BY_DEFAULT if kind is None else None
-        return Sureness(cast("Any", kind or "auto"), confidence, resamples, most)
+        return IntervalSpec(cast("Any", kind or "auto"), confidence, resamples, most)
 
     def is_wanted(self, n_comparisons: int) -> bool:
         """Say whether so many comparisons have intervals."""
@@ -59,7 +59,7 @@ class Sureness:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CompareSpec:
     """What is asked of every test set.
 
     Attributes
@@ -80,7 +80,7 @@ class Wanted:
         Show p with other units exchanged.
     tests : tuple of str
         Names of classical tests, as `statistics.classical.names.asked` gives them.
-    sureness : Sureness or None
+    sureness : IntervalSpec or None
         Intervals that are wanted; None for none.
     """
 
@@ -95,7 +95,7 @@ class Wanted:
     seed: int = 0
     beside: bool = True
     tests: tuple[str, ...] = ()
-    sureness: Sureness | None = None
+    sureness: IntervalSpec | None = None
 
     def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, names looked up."""
@@ -108,7 +108,7 @@ class Wanted:
                 )
         return found
 
-    def bind(self, counts: Counts) -> Wanted:
+    def bind(self, counts: Counts) -> CompareSpec:
         """Bind the metrics to the data, which may take long, once for all units."""
         return replace(self, metrics=[bind(m, counts) for m in self.found(counts)])
 

@@ -12,12 +12,12 @@ from sigdask.analysis.comparison.across_sets import AcrossSets, across_sets
 from sigdask.analysis.comparison.adjust import Adjustment, adjustment, chosen, is_exact
 from sigdask.analysis.comparison.assumptions import check_assumptions
 from sigdask.analysis.comparison.caveats import obstacles
-from sigdask.analysis.comparison.intervals.plan import Sought
-from sigdask.analysis.comparison.jobs import Asking, joined, origins_of, shifted
-from sigdask.analysis.comparison.judge import Failed, Judging
-from sigdask.analysis.comparison.pairs import Slots, Standing, nowhere
-from sigdask.analysis.comparison.spec import Wanted
-from sigdask.analysis.comparison.test_set import Analysis
+from sigdask.analysis.comparison.intervals.plan import IntervalJobs
+from sigdask.analysis.comparison.jobs import FamilyComparisons, joined, origins_of, shifted
+from sigdask.analysis.comparison.judge import Failed, JudgementSettings
+from sigdask.analysis.comparison.pairs import AllCountPositions, CountPositions, nowhere
+from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.test_set import TestSetAnalysis
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
@@ -41,7 +41,7 @@ class Study:
 
     Attributes
     ----------
-    analyses : list of Analysis
+    analyses : list of TestSetAnalysis
         Of each test set.
     alternatives : list of str
         Likewise.
@@ -53,17 +53,17 @@ class Study:
         Level of the verdicts.
     seed : int
         Of the stream.
-    intervals : list of (Sought or None)
+    intervals : list of (IntervalJobs or None)
         Of each test set; None where none are wanted.
     """
 
-    analyses: list[Analysis]
+    analyses: list[TestSetAnalysis]
     alternatives: list[Alternative]
     families: list[tuple[Adjustment, Integers]]
     across: AcrossSets | None
     alpha: float
     seed: int
-    intervals: list[Sought | None]
+    intervals: list[IntervalJobs | None]
 
     @property
     def jobs(self) -> list[Job]:
@@ -82,17 +82,17 @@ class Study:
         return [job for sought in self.intervals if sought is not None for job in sought.jobs]
 
     @property
-    def slots(self) -> Slots:
+    def slots(self) -> AllCountPositions:
         """Where the counts of all comparisons stand, with the unit asked for; jobs by their places in `jobs`."""
         return self._slots(0)
 
     @property
-    def beside(self) -> tuple[Slots, ...]:
+    def beside(self) -> tuple[AllCountPositions, ...]:
         """The same with other units exchanged: as many as a test set has, and none where another has fewer."""
         return tuple(self._slots(k) for k in range(1, max(len(one.exchanges) for one in self.analyses)))
 
     @property
-    def of_families(self) -> Standing:
+    def of_families(self) -> CountPositions:
         """Where the counts of each comparison's family stand, if it has one."""
         found = nowhere(sum(len(one.main.comparisons) for one in self.analyses))
         job = sum(len(one.jobs) for one in self.analyses)
@@ -103,7 +103,7 @@ class Study:
         return found
 
     @property
-    def of_companions(self) -> Standing:
+    def of_companions(self) -> CountPositions:
         """Where the counts of each comparison's studentised bootstrap stand, if there is one beside its family."""
         found = nowhere(sum(len(one.main.comparisons) for one in self.analyses))
         job = sum(len(one.jobs) for one in self.analyses) + sum(made.job is not None for made, _ in self.families)
@@ -114,7 +114,7 @@ class Study:
         return found
 
     @property
-    def of_intervals(self) -> tuple[Standing, Standing]:
+    def of_intervals(self) -> tuple[CountPositions, CountPositions]:
         """Where the counts of each comparison's intervals stand, one or two of those that have any."""
         found, before = [], len(self.jobs) - len(self.interval_jobs)
         for analysis, sought in zip(self.analyses, self.intervals, strict=True):
@@ -125,16 +125,16 @@ class Study:
         first, second = zip(*found, strict=True)
         return joined(first), joined(second)
 
-    def _slots(self, k: int) -> Slots:
+    def _slots(self, k: int) -> AllCountPositions:
         """Return the slots of each test set's exchange number `k`, one test set after the other."""
         found, before = [], 0
         for analysis in self.analyses:
             sizes = [len(one.jobs) for one in analysis.exchanges]
             n = len(analysis.main.comparisons)
-            own = analysis.exchanges[k].slots if k < len(sizes) else Slots.nowhere(n)
+            own = analysis.exchanges[k].slots if k < len(sizes) else AllCountPositions.nowhere(n)
             found.append([shifted(one, before + sum(sizes[:k])) for one in own.each])
             before += sum(sizes)
-        return Slots(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
+        return AllCountPositions(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
 
     def results(
         self,
@@ -150,7 +150,7 @@ class Study:
         counted: Tallies = dict(zip(self.jobs, tallies, strict=True))
         n_sampled = sum(int(analysis.main.comparisons.sampled.sum()) for analysis in self.analyses)
         judged = [
-            analysis.table(Judging(alternative, self.alpha, n_sampled, failed), counted)
+            analysis.table(JudgementSettings(alternative, self.alpha, n_sampled, failed), counted)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
         ]
         judged = [
@@ -239,7 +239,7 @@ def _note(families: Families, found: Table) -> FamilyNote | None:
 
 
 def prepare(
-    asked: Sequence[tuple[Counts, Wanted, Alternative]],
+    asked: Sequence[tuple[Counts, CompareSpec, Alternative]],
     *,
     alpha: float = 0.05,
     adjust: Adjust | None = None,
@@ -251,7 +251,7 @@ def prepare(
 
     Parameters
     ----------
-    asked : sequence of (Counts, Wanted, alternative)
+    asked : sequence of (Counts, CompareSpec, alternative)
         Test sets of different names, and what is asked of each.
     alpha, adjust, together, second_run
         As in `compare_sets`.
@@ -261,8 +261,8 @@ def prepare(
     if not asked:
         raise InputError("no test set given")
     _check_names([counts for counts, _, _ in asked])
-    analyses = [Analysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
-    asking = Asking.of(*(analysis.main for analysis in analyses))
+    analyses = [TestSetAnalysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
+    asking = FamilyComparisons.of(*(analysis.main for analysis in analyses))
     sides = [side for _, _, side in asked]
     families, wanted = [], [own.sureness for _, own, _ in asked]
     for places in rows_of(numbered(asking.metric) if by_metric else np.zeros(len(asking), np.int64)):
@@ -272,7 +272,7 @@ def prepare(
         families.append((replace(made, for_exact=adjust is None and is_exact(own)), places))
     across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
     intervals = [
-        Sought.of(analysis.main, own, side) if own is not None and own.is_wanted(len(asking)) else None
+        IntervalJobs.of(analysis.main, own, side) if own is not None and own.is_wanted(len(asking)) else None
         for analysis, own, side in zip(analyses, wanted, sides, strict=True)
     ]
     return Study(analyses, sides, families, across, alpha, asked[0][1].seed, intervals)

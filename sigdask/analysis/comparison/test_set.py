@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.classical.tests import tested
-from sigdask.analysis.comparison.jobs import Exchange
-from sigdask.analysis.comparison.judge import Judging, p_values
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.judge import JudgementSettings, p_values
 from sigdask.analysis.comparison.nesting import hanging, highest
 from sigdask.analysis.comparison.pairs import left_out
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.counts import Counts
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.results.messages.notes import Note
-from sigdask.results.table import Floats, Hanging, OtherUnit, Table
+from sigdask.results.table import AlternativeUnit, Floats, Table, UnitCorrelation
 from sigdask.statistics.dependence import CLEAR, NEGLIGIBLE, Dependence, naive_size
 from sigdask.text import listed
 
@@ -31,16 +31,16 @@ FEWEST_GROUPS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis:
+class TestSetAnalysis:
     """All that is asked of one test set.
 
     Attributes
     ----------
-    main : Exchange
+    main : ComparisonJobs
         With the unit asked for.
-    dependences : tuple of Hanging
+    dependences : tuple of UnitCorrelation
         How differences are correlated within each coarser column.
-    others : tuple of Exchange
+    others : tuple of ComparisonJobs
         With other units, for contrast.
     left_out : tuple of (str or None, str, str, str)
         Subset, systems and metric of what is not compared, as one of the systems has no item of it.
@@ -48,30 +48,30 @@ class Analysis:
         Names of the classical tests beside.
     """
 
-    main: Exchange
-    dependences: tuple[Hanging, ...]
-    others: tuple[Exchange, ...]
+    main: ComparisonJobs
+    dependences: tuple[UnitCorrelation, ...]
+    others: tuple[ComparisonJobs, ...]
     left_out: tuple[tuple[str | None, str, str, str], ...] = ()
     tests: tuple[str, ...] = ()
 
     @staticmethod
-    def of(counts: Counts, wanted: Wanted, *, second_run: bool) -> Analysis:
+    def of(counts: Counts, wanted: CompareSpec, *, second_run: bool) -> TestSetAnalysis:
         """Resolve what is asked of `counts`."""
         unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
         grouped = counts.with_unit(unit)
         wanted = wanted.bind(grouped)
-        main = Exchange.of(grouped, wanted, second_run=second_run)
+        main = ComparisonJobs.of(grouped, wanted, second_run=second_run)
         dependences = hanging(main.comparisons, main.asked.units)
         finer = [level for level in dict.fromkeys(("item", *wanted.levels)) if level != unit]
         levels = (
             [*(finer if unit != "item" else ()), *clear_columns(dependences, FEWEST_GROUPS)] if wanted.beside else []
         )
-        others = tuple(Exchange.beside(counts.with_unit(level), wanted) for level in levels)
+        others = tuple(ComparisonJobs.beside(counts.with_unit(level), wanted) for level in levels)
         without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
-        return Analysis(main, dependences, others, tuple(without), wanted.tests)
+        return TestSetAnalysis(main, dependences, others, tuple(without), wanted.tests)
 
     @property
-    def exchanges(self) -> tuple[Exchange, ...]:
+    def exchanges(self) -> tuple[ComparisonJobs, ...]:
         """Of all units, the one asked for first."""
         return self.main, *self.others
 
@@ -80,7 +80,7 @@ class Analysis:
         """What must be counted."""
         return [job for exchange in self.exchanges for job in exchange.jobs]
 
-    def table(self, judging: Judging, tallies: Tallies) -> Table:
+    def table(self, judging: JudgementSettings, tallies: Tallies) -> Table:
         """Judge the counts of `jobs`, with the exact values that are known."""
         found, *besides = (
             judging.table(one.comparisons, one.slots, one.jobs, tallies, one.known(tallies, judging.alternative))
@@ -128,16 +128,16 @@ class Analysis:
         return notes
 
 
-def _beside(found: Table) -> OtherUnit:
-    return OtherUnit(found.unit, found.n_units, found.exact, found.n_trials, found.n_extreme, found.p_value)
+def _beside(found: Table) -> AlternativeUnit:
+    return AlternativeUnit(found.unit, found.n_units, found.exact, found.n_trials, found.n_extreme, found.p_value)
 
 
-def _of_place(found: Hanging, k: int) -> Dependence:
+def _of_place(found: UnitCorrelation, k: int) -> Dependence:
     numbers = (found.n_groups, found.icc, found.design_effect, found.p_value)
     return Dependence(found.column, *(column[k].item() for column in numbers))
 
 
-def clear_columns(dependences: Sequence[Hanging], fewest: int = 2) -> list[str]:
+def clear_columns(dependences: Sequence[UnitCorrelation], fewest: int = 2) -> list[str]:
     """Return the columns, of `fewest` groups or more, within which differences are clearly correlated.
 
     That of the first such comparison comes first.
@@ -147,10 +147,10 @@ def clear_columns(dependences: Sequence[Hanging], fewest: int = 2) -> list[str]:
     return sorted((column for column, rows in clear.items() if len(rows)), key=lambda column: int(clear[column][0]))
 
 
-def _n_tested(dependences: Sequence[Hanging]) -> int:
+def _n_tested(dependences: Sequence[UnitCorrelation]) -> int:
     return sum(len(one.rows) for one in dependences)
 
 
-def _clear(found: Hanging, n_tested: int) -> NDArray[np.bool_]:
+def _clear(found: UnitCorrelation, n_tested: int) -> NDArray[np.bool_]:
     """Say which would matter and are not chance, among `n_tested` such tests."""
     return (found.design_effect > NEGLIGIBLE) & (found.p_value <= CLEAR / max(n_tested, 1))

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.jobs import Exchange
+from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.study import Study
-from sigdask.analysis.details.null_distribution import Null, nulls
+from sigdask.analysis.details.null_distribution import NullDistribution, nulls
 from sigdask.analysis.details.runs import Convergence, prefixes
-from sigdask.analysis.details.shares import Shares
-from sigdask.analysis.details.units import Called, Known, Unit, with_texts
+from sigdask.analysis.details.shares import UnitShares
+from sigdask.analysis.details.units import FieldNames, UnitDetails, UnitIndex, with_texts
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
@@ -36,25 +36,25 @@ class Opened:
         Of the table of results.
     alternative : str
         Which differences are extreme.
-    null : Null
+    null : NullDistribution
         What shuffling makes of the difference.
     runs : tuple of Convergence
         The first run and, where there is one, the second; none where no trials were counted.
-    shares : Shares or None
+    shares : UnitShares or None
         What units contribute; None of a metric of whole outputs, which scores no unit.
-    named : tuple of Unit
+    named : tuple of UnitDetails
         The units that decide, as `shares` lists them.
-    called : Called
+    called : FieldNames
         What is asked and right in these data.
     """
 
     row: int
     alternative: str
-    null: Null
+    null: NullDistribution
     runs: tuple[Convergence, ...]
-    shares: Shares | None
-    named: tuple[Unit, ...]
-    called: Called
+    shares: UnitShares | None
+    named: tuple[UnitDetails, ...]
+    called: FieldNames
 
 
 def opened(study: Study, found: Table, rows: Integers) -> tuple[Opened, ...]:
@@ -74,7 +74,7 @@ def opened(study: Study, found: Table, rows: Integers) -> tuple[Opened, ...]:
     """
     own = found.take(rows)
     of_set, place = places(study, own)
-    parts: list[_Part] = []
+    parts: list[_PanelComparisons] = []
     for k, analysis in enumerate(study.analyses):
         inside = np.flatnonzero(of_set == k)
         parts += _parts(analysis.main, own.take(inside), rows[inside], place[inside])
@@ -120,23 +120,23 @@ def _is(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> NDArray[
     return np.asarray(codes == (values.index(value) if value in values else -1))
 
 
-def _parts(exchange: Exchange, found: Table, rows: Integers, own: Integers) -> Iterator[_Part]:
+def _parts(exchange: ComparisonJobs, found: Table, rows: Integers, own: Integers) -> Iterator[_PanelComparisons]:
     """Yield the comparisons of one exchange that share a panel and a metric."""
     listed = exchange.comparisons
-    known = Known(listed, exchange.asked.units)
+    known = UnitIndex(listed, exchange.asked.units)
     for some in rows_of(numbered(listed.panel[own], listed.column[own])):
-        yield _Part(exchange, known, found.take(some), rows[some], own[some])
+        yield _PanelComparisons(exchange, known, found.take(some), rows[some], own[some])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _PanelComparisons:
     """Comparisons of one panel under one metric.
 
     Attributes
     ----------
-    exchange : Exchange
+    exchange : ComparisonJobs
         Where they were asked.
-    known : Known
+    known : UnitIndex
         Its units.
     found : Table
         What was found of them.
@@ -144,8 +144,8 @@ class _Part:
         Their rows of the whole table, and places in the exchange.
     """
 
-    exchange: Exchange
-    known: Known
+    exchange: ComparisonJobs
+    known: UnitIndex
     found: Table
     rows: Integers
     own: Integers
@@ -173,10 +173,10 @@ class _Part:
         drawn = zip(nulls(panel, at, column, tails, asked), at.tolist(), runs, strict=True)
         try:
             for k, (null, row, own) in enumerate(drawn):
-                shares: Shares | None = None
-                named: tuple[Unit, ...] = ()
+                shares: UnitShares | None = None
+                named: tuple[UnitDetails, ...] = ()
                 if not isinstance(panel, OutputsPanel):
-                    shares = Shares.of(panel, row, column)
+                    shares = UnitShares.of(panel, row, column)
                     named = self.known.named(int(self.own[k]), shares.addresses, shares.scores)
                 yield Opened(int(self.rows[k]), self.found.alternative[k], null, own, shares, named, self.known.called)
         except InputError:  # a metric of whole outputs, which gives no score: the results say so

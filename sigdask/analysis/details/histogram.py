@@ -13,7 +13,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
+class EqualBars:
     """Bars of one width.
 
     Attributes
@@ -32,12 +32,12 @@ class Histogram:
     marked: NDArray[np.int64]
 
     @staticmethod
-    def of(values: NDArray[np.float64], marked: NDArray[np.bool_]) -> Histogram:
+    def of(values: NDArray[np.float64], marked: NDArray[np.bool_]) -> EqualBars:
         """Sort values, of which some are marked, into bars; at least one value."""
         least, most = float(values.min()), float(values.max())
         reach = most - least
         if reach <= 0:
-            return Histogram(least - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
+            return EqualBars(least - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
         gaps = np.diff(np.sort(values))
         step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))
         n_steps = max(round(reach / step) + 1, 1)
@@ -45,4 +45,4 @@ class Histogram:
         low = least - step / 2
         at = np.clip(((values - low) / width).astype(np.int64), 0, int((most - low) / width))
         n_bars = int(at.max()) + 1
-        return Histogram(low, width, np.bincount(at, minlength=n_bars), np.bincount(at[marked], minlength=n_bars))
+        return EqualBars(low, width, np.bincount(at, minlength=n_bars), np.bincount(at[marked], minlength=n_bars))

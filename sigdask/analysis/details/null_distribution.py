@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.details.histogram import Histogram
+from sigdask.analysis.details.histogram import EqualBars
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.stream.shuffled_differences import Shuffled, Whole, shuffled
+from sigdask.randomization.stream.shuffled_differences import ShuffledDifferences, Whole, shuffled
 
 MOST_TRIALS, FEWEST_TRIALS = 2**16, 2**10
 
@@ -27,7 +27,7 @@ SHARE, FEWEST_OF_BOXES = 100, 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Null:
+class NullDistribution:
     """The null distribution of one difference.
 
     Attributes
@@ -38,7 +38,7 @@ class Null:
         Trials that are drawn, and those at least as extreme as the observed difference, under the alternative.
     is_whole : bool
         These are all arrangements.
-    histogram : Histogram
+    histogram : EqualBars
         Of their differences; the extreme ones are marked.
     """
 
@@ -46,24 +46,24 @@ class Null:
     n_trials: int
     n_extreme: int
     is_whole: bool
-    histogram: Histogram
+    histogram: EqualBars
 
     @staticmethod
-    def of(found: Shuffled, tail: int, *, is_whole: bool) -> Null:
+    def of(found: ShuffledDifferences, tail: int, *, is_whole: bool) -> NullDistribution:
         """Sort shuffled differences into bars."""
         extreme = found.extreme[:, tail]
-        return Null(
+        return NullDistribution(
             observed=found.observed,
             n_trials=len(extreme),
             n_extreme=int(np.count_nonzero(extreme)),
             is_whole=is_whole,
-            histogram=Histogram.of(found.differences, extreme),
+            histogram=EqualBars.of(found.differences, extreme),
         )
 
 
 def nulls(
     panel: Whole, rows: NDArray[np.int64], column: int, tails: Sequence[int], most: NDArray[np.int64]
-) -> Iterator[Null]:
+) -> Iterator[NullDistribution]:
     """Yield the null distribution of some pairs of a panel under one metric.
 
     Parameters
@@ -85,7 +85,7 @@ def nulls(
             [found] = shuffled(panel.enumeration(row, column), n_trials=n_all)
         else:
             [found] = shuffled(panel.part([row], [column]), n_trials=min(n_trials, n_asked))
-        yield Null.of(found, tail, is_whole=is_whole)
+        yield NullDistribution.of(found, tail, is_whole=is_whole)
 
 
 def trials_of(panel: Whole, column: int, n_asked: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.details.histogram import Histogram
+from sigdask.analysis.details.histogram import EqualBars
 from sigdask.randomization.contributions import contributions
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class UnitShares:
     """The contributions of the units of one comparison.
 
     Attributes
@@ -29,7 +29,7 @@ class Shares:
         Whether their sum is the difference.
     n_for_a, n_for_b, n_alike : int
         Units that raise the difference of scores, that lower it, and that do neither.
-    histogram : Histogram or None
+    histogram : EqualBars or None
         Of those that are not 0; those that lower it are marked. None where there are none.
     addresses : int64 array, shape (n_named,)
         The units that decide: those that raise it most, the first first, then those that lower it most.
@@ -43,13 +43,13 @@ class Shares:
     n_for_a: int
     n_for_b: int
     n_alike: int
-    histogram: Histogram | None
+    histogram: EqualBars | None
     addresses: NDArray[np.int64]
     values: NDArray[np.float64]
     scores: NDArray[np.float64]
 
     @staticmethod
-    def of(panel: Panel | PresencePanel, row: int, column: int) -> Shares:
+    def of(panel: Panel | PresencePanel, row: int, column: int) -> UnitShares:
         """Sort the contributions of a pair's units under one metric."""
         found = contributions(panel, row, column)
         size = np.abs(np.nan_to_num(found))
@@ -60,12 +60,12 @@ class Shares:
         below = order[::-1][: min(MOST_DECIDING, np.count_nonzero(values < 0))]
         named = np.concatenate([above, below])
         is_mean = isinstance(panel, Panel) and panel.linear[column]
-        return Shares(
+        return UnitShares(
             add_up=is_mean,
             n_for_a=int(np.count_nonzero(values > 0)),
             n_for_b=int(np.count_nonzero(values < 0)),
             n_alike=panel.extent[1] - len(values),
-            histogram=Histogram.of(values, values < 0) if len(values) else None,
+            histogram=EqualBars.of(values, values < 0) if len(values) else None,
             addresses=panel.addresses[some[named]],
             values=values[named],
             scores=_scores(panel, row, column, some[named]) if is_mean else np.full((len(named), 2), np.nan),

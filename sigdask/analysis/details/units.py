@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.shown import NOTHING, Told
-from sigdask.randomization.panels.sums import Units
+from sigdask.counts.shown import NOTHING, ItemTexts
+from sigdask.randomization.panels.sums import SwapUnits
 
 MOST_ITEMS = 3
 """Items of a unit whose texts are shown."""
@@ -28,7 +28,7 @@ KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ItemDetails:
     """One item of a unit: texts, cut where they are long; None where the data do not have them.
 
     Attributes
@@ -51,7 +51,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class FieldNames:
     """What is asked, and what is right, in the words of the data."""
 
     asked: str
@@ -59,7 +59,7 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class UnitDetails:
     """One unit.
 
     Attributes
@@ -68,29 +68,29 @@ class Unit:
         What its items have in the column that is exchanged; of single items their id or position.
     n_items : int
         Of both systems.
-    items : tuple of Item
+    items : tuple of ItemDetails
         Some of them.
     """
 
     name: str
     n_items: int
-    items: tuple[Item, ...]
+    items: tuple[ItemDetails, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class UnitIndex:
     """The units of one exchange, found by their addresses.
 
     Attributes
     ----------
     comparisons : Comparisons
         What is compared.
-    units : Units
+    units : SwapUnits
         What is exchanged.
     """
 
     comparisons: Comparisons
-    units: Units
+    units: SwapUnits
 
     @cached_property
     def _by_address(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -103,7 +103,7 @@ class Known:
         """The test set."""
         return self.comparisons.counts
 
-    def named(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[Unit, ...]:
+    def named(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[UnitDetails, ...]:
         """Return units of comparison `k`, in which its systems score so much, shape (n_units, 2)."""
         own = self.comparisons
         pair = int(own.a[k]), int(own.b[k])
@@ -116,10 +116,10 @@ class Known:
             items = items[mask[items]].tolist()
             if self._are_rankings:  # too long to be read
                 a, b = map(text_of, own_scores)
-                some: tuple[Item, ...] = (Item(self._name(items[0]), None, (), a, b),)
+                some: tuple[ItemDetails, ...] = (ItemDetails(self._name(items[0]), None, (), a, b),)
             else:
                 some = tuple(self._item(item, pair) for item in self._unlike(items, pair)[:MOST_ITEMS])
-            found.append(Unit(self._name(items[0]), len(items), some))
+            found.append(UnitDetails(self._name(items[0]), len(items), some))
         return tuple(found)
 
     def _unlike(self, items: list[int], pair: tuple[int, int]) -> list[int]:
@@ -133,11 +133,11 @@ class Known:
         unit = self.counts.unit
         return _id(self.counts, item) if unit == "item" else self.counts.group(unit)[item]
 
-    def _item(self, item: int, pair: tuple[int, int]) -> Item:
+    def _item(self, item: int, pair: tuple[int, int]) -> ItemDetails:
         a, b = (self._given(system, item) for system in pair)
         outputs = self.counts.outputs
         asked = None if outputs is None or outputs.asked is None else outputs.asked[item]
-        return Item(_id(self.counts, item), None if asked is None else text_of(asked), self._gold(item), a, b)
+        return ItemDetails(_id(self.counts, item), None if asked is None else text_of(asked), self._gold(item), a, b)
 
     def _given(self, system: int, item: int) -> str | None:
         column = self._column(system)
@@ -162,9 +162,9 @@ class Known:
         return "segments" in self.counts.fields
 
     @property
-    def called(self) -> Called:
+    def called(self) -> FieldNames:
         """What the data call what is asked and right."""
-        return Called("source", "reference") if self._is_text else Called("asked", "right")
+        return FieldNames("source", "reference") if self._is_text else FieldNames("asked", "right")
 
     def _column(self, system: int) -> Any:
         """Return a system's outputs, which some formats make when they are asked for: the last two are kept."""
@@ -181,7 +181,7 @@ class Known:
         return {}
 
 
-def with_texts(unit: Unit, pair: tuple[str, str], texts: Mapping[tuple[str, str], Told]) -> Unit:
+def with_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str, str], ItemTexts]) -> UnitDetails:
     """Return a unit with the texts that were looked up of two systems in place of what the data had."""
     items = []
     for item in unit.items:

@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.panels.permuted import Agreeing
+from sigdask.randomization.panels.permuted import AgreementScore
 from sigdask.randomization.tallies import TAILS
-from sigdask.statistics.matchings import MOST_STEPS, Margins, Numbers, arrangements, shares, steps
+from sigdask.statistics.matchings import MOST_STEPS, LabelMargins, Numbers, arrangements, shares, steps
 
 Parts = tuple[tuple[int, ...], ...]
 """Labels whose agreements are counted together."""
@@ -52,7 +52,7 @@ class ExactP:
 
 
 def exact_p(
-    agreeing: Agreeing, strata: Sequence[Margins], alternative: str, counted: dict[Parts, Numbers]
+    agreeing: AgreementScore, strata: Sequence[LabelMargins], alternative: str, counted: dict[Parts, Numbers]
 ) -> ExactP | None:
     """Return p over all arrangements; None where they are too many.
 
@@ -85,7 +85,7 @@ def _sum(shares: NDArray[np.float64]) -> float:
     return min(math.fsum(shares), 1.0)
 
 
-def _n_arrangements(strata: Sequence[Margins]) -> int | None:
+def _n_arrangements(strata: Sequence[LabelMargins]) -> int | None:
     found = 1
     for own in strata:
         for k in range(2, own.n_items + 1):

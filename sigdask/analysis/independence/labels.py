@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import Key
-from sigdask.statistics.matchings import Margins
+from sigdask.statistics.matchings import LabelMargins
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Labellings:
             raise InputError(
                 f"independence needs two labellings, one label an item and no replicates; these data have: {listed}"
             )
-        units = Units.of(counts.with_unit("item"), seed)
+        units = SwapUnits.of(counts.with_unit("item"), seed)
         strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
         order = np.lexsort((units.index, strata))
         sizes = np.bincount(strata)
@@ -80,11 +80,11 @@ class Labellings:
         """The stratum of each item."""
         return np.repeat(np.arange(self.n_strata), np.diff(self.starts))
 
-    def margins(self, system: int) -> list[Margins]:
+    def margins(self, system: int) -> list[LabelMargins]:
         """Return how often a labelling, and the one that it is held against, give each label, by stratum."""
         given, meant = self._table(self.given[system]), self._table(self.meant)
         sizes = np.diff(self.starts).tolist()
-        return [Margins(*own) for own in zip(sizes, map(tuple, given), map(tuple, meant), strict=True)]
+        return [LabelMargins(*own) for own in zip(sizes, map(tuple, given), map(tuple, meant), strict=True)]
 
     def agreed(self, system: int) -> list[int]:
         """Return in how many items of each label a labelling agrees."""

@@ -21,15 +21,15 @@ from sigdask.errors import InputError
 from sigdask.metrics.agreement import cohen, gorodkin
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.panels.permuted import Agreeing
-from sigdask.statistics.matchings import Margins
+from sigdask.randomization.panels.permuted import AgreementScore
+from sigdask.statistics.matchings import LabelMargins
 
 LARGEST = 2**60
 """Of weighted agreements, so that two-sided limits stay within 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Score:
+class LabelScore:
     """A score of two labellings.
 
     Attributes
@@ -39,7 +39,7 @@ class Score:
     expected : float
         Where every agreement is as frequent as independence leads to expect; of the metrics named above the mean over
         all arrangements.
-    agreeing : Agreeing
+    agreeing : AgreementScore
         How arrangements are compared with it.
     is_fixed : bool
         Whether no arrangement scores otherwise.
@@ -47,13 +47,16 @@ class Score:
 
     value: float
     expected: float
-    agreeing: Agreeing
+    agreeing: AgreementScore
     is_fixed: bool
 
 
 def score_of(
-    metric: BoundMetric | BoundSets | BlackBox, labels: Sequence[str], strata: Sequence[Margins], agreed: Sequence[int]
-) -> Score:
+    metric: BoundMetric | BoundSets | BlackBox,
+    labels: Sequence[str],
+    strata: Sequence[LabelMargins],
+    agreed: Sequence[int],
+) -> LabelScore:
     """Score the agreement of two labellings.
 
     Parameters
@@ -62,7 +65,7 @@ def score_of(
         One that sums counts of labels.
     labels : sequence of str
         All labels.
-    strata : sequence of Margins
+    strata : sequence of LabelMargins
         How often both give each label in each stratum.
     agreed : sequence of int
         In how many items of each label they agree.
@@ -78,14 +81,14 @@ def score_of(
     weights = _weights(metric.form, fixed, columns)
     if weights is None:
         limits = _limits(value, expected, 2 * float(TIE) * (2 * abs(expected) + abs(value)))
-        agreeing = Agreeing(columns, limits, metric.form, fixed)
+        agreeing = AgreementScore(columns, limits, metric.form, fixed)
     else:
         agreeing = _weighted(_of_two(weights), agreed, frequent, strata)
     counting = [k for part in agreeing.parts for k in part]
-    return Score(value, expected, agreeing, is_fixed=not any(own.may_vary(k) for own in strata for k in counting))
+    return LabelScore(value, expected, agreeing, is_fixed=not any(own.may_vary(k) for own in strata for k in counting))
 
 
-def _expected(strata: Sequence[Margins], k: int) -> Fraction:
+def _expected(strata: Sequence[LabelMargins], k: int) -> Fraction:
     """Return in how many items of a label independent labellings agree, on average."""
     by_size: dict[int, int] = {}
     for own in strata:
@@ -94,7 +97,7 @@ def _expected(strata: Sequence[Margins], k: int) -> Fraction:
 
 
 def _sums(
-    fields: Sequence[str], labels: Sequence[str], strata: Sequence[Margins]
+    fields: Sequence[str], labels: Sequence[str], strata: Sequence[LabelMargins]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return what stays of each field's sum, and what an agreement in each label adds to it."""
     place = {label: k for k, label in enumerate(labels)}
@@ -136,8 +139,8 @@ def _of_two(weights: list[Fraction]) -> list[Fraction]:
 
 
 def _weighted(
-    weights: list[Fraction], agreed: Sequence[int], frequent: Sequence[Fraction | int], strata: Sequence[Margins]
-) -> Agreeing:
+    weights: list[Fraction], agreed: Sequence[int], frequent: Sequence[Fraction | int], strata: Sequence[LabelMargins]
+) -> AgreementScore:
     scale = math.lcm(*(w.denominator for w in weights))
     whole = [int(w * scale) for w in weights]
     factor = math.gcd(*whole) or 1
@@ -148,9 +151,11 @@ def _weighted(
     nothing = np.zeros(1, np.int64)
     if most < LARGEST:
         at_least, at_most, above, below = _limits(observed, expected, 0)
-        return Agreeing(np.array([whole]), (at_least, at_most, math.ceil(above), math.floor(below)), None, nothing)
+        return AgreementScore(
+            np.array([whole]), (at_least, at_most, math.ceil(above), math.floor(below)), None, nothing
+        )
     columns = np.array([[w / most for w in whole]])
-    return Agreeing(columns, _limits(observed / most, float(expected / most), 4 * float(TIE)), None, nothing)
+    return AgreementScore(columns, _limits(observed / most, float(expected / most), 4 * float(TIE)), None, nothing)
 
 
 def _limits(observed: Any, expected: Any, tie: Any) -> tuple[Any, Any, Any, Any]:

@@ -15,14 +15,14 @@ from sigdask.analysis.comparison.spec import AnyMetric
 from sigdask.analysis.independence.exact import ExactP, Parts, exact_p
 from sigdask.analysis.independence.labels import Labellings
 from sigdask.analysis.independence.results import Independence, IndependenceResults
-from sigdask.analysis.independence.scores import Score, score_of
+from sigdask.analysis.independence.scores import LabelScore, score_of
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution import count_jobs
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import AdjustTests, HowPermuted, filled_permuted
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.permuted import Permuted
+from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.panels.sums import DEFAULT_TRIALS
 from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.results.record import Exact, SecondRun
@@ -124,7 +124,7 @@ def independence_all(
         The data are not labels, or a metric is not one of labels; it says what and why.
     """
     how = filled_permuted(options)
-    asked = Asked.of(counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, how)
+    asked = IndependenceTests.of(counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, how)
     tallies = count_jobs(
         asked.jobs, cluster=how["cluster"], workers=how["workers"], progress=how["progress"],
         blocks_per_task=how["blocks_per_task"],
@@ -138,20 +138,22 @@ def _bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | Black
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class IndependenceTests:
     """What is tested: each labelling under each metric, with its exact p where that is asked for and feasible."""
 
     counts: Counts
     labellings: Labellings
     metrics: Sequence[BoundMetric | BoundSets | BlackBox]
-    scores: tuple[tuple[Score, ...], ...]
+    scores: tuple[tuple[LabelScore, ...], ...]
     exact: Mapping[tuple[int, int], ExactP]
     reference: str
     within: str | None
     how: HowPermuted
 
     @staticmethod
-    def of(counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, how: HowPermuted) -> Asked:
+    def of(
+        counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, how: HowPermuted
+    ) -> IndependenceTests:
         """Score the labellings, and find the exact p where that is asked for and feasible."""
         if not metrics:
             raise InputError("no metric given; `sigdask metrics` lists them")
@@ -171,7 +173,7 @@ class Asked:
                 )
             if found is not None:
                 exact[s, m] = found
-        return Asked(counts, own, bound, scores, exact, reference, within, how)
+        return IndependenceTests(counts, own, bound, scores, exact, reference, within, how)
 
     @property
     def sampled(self) -> list[tuple[int, int]]:
@@ -187,7 +189,7 @@ class Asked:
             return []
         own = self.labellings
         agreeing = tuple(tuple(score.agreeing for score in row) for row in self.scores)
-        panel = Permuted(own.key, own.starts, own.meant, own.given, agreeing)
+        panel = PermutedPanel(own.key, own.starts, own.meant, own.given, agreeing)
         n_trials = self.how["trials"] or DEFAULT_TRIALS
         label = f"permutations of {self.reference}"
         return [Job(panel, n_trials, run, label) for run in range(1 + self.how["second_run"])]
@@ -243,7 +245,7 @@ class Asked:
             warnings=tuple(self._warnings(score, low, high, p)),
         )
 
-    def _warnings(self, score: Score, low: float, high: float, p: float) -> list[str]:
+    def _warnings(self, score: LabelScore, low: float, high: float, p: float) -> list[str]:
         alpha = self.how["alpha"]
         if score.is_fixed:
             return ["every arrangement scores the same: p says nothing"]

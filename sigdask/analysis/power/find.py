@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigdask.analysis.comparison.nesting import highest
-from sigdask.analysis.comparison.spec import Wanted, pairs_of
-from sigdask.analysis.power.points import Count, Judged, Place
+from sigdask.analysis.comparison.spec import CompareSpec, pairs_of
+from sigdask.analysis.power.points import Count, PowerTarget, RejectionRule
 from sigdask.analysis.power.results import Power, PowerResults
-from sigdask.analysis.power.search import Ask, Sought, search
+from sigdask.analysis.power.search import PowerQuestion, PowerSearch, search
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.options import Alternative
-from sigdask.randomization.panels.build import Sharing
-from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.power.population import Pairs
+from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.power.population import SystemPairs
 from sigdask.randomization.power.rejection import is_judged
 from sigdask.statistics.bounds import MAX_TRIALS
 
@@ -27,7 +27,7 @@ SAMPLES, FEWER_SAMPLES, MANY = 2_000, 500, 100
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class PowerSettings:
     """How power is found.
 
     Attributes
@@ -48,18 +48,20 @@ class How:
     n_samples: int | None = None
 
 
-def find_powers(counts: Counts, wanted: Wanted, sought: Sought, how: How, count: Count) -> PowerResults:
+def find_powers(
+    counts: Counts, wanted: CompareSpec, sought: PowerQuestion, how: PowerSettings, count: Count
+) -> PowerResults:
     """Return the power of every comparison.
 
     Parameters
     ----------
     counts : Counts
         The aligned systems.
-    wanted : Wanted
+    wanted : CompareSpec
         Metrics, pairs, unit and seed.
-    sought : Sought
+    sought : PowerQuestion
         What is asked of each comparison.
-    how : How
+    how : PowerSettings
         How it is found.
     count : callable
         Counts jobs: `count_jobs`.
@@ -80,15 +82,18 @@ def find_powers(counts: Counts, wanted: Wanted, sought: Sought, how: How, count:
         raise InputError(
             f"level {level:.3g}: samples near it take too many swaps to be judged; raise alpha, or compare fewer"
         )
-    test = Judged(how.alternative, level, how.n_samples or (SAMPLES if n <= MANY else FEWER_SAMPLES))
-    asks = [Ask(Place(pairs, row, _side(pairs, row, how.alternative)), sought, test) for pairs, row, _ in placed]
+    test = RejectionRule(how.alternative, level, how.n_samples or (SAMPLES if n <= MANY else FEWER_SAMPLES))
+    asks = [
+        PowerSearch(PowerTarget(pairs, row, _side(pairs, row, how.alternative)), sought, test)
+        for pairs, row, _ in placed
+    ]
     _check(asks, [names for *_, names in placed], sought)
     search(asks, test, count)
     found = tuple(ask.answer(names, counts.name, counts.unit) for ask, (*_, names) in zip(asks, placed, strict=True))
     return PowerResults(found, how.alpha, how.adjust, wanted.seed, tuple(_notes(found, how, level)))
 
 
-def checked(sought: Sought, how: How) -> Sought:
+def checked(sought: PowerQuestion, how: PowerSettings) -> PowerQuestion:
     """Return what is asked with the size of its difference, or refuse what makes no sense."""
     difference = sought.difference
     if not how.alpha < sought.power < 1:
@@ -107,12 +112,12 @@ def checked(sought: Sought, how: How) -> Sought:
         raise InputError(
             f"difference = {difference:g}: give its size; alternative {how.alternative} says on which side it is"
         )
-    return Sought(sought.power, abs(difference), sought.n_units)
+    return PowerQuestion(sought.power, abs(difference), sought.n_units)
 
 
-def _placed(counts: Counts, wanted: Wanted) -> Iterator[tuple[Pairs, int, tuple[str, str]]]:
+def _placed(counts: Counts, wanted: CompareSpec) -> Iterator[tuple[SystemPairs, int, tuple[str, str]]]:
     """Yield every comparison: where its units are, and its systems."""
-    units, pairs = Units.of(counts, wanted.seed), pairs_of(counts, wanted.pairs, wanted.baseline)
+    units, pairs = SwapUnits.of(counts, wanted.seed), pairs_of(counts, wanted.pairs, wanted.baseline)
     if not len(pairs):
         raise InputError("power is of two systems or more; give another")
     for metric in wanted.bind(counts).metrics:
@@ -121,9 +126,9 @@ def _placed(counts: Counts, wanted: Wanted) -> Iterator[tuple[Pairs, int, tuple[
                 f"metric {metric if isinstance(metric, str) else metric.name}: power is found for scores of summed "
                 "counts, of which samples can be summed; not for sets over all items, nor for metrics of whole outputs"
             )
-        found: dict[int, tuple[Pairs, int]] = {}
-        for placed in Sharing.of(counts, [metric], pairs).panels(units, every_unit=True):
-            own = Pairs(placed.panel)
+        found: dict[int, tuple[SystemPairs, int]] = {}
+        for placed in PanelSharing.of(counts, [metric], pairs).panels(units, every_unit=True):
+            own = SystemPairs(placed.panel)
             if placed.panel.n_units:  # else the two have no item in common
                 found |= {k: (own, row) for row, k in enumerate(placed.of_pairs.tolist())}
         for k in sorted(found):
@@ -131,13 +136,13 @@ def _placed(counts: Counts, wanted: Wanted) -> Iterator[tuple[Pairs, int, tuple[
             yield *found[k], (counts.systems[a], counts.systems[b])
 
 
-def _side(pairs: Pairs, row: int, alternative: Alternative) -> int:
+def _side(pairs: SystemPairs, row: int, alternative: Alternative) -> int:
     if alternative == "two-sided":
         return 1 if pairs[row].difference >= 0 else -1
     return 1 if alternative == "greater" else -1
 
 
-def _check(asks: Sequence[Ask], names: Sequence[tuple[str, str]], sought: Sought) -> None:
+def _check(asks: Sequence[PowerSearch], names: Sequence[tuple[str, str]], sought: PowerQuestion) -> None:
     """Refuse what no comparison answers."""
     if any((ask.needed if sought.difference is not None else ask.detectable) is not None for ask in asks):
         return
@@ -146,7 +151,7 @@ def _check(asks: Sequence[Ask], names: Sequence[tuple[str, str]], sought: Sought
     raise InputError(f"{a} and {b} by {asks[0].place.observed.panel.metrics[0].name}: {asks[0].note}{more}")
 
 
-def _notes(found: Sequence[Power], how: How, level: float) -> Iterator[str]:
+def _notes(found: Sequence[Power], how: PowerSettings, level: float) -> Iterator[str]:
     n = len(found)
     if n > 1 and how.adjust == "none":
         yield (

@@ -12,8 +12,8 @@ from scipy import special
 from sigdask.analysis.power.results import EXACT, NORMAL, SIMULATED
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.power.population import Observed, Pairs
-from sigdask.randomization.power.resampled import Resampled
+from sigdask.randomization.power.population import ObservedPair, SystemPairs
+from sigdask.randomization.power.resampled import PowerSamples
 from sigdask.randomization.tallies import Tally
 from sigdask.statistics.power.sign_power import sign_power
 
@@ -30,7 +30,7 @@ TOGETHER = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class RejectionRule:
     """How each sample is judged.
 
     Attributes
@@ -59,12 +59,12 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
+class PowerTarget:
     """A pair of systems among others under a metric, and the side on which it is to differ.
 
     Attributes
     ----------
-    pairs : Pairs
+    pairs : SystemPairs
         Of one metric.
     row : int
         The pair.
@@ -72,12 +72,12 @@ class Place:
         1 where A is to score more, else -1.
     """
 
-    pairs: Pairs
+    pairs: SystemPairs
     row: int
     side: int
 
     @property
-    def observed(self) -> Observed:
+    def observed(self) -> ObservedPair:
         """Its units."""
         return self.pairs[self.row]
 
@@ -89,16 +89,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class PowerPoint:
     """Units of a sample, and the tilt that they are drawn under."""
 
-    place: Place
+    place: PowerTarget
     strength: float
     n_units: int
     n_samples: int
 
 
-def measured(points: Sequence[Point], test: Judged, count: Count) -> list[tuple[float, float]]:
+def measured(points: Sequence[PowerPoint], test: RejectionRule, count: Count) -> list[tuple[float, float]]:
     """Return the power at some points, each with its standard error."""
     found: list[tuple[float, float]] = [(math.nan, 0.0)] * len(points)
     methods = [point.place.method(point.n_units) for point in points]
@@ -116,7 +116,7 @@ def measured(points: Sequence[Point], test: Judged, count: Count) -> list[tuple[
     return found
 
 
-def _jobs(own: Sequence[int], points: Sequence[Point], test: Judged) -> Iterator[tuple[list[int], Job]]:
+def _jobs(own: Sequence[int], points: Sequence[PowerPoint], test: RejectionRule) -> Iterator[tuple[list[int], Job]]:
     """Yield the points that are simulated, some together, and the job that counts them."""
     groups: dict[tuple[int, int], list[int]] = {}
     for k in own:
@@ -125,7 +125,7 @@ def _jobs(own: Sequence[int], points: Sequence[Point], test: Judged) -> Iterator
         for start in range(0, len(alike), TOGETHER):
             some = alike[start : start + TOGETHER]
             yield some, Job(
-                Resampled(
+                PowerSamples(
                     points[some[0]].place.pairs, test.alternative, test.level,
                     np.array([points[k].place.row for k in some]),
                     np.array([points[k].strength for k in some]),
@@ -136,19 +136,19 @@ def _jobs(own: Sequence[int], points: Sequence[Point], test: Judged) -> Iterator
             )  # fmt: skip
 
 
-def _exact(point: Point, test: Judged) -> float:
+def _exact(point: PowerPoint, test: RejectionRule) -> float:
     observed, weights = point.place.observed, point.place.observed.weights(point.strength)
     ahead = observed.apart * point.place.side
     wins, losses = float(weights[ahead > 0].sum()), float(weights[ahead < 0].sum())
     return sign_power(point.n_units, wins, losses, test.level, test.sides)
 
 
-def _normal(point: Point, test: Judged) -> float:
+def _normal(point: PowerPoint, test: RejectionRule) -> float:
     observed, weights = point.place.observed, point.place.observed.weights(point.strength)
     return normal_power(point.n_units, abs(observed.difference_at(weights)), observed.spread_at(weights), test)
 
 
-def normal_power(n_units: float, difference: float, spread: float, test: Judged) -> float:
+def normal_power(n_units: float, difference: float, spread: float, test: RejectionRule) -> float:
     """Return the power by the normal approximation.
 
     The swaps' standard deviation is that of the second moment about 0, which holds the difference itself.
@@ -157,12 +157,12 @@ def normal_power(n_units: float, difference: float, spread: float, test: Judged)
     return float(special.ndtr(reach / spread)) if spread else float(reach >= 0)
 
 
-def first_units(difference: float, spread: float, test: Judged, power: float) -> float:
+def first_units(difference: float, spread: float, test: RejectionRule, power: float) -> float:
     """Return about how many units find a difference."""
     asked = test.bar * math.hypot(spread, difference) + float(special.ndtri(power)) * spread
     return max((asked / difference) ** 2, 1.0)
 
 
-def first_difference(n_units: int, spread: float, test: Judged, power: float) -> float:
+def first_difference(n_units: int, spread: float, test: RejectionRule, power: float) -> float:
     """Return about which difference some units find."""
     return (test.bar + float(special.ndtri(power))) * spread / math.sqrt(n_units)

@@ -6,11 +6,19 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sigdask.analysis.power.points import Count, Judged, Place, Point, first_difference, first_units, measured
+from sigdask.analysis.power.points import (
+    Count,
+    PowerPoint,
+    PowerTarget,
+    RejectionRule,
+    first_difference,
+    first_units,
+    measured,
+)
 from sigdask.analysis.power.results import EXACT, FEW_EFFECTIVE, Power, PowerAt
 from sigdask.randomization.kernels.dense import one_thread
 from sigdask.statistics.power import tilting
-from sigdask.statistics.power.crossing import Crossing, Estimate
+from sigdask.statistics.power.crossing import Estimate, PowerCrossing
 
 FEWEST = 2
 """Units that tell how others would differ."""
@@ -26,7 +34,7 @@ INSIDE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class PowerQuestion:
     """What is asked of every comparison.
 
     Attributes
@@ -45,17 +53,17 @@ class Sought:
 
 
 @dataclass(slots=True)
-class Ask:
+class PowerSearch:
     """One comparison: what is looked for, and what is known so far."""
 
-    place: Place
-    sought: Sought
-    test: Judged
+    place: PowerTarget
+    sought: PowerQuestion
+    test: RejectionRule
     reachable: tuple[float, float] | None = None
     note: str | None = None
     strength: float | None = None
-    needed: Crossing | None = None
-    detectable: Crossing | None = None
+    needed: PowerCrossing | None = None
+    detectable: PowerCrossing | None = None
     curve: dict[tuple[int, float], PowerAt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -87,7 +95,7 @@ class Ask:
             return
         weights = observed.weights(self.strength)
         sides, level = self.test.sides, self.test.level
-        self.needed = Crossing(
+        self.needed = PowerCrossing(
             wanted=self.sought.power,
             bar=self.test.bar,
             place=first_units(wanted, observed.spread_at(weights), self.test, self.sought.power),
@@ -97,8 +105,8 @@ class Ask:
             rough=self._is_rough,
         )
 
-    def _differences(self, low: float, high: float) -> Crossing:
-        return Crossing(
+    def _differences(self, low: float, high: float) -> PowerCrossing:
+        return PowerCrossing(
             wanted=self.sought.power,
             bar=self.test.bar,
             place=self._first_difference(low, high),
@@ -144,7 +152,7 @@ class Ask:
         if self.strength is not None and self.sought.difference is not None:
             yield observed.n_units, self.sought.difference, self.strength
 
-    def next(self) -> Iterator[tuple[Crossing, int, float, float]]:
+    def next(self) -> Iterator[tuple[PowerCrossing, int, float, float]]:
         """Yield the searches that go on, with the units, difference and tilt of where they look."""
         if self.needed is not None and self.needed.answer is None:
             assert self.sought.difference is not None
@@ -210,19 +218,19 @@ class Ask:
         return EXACT if self.reachable is None else self.place.method(int(looked))
 
 
-def search(asks: Sequence[Ask], test: Judged, count: Count, *, asked: bool = True) -> None:
+def search(asks: Sequence[PowerSearch], test: RejectionRule, count: Count, *, asked: bool = True) -> None:
     """Look for all answers, in rounds; without the points that are `asked` for themselves where these are not."""
     with one_thread():  # limited once: to limit and free it in every task costs more than the products
         _search(asks, test, count, asked=asked)
 
 
-def _search(asks: Sequence[Ask], test: Judged, count: Count, *, asked: bool) -> None:
-    wanted: list[tuple[Ask, Crossing | None, int, float, float]]
+def _search(asks: Sequence[PowerSearch], test: RejectionRule, count: Count, *, asked: bool) -> None:
+    wanted: list[tuple[PowerSearch, PowerCrossing | None, int, float, float]]
     wanted = [(ask, None, *point) for ask in asks for point in ask.first() if asked]
     wanted += [] if asked else [(ask, *looked) for ask in asks for looked in ask.next()]
     while wanted:
         points = [
-            Point(ask.place, strength, n_units, test.n_samples // (ROUGHLY if crossing and crossing.rough else 1))
+            PowerPoint(ask.place, strength, n_units, test.n_samples // (ROUGHLY if crossing and crossing.rough else 1))
             for ask, crossing, n_units, _, strength in wanted
         ]
         for (ask, crossing, n_units, difference, _), (power, error) in zip(

@@ -19,7 +19,7 @@ REALS = ("score_a", "score_b", "difference", "p_value", "p_adjusted")
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedResult:
     """One result as it was recorded.
 
     Attributes
@@ -50,7 +50,7 @@ class Recorded:
         return f"{', '.join([*where, own.metric])}{pair}"
 
 
-def read(path: Path) -> list[Recorded]:
+def read(path: Path) -> list[RecordedResult]:
     """Read the results that a file holds: JSON, or a table of CSV.
 
     Raises
@@ -99,7 +99,7 @@ def _of_csv(path: Path, text: str) -> Sequence[Mapping[str, Any]]:
     return rows
 
 
-def _recorded(path: Path, number: int, row: Mapping[str, Any]) -> Recorded:
+def _recorded(path: Path, number: int, row: Mapping[str, Any]) -> RecordedResult:
     if not row.get("test_signature"):
         raise InputError(f"{path}, result {number}: has no test_signature, which this version of sigdask writes")
     try:
@@ -107,7 +107,7 @@ def _recorded(path: Path, number: int, row: Mapping[str, Any]) -> Recorded:
         found = {**_numbers(row, INTEGERS, int), **_numbers(row, REALS, float)}
     except (InputError, ValueError, TypeError) as error:
         raise InputError(f"{path}, result {number}: {error}") from None
-    return Recorded(signature, str(row.get("a", "")), str(row.get("b", "")), found, _assumptions(row))
+    return RecordedResult(signature, str(row.get("a", "")), str(row.get("b", "")), found, _assumptions(row))
 
 
 def _assumptions(row: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sigdask.analysis.reproduce.reference import INTEGERS, REALS, Recorded
+from sigdask.analysis.reproduce.reference import INTEGERS, REALS, RecordedResult
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.stream.shuffles import SCHEME
@@ -37,12 +37,12 @@ Place = tuple[str, str, tuple[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class RepeatedResult:
     """A result that was found again.
 
     Attributes
     ----------
-    recorded : Recorded
+    recorded : RecordedResult
         As it was.
     now : Result
         As it is.
@@ -50,18 +50,18 @@ class Repeated:
         What is not the same, each with both values.
     """
 
-    recorded: Recorded
+    recorded: RecordedResult
     now: Result
     otherwise: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReproduceOutcome:
     """What came of it.
 
     Attributes
     ----------
-    found : tuple of Repeated
+    found : tuple of RepeatedResult
         ComparisonResults whose data are those of their signatures.
     others : tuple of str
         Of each other result, which data are not the same.
@@ -69,7 +69,7 @@ class Outcome:
         What else is to be known.
     """
 
-    found: tuple[Repeated, ...]
+    found: tuple[RepeatedResult, ...]
     others: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -79,12 +79,12 @@ class Outcome:
         return not self.others and not any(one.otherwise for one in self.found)
 
 
-def repeat(recorded: Sequence[Recorded], counts: Counts, compare: Compare) -> Outcome:
+def repeat(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> ReproduceOutcome:
     """Find results again.
 
     Parameters
     ----------
-    recorded : sequence of Recorded
+    recorded : sequence of RecordedResult
         Of one test set, that of `counts`.
     counts : Counts
         The systems, as they are read now.
@@ -97,7 +97,7 @@ def repeat(recorded: Sequence[Recorded], counts: Counts, compare: Compare) -> Ou
         A signature is of another layout of the stream, or what it asks for cannot be had from these data.
     """
     _check(recorded)
-    seen = _Seen.of(recorded, counts, compare)
+    seen = _CurrentData.of(recorded, counts, compare)
     known, others = [], []
     for one in recorded:
         pair = seen.pair(one.signature)
@@ -105,14 +105,14 @@ def repeat(recorded: Sequence[Recorded], counts: Counts, compare: Compare) -> Ou
             others.append(f"{one.label}: {seen.why(one)}")
         else:
             known.append((one, pair))
-    groups: dict[Signature, list[tuple[Recorded, tuple[str, str]]]] = {}
+    groups: dict[Signature, list[tuple[RecordedResult, tuple[str, str]]]] = {}
     for own in known:
         groups.setdefault(_settings(own[0]), []).append(own)
     found = [one for group, members in groups.items() for one in _again(group, members, counts, compare)]
-    return Outcome(tuple(found), tuple(others), tuple(_notes(recorded, found)))
+    return ReproduceOutcome(tuple(found), tuple(others), tuple(_notes(recorded, found)))
 
 
-def _check(recorded: Sequence[Recorded]) -> None:
+def _check(recorded: Sequence[RecordedResult]) -> None:
     if strange := next((one.signature.scheme for one in recorded if one.signature.scheme != SCHEME), None):
         raise InputError(f"signature: scheme {strange}: this version of sigdask draws by scheme {SCHEME} alone")
     if len(names := dict.fromkeys(one.signature.test_set for one in recorded)) > 1:
@@ -120,7 +120,7 @@ def _check(recorded: Sequence[Recorded]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _CurrentData:
     """What the data are now.
 
     Attributes
@@ -138,9 +138,9 @@ class _Seen:
     units: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     @staticmethod
-    def of(recorded: Sequence[Recorded], counts: Counts, compare: Compare) -> _Seen:
+    def of(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> _CurrentData:
         """Look at the data under each metric, unit and column that signatures name."""
-        seen = _Seen()
+        seen = _CurrentData()
         wanted: dict[tuple[str, str | None], dict[str, None]] = {}
         for one in recorded:
             own = one.signature
@@ -163,7 +163,7 @@ class _Seen:
         """Return the systems of a signature; None where there are none of these data."""
         return self.pairs.get(((own.unit, own.metric, own.subset), own.data.units, own.data.a, own.data.b))
 
-    def why(self, one: Recorded) -> str:
+    def why(self, one: RecordedResult) -> str:
         """Say what is not the same."""
         own = one.signature
         units, n_units = self.units[own.unit]
@@ -189,7 +189,7 @@ def _of_side(side: str, name: str, digest: str, now: Mapping[str, str]) -> str:
     return f"no system has the data of {said}, {digest}; there are {listed([f'{n} ({d})' for n, d in now.items()], 5)}"
 
 
-def _settings(one: Recorded) -> Signature:
+def _settings(one: RecordedResult) -> Signature:
     """Return what results have in common that are found again together."""
     own = one.signature
     return replace(
@@ -199,10 +199,10 @@ def _settings(one: Recorded) -> Signature:
     )  # fmt: skip
 
 
-Members = Sequence[tuple[Recorded, tuple[str, str]]]
+Members = Sequence[tuple[RecordedResult, tuple[str, str]]]
 
 
-def _again(group: Signature, members: Members, counts: Counts, compare: Compare) -> Iterator[Repeated]:
+def _again(group: Signature, members: Members, counts: Counts, compare: Compare) -> Iterator[RepeatedResult]:
     """Find results of one group again, and hold them against what they were."""
     trials = {one.signature.n_trials for one, _ in members} - {None}
     alpha = next((one.signature.alpha for one, _ in members if one.signature.alpha is not None), 0.05)
@@ -227,7 +227,7 @@ def _again(group: Signature, members: Members, counts: Counts, compare: Compare)
     now = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): r for r in results}
     for one, pair in members:
         result = now[one.signature.metric, one.signature.subset, *pair]
-        yield Repeated(one, result, tuple(_otherwise(one, result)))
+        yield RepeatedResult(one, result, tuple(_otherwise(one, result)))
 
 
 def _method(group: Signature, members: Members) -> str:
@@ -250,7 +250,7 @@ def _rule(own: Signature) -> BesagClifford | ConfidenceSequence | None:
     return ConfidenceSequence(own.alpha, own.epsilon)
 
 
-def _otherwise(one: Recorded, now: Result) -> Iterator[str]:
+def _otherwise(one: RecordedResult, now: Result) -> Iterator[str]:
     """Say what is not as it was recorded."""
     if not one.found:
         return
@@ -277,7 +277,7 @@ def _alike(before: float | None, after: float | None) -> bool:
     return before == after or math.isclose(before, after, rel_tol=CLOSE)
 
 
-def _notes(recorded: Sequence[Recorded], found: Sequence[Repeated]) -> Iterator[str]:
+def _notes(recorded: Sequence[RecordedResult], found: Sequence[RepeatedResult]) -> Iterator[str]:
     """Say what else is not as it was: the program, scorers, the user's own code."""
     for version in dict.fromkeys(one.signature.version for one in recorded):
         if version != made_by():

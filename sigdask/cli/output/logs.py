@@ -32,7 +32,7 @@ def columns(stream: TextIO) -> int | None:
     return max(found, LEAST_COLUMNS) if found else 80
 
 
-class Lines(logging.Formatter):
+class LogLines(logging.Formatter):
     """`sigdask: warning: text`."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -81,7 +81,7 @@ def to_stderr(*, in_json: bool = False) -> None:
         One JSON object a line; also asked for by ``SIGDASK_LOG=json``.
     """
     handler = Stderr()
-    handler.setFormatter(JsonLines() if in_json or os.environ.get("SIGDASK_LOG") == "json" else Lines())
+    handler.setFormatter(JsonLines() if in_json or os.environ.get("SIGDASK_LOG") == "json" else LogLines())
     logger = logging.getLogger("sigdask")
     logger.handlers = [handler]
     logger.propagate = False

@@ -19,9 +19,9 @@ from sigdask.cli.output.write import note
 from sigdask.text import count_noun, duration
 
 if TYPE_CHECKING:
-    from sigdask.execution.prefetch import Ahead
+    from sigdask.execution.prefetch import WorkEstimate
     from sigdask.formats import Source
-    from sigdask.metrics.extraction import Extracting
+    from sigdask.metrics.extraction import ExtractionProgress
 
 EVERY = 30.0
 """Seconds between two lines."""
@@ -31,7 +31,7 @@ MOST_FILES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProgressStep:
     """How far one step of a command is.
 
     Attributes
@@ -86,28 +86,28 @@ class Step:
         return f"{text}, about {self.time_left} left" if self.time_left else text
 
 
-class Shown(Protocol):
+class ProgressDisplay(Protocol):
     """What shows steps."""
 
-    def show(self, step: Step) -> None:
+    def show(self, step: ProgressStep) -> None:
         """Show how far one is."""
 
 
-class Nothing:
+class NoDisplay:
     """Shows nothing."""
 
-    def show(self, step: Step) -> None:
+    def show(self, step: ProgressStep) -> None:
         """Pass over it."""
 
 
-class Lines:
+class ProgressLines:
     """A line every half minute, however seldom there is news."""
 
     def __init__(self) -> None:
-        self._step = Step("starting")
+        self._step = ProgressStep("starting")
         self._over = threading.Event()
 
-    def show(self, step: Step) -> None:
+    def show(self, step: ProgressStep) -> None:
         """Keep what the next line says."""
         self._step = step
 
@@ -137,9 +137,9 @@ class Bar:
     def __init__(self, bar: Any) -> None:
         self._bar = bar
         self._task, self._of = None, ""
-        self.show(Step("starting"))
+        self.show(ProgressStep("starting"))
 
-    def show(self, step: Step) -> None:
+    def show(self, step: ProgressStep) -> None:
         """Draw it."""
         if step.doing != self._of:
             if self._task is not None:
@@ -154,15 +154,15 @@ class Bar:
             completed=step.done if step.share is None else step.share * step.total,
             total=step.total,
             percent=step.percent,
-            left=_TimeLeft(step),
+            left=_TimeLeftColumn(step),
             rate=f"{short(int(step.done / max(step.spent, 1e-9)))} {step.of}/s" if step.done else "",
         )
 
 
-class _TimeLeft:
+class _TimeLeftColumn:
     """Writes the time left anew whenever the bar is drawn, also while nothing is told."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: ProgressStep) -> None:
         self._step = step
 
     def __str__(self) -> str:
@@ -170,7 +170,7 @@ class _TimeLeft:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Steps]:
+def progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
     """Show how far a command is, from its start.
 
     Parameters
@@ -179,19 +179,19 @@ def progress(*, quiet: bool = False) -> Iterator[Steps]:
         Show nothing.
     """
     if quiet:
-        yield Steps(Nothing())
+        yield ProgressSteps(NoDisplay())
         return
     bar = _bar() if sys.stderr.isatty() and not are_json() else None
     if bar is None:
-        lines = Lines()
+        lines = ProgressLines()
         with lines.written():
-            yield Steps(lines)
+            yield ProgressSteps(lines)
         return
     with bar:
         for name in ("stdout", "stderr"):  # rich put its own there, above the bar, until it leaves
             if not isinstance(getattr(sys, name), Harmless):
                 setattr(sys, name, Harmless(getattr(sys, name)))
-        yield Steps(Bar(bar))
+        yield ProgressSteps(Bar(bar))
 
 
 def _bar() -> Any:
@@ -213,21 +213,21 @@ FOR_BAR = 60
 """Columns that numbers may take; beyond, there is room for a bar and for what is done a second."""
 
 
-class Steps:
+class ProgressSteps:
     """What is told of the steps of a command; called with trials done and trials in all.
 
     Parameters
     ----------
-    shown : Shown
+    shown : ProgressDisplay
         What shows them.
     """
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ProgressDisplay) -> None:
         from sigdask.metrics import extraction
 
         self._shown = shown
-        self._step = Step("starting")
-        self._announce = extraction.Lines(note, every=math.inf)
+        self._step = ProgressStep("starting")
+        self._announce = extraction.ExtractionLog(note, every=math.inf)
         self._places: dict[Path, int] = {}
         self._sizes: dict[Path, int] = {}
         self._all = self._done = 0
@@ -245,12 +245,12 @@ class Steps:
         """Show samples of what is simulated, a round of them at a time."""
         self._show("simulating", "samples", done, total, then="simulating")
 
-    def extracting(self, how_far: Extracting) -> None:
+    def extracting(self, how_far: ExtractionProgress) -> None:
         """Show outputs; what they are of and what they take is said in a line that stays."""
         self._announce(how_far)
         self._show(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left)
 
-    def expecting(self, ahead: Ahead) -> None:
+    def expecting(self, ahead: WorkEstimate) -> None:
         """Say beforehand what takes long, and what fewer trials would take."""
         if ahead.is_long:
             note(announced(ahead))
@@ -292,12 +292,12 @@ class Steps:
             self._begin(then)
             return
         start = self._step.start if self._step.doing == doing else time.monotonic()
-        self._step = Step(doing, of, done, total, left, start, share)
+        self._step = ProgressStep(doing, of, done, total, left, start, share)
         self._shown.show(self._step)
 
     def _begin(self, doing: str) -> None:
         if self._step.doing != doing:
-            self._step = Step(doing)
+            self._step = ProgressStep(doing)
             self._shown.show(self._step)
 
 
@@ -317,7 +317,7 @@ def _files(path: Path) -> Iterator[Path]:
     yield from (file for file in (path, *inner) if is_there(file.is_file))
 
 
-def announced(ahead: Ahead) -> str:
+def announced(ahead: WorkEstimate) -> str:
     """Say what counting takes, and what fewer trials would."""
     threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
     exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.trials and ahead.n_exact else ""

@@ -24,7 +24,7 @@ PLAIN = str.maketrans("─✓…", "-+.")
 """Marks of ours, and what stands for them where an encoding lacks them."""
 
 
-class Sturdy(io.TextIOBase):
+class LossTolerantStream(io.TextIOBase):
     """A stream whose loss is kept in mind instead of raised.
 
     Parameters
@@ -103,18 +103,18 @@ class Sturdy(io.TextIOBase):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
-class Harmless(Sturdy):
+class Harmless(LossTolerantStream):
     """A sturdy stream of words: nothing on it is taken as a command, and letters that its encoding lacks are marked.
 
     Attributes
     ----------
-    exactly : Sturdy
+    exactly : LossTolerantStream
         The same stream for data.
     """
 
     def __init__(self, own: TextIO | None) -> None:
         super().__init__(None)
-        self.exactly = Sturdy(own)
+        self.exactly = LossTolerantStream(own)
         self._own = cast("TextIO", self.exactly)
         self.open = True
 
@@ -158,9 +158,9 @@ def _take(number: int) -> None:
         os.close(nowhere)
 
 
-def exactly(stream: IO[Any]) -> Sturdy:
+def exactly(stream: IO[Any]) -> LossTolerantStream:
     """Return the stream that passes data on as they are."""
-    return stream.exactly if isinstance(stream, Harmless) else Sturdy(cast("TextIO", stream))
+    return stream.exactly if isinstance(stream, Harmless) else LossTolerantStream(cast("TextIO", stream))
 
 
 def unwritten() -> str:

@@ -10,12 +10,12 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.execution.certificates import Files
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import Kind
+from sigdask.execution.clusters.lifecycle import ClusterKind
 
 
-def kind(description: Description) -> Kind:
+def kind(description: Description) -> ClusterKind:
     """Return how a class of the user's is started."""
-    return Kind(partial(_make, _class(description)))
+    return ClusterKind(partial(_make, _class(description)))
 
 
 def _make(made: Any, description: Description, files: Files | None) -> Any:

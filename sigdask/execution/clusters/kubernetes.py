@@ -24,7 +24,7 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution.certificates import ROLES, Files
 from sigdask.execution.clusters.base import first_line, last_lines, log
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import Kind, accepts
+from sigdask.execution.clusters.lifecycle import ClusterKind, accepts
 from sigdask.execution.clusters.settings import environment
 
 OPTIONS = ("image", "namespace", "name", "context", "threads", "memory", "service_account", "pull_secret")
@@ -33,7 +33,7 @@ PLACE = "/certificates"
 """Where pods find their certificates."""
 
 
-def kind(description: Description) -> Kind:
+def kind(description: Description) -> ClusterKind:
     """Return how pods are started."""
     made: list[KubernetesCluster] = []
 
@@ -42,7 +42,7 @@ def kind(description: Description) -> Kind:
         return made[-1]
 
     threads = int(description.options.get("threads", 1))
-    return Kind(make, said=lambda: made[-1].said() if made else "", threads=threads)
+    return ClusterKind(make, said=lambda: made[-1].said() if made else "", threads=threads)
 
 
 class KubernetesCluster:

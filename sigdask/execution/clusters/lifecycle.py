@@ -38,7 +38,7 @@ def nothing_to_do() -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class ClusterKind:
     """How one kind of cluster is started.
 
     Attributes
@@ -72,14 +72,14 @@ class Kind:
 
 
 @contextmanager
-def started(description: Description, kind: Kind, *, config: dict[str, Any] | None = None) -> Iterator[Cluster]:
+def started(description: Description, kind: ClusterKind, *, config: dict[str, Any] | None = None) -> Iterator[Cluster]:
     """Start a cluster, wait for its first worker, hold versions together, and close it in the end.
 
     Parameters
     ----------
     description : Description
         What to start.
-    kind : Kind
+    kind : ClusterKind
         How.
     config : dict, optional
         Further dask settings.
@@ -152,7 +152,7 @@ def accepts(description: Description, known: tuple[str, ...]) -> dict[str, Any]:
 
 
 @contextmanager
-def _made(description: Description, kind: Kind, files: Files | None) -> Iterator[Any]:
+def _made(description: Description, kind: ClusterKind, files: Files | None) -> Iterator[Any]:
     try:
         cluster = _deaf(partial(kind.make, description, files))
     except SigdaskError:

@@ -8,7 +8,7 @@ from typing import Any
 from sigdask.execution.certificates import Files
 from sigdask.execution.clusters.base import cores
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import Kind, accepts
+from sigdask.execution.clusters.lifecycle import ClusterKind, accepts
 
 OPTIONS = ("threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes")
 
@@ -18,10 +18,10 @@ def size(_: Description) -> int:
     return cores()
 
 
-def kind(description: Description) -> Kind:
+def kind(description: Description) -> ClusterKind:
     """Return how a local cluster is started."""
     threads = int(description.options.get("threads_per_worker", 1))
-    return Kind(_make, threads=threads, remote=False, scratch=True)
+    return ClusterKind(_make, threads=threads, remote=False, scratch=True)
 
 
 def _make(description: Description, files: Files | None) -> Any:

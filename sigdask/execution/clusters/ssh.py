@@ -22,7 +22,7 @@ from sigdask.errors import InputError, missing_extra
 from sigdask.execution.certificates import Files
 from sigdask.execution.clusters.base import first_line
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import Kind, accepts
+from sigdask.execution.clusters.lifecycle import ClusterKind, accepts
 
 OPTIONS = ("hosts", "scheduler", "python", "connect", "scheduler_options", "worker_options")
 PATIENCE = 30.0
@@ -35,14 +35,14 @@ def size(description: Description) -> int:
     return len(_hosts(dict(description.options), description))
 
 
-def kind(description: Description) -> Kind:
+def kind(description: Description) -> ClusterKind:
     """Return how hosts are used."""
     threads = int(description.options.get("worker_options", {}).get("nthreads", 1))
-    hosts = _Hosts(description)
-    return Kind(hosts.make, threads=threads, after=hosts.tidy)
+    hosts = _RemoteHosts(description)
+    return ClusterKind(hosts.make, threads=threads, after=hosts.tidy)
 
 
-class _Hosts:
+class _RemoteHosts:
     """The hosts of one run, and what was copied to them."""
 
     def __init__(self, description: Description) -> None:

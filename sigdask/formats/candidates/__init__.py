@@ -10,22 +10,22 @@ from pathlib import Path
 
 from sigdask.counts.candidates import Candidates
 from sigdask.formats.candidates import mwetoolkit, ucs
-from sigdask.formats.candidates.columns import Columns, candidates_of
+from sigdask.formats.candidates.columns import CandidateColumns, candidates_of
 from sigdask.formats.reading.tables import read_table
 from sigdask.io import place
 from sigdask.io.compression import unpacking_at_most
 
-__all__ = ["Columns", "read"]
+__all__ = ["CandidateColumns", "read"]
 
 
-def read(path: str | Path, columns: Columns | None = None, *, name: str = "") -> Candidates:
+def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str = "") -> Candidates:
     """Read one file of candidates; its kind is known by its content.
 
     Parameters
     ----------
     path : str or Path
         TSV, CSV, JSON or Parquet; a data set of UCS (.ds); XML of mwetoolkit; gzipped or not.
-    columns : Columns, optional
+    columns : CandidateColumns, optional
         Which columns hold what.
     name : str
         Of the test set.
@@ -35,7 +35,7 @@ def read(path: str | Path, columns: Columns | None = None, *, name: str = "") ->
     InputError
         It names the file and, where there is one, the line.
     """
-    file, asked = place(path), columns or Columns()
+    file, asked = place(path), columns or CandidateColumns()
     with unpacking_at_most(asked.most_unpacked):
         if mwetoolkit.is_xml(file):
             table, conventions = mwetoolkit.read_table(file)

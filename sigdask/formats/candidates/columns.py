@@ -14,7 +14,7 @@ from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import MISSING
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.decimals import with_points
 from sigdask.text import listed
 
@@ -46,7 +46,7 @@ class Conventions:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class CandidateColumns:
     """What the user says about the columns.
 
     Attributes
@@ -85,7 +85,9 @@ class Columns:
     most_unpacked: int | None = None
 
 
-def candidates_of(table: Table, asked: Columns, name: str, conventions: Conventions | None = None) -> Candidates:
+def candidates_of(
+    table: FileTable, asked: CandidateColumns, name: str, conventions: Conventions | None = None
+) -> Candidates:
     """Return the candidates of a table.
 
     Raises
@@ -121,7 +123,7 @@ def candidates_of(table: Table, asked: Columns, name: str, conventions: Conventi
     return found
 
 
-def _check_names(table: Table, asked: Columns) -> None:
+def _check_names(table: FileTable, asked: CandidateColumns) -> None:
     """Refuse columns that are not there or are asked for twice."""
     for measure in asked.measures:
         if asked.measures.count(measure) > 1:
@@ -140,7 +142,7 @@ def _no_column(path: object, column: str, what: str, names: Sequence[str]) -> In
     return InputError(f"{path}: no {what} {column[:1000]!r}; {what}s: {listed(names, most=20)}{hint}")
 
 
-def _gold_name(table: Table, usual: Conventions) -> str:
+def _gold_name(table: FileTable, usual: Conventions) -> str:
     """Return the column that says what is true."""
     named = usual.among(usual.gold, list(table.columns))
     if len(named) == 1:
@@ -162,7 +164,7 @@ def _says_truth(cells: Sequence[str]) -> bool:
     return len(words) == 2 and words <= TRUE | FALSE
 
 
-def _gold(table: Table, name: str, asked: Columns) -> NDArray[np.int8]:
+def _gold(table: FileTable, name: str, asked: CandidateColumns) -> NDArray[np.int8]:
     """Return what is true, `UNKNOWN` where a cell is empty and may be."""
     cells = list(table.columns[name])
     known: dict[str, int] = {}
@@ -193,7 +195,7 @@ def _gold(table: Table, name: str, asked: Columns) -> NDArray[np.int8]:
     return np.array([known[cell] for cell in cells], np.int8)
 
 
-def _id_names(table: Table, usual: Conventions) -> tuple[str, ...]:
+def _id_names(table: FileTable, usual: Conventions) -> tuple[str, ...]:
     """Return the columns that name a candidate, where they are called as usual."""
     if usual.ids and {*usual.ids} <= {*table.columns}:
         return usual.ids
@@ -201,7 +203,7 @@ def _id_names(table: Table, usual: Conventions) -> tuple[str, ...]:
     return () if found is None else (found,)
 
 
-def _ids(table: Table, names: Sequence[str]) -> Texts | None:
+def _ids(table: FileTable, names: Sequence[str]) -> Texts | None:
     """Return unique ids, of several columns together."""
     if not names:
         return None
@@ -225,7 +227,9 @@ def _called(names: Sequence[str]) -> str:
     return f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
 
 
-def _measures(table: Table, asked: Columns, usual: Conventions, others: Sequence[str]) -> tuple[list[str], list[str]]:
+def _measures(
+    table: FileTable, asked: CandidateColumns, usual: Conventions, others: Sequence[str]
+) -> tuple[list[str], list[str]]:
     """Return the measures, and the other columns that are none."""
     if asked.measures:
         return list(asked.measures), []
@@ -237,12 +241,12 @@ def _measures(table: Table, asked: Columns, usual: Conventions, others: Sequence
     return found, [column for column in others if column not in found]
 
 
-def _is_measure(table: Table, column: str) -> bool:
+def _is_measure(table: FileTable, column: str) -> bool:
     """Whether a column holds numbers, and not truth values alone."""
     return table.is_numeric(column) and not _says_truth(table.columns[column])
 
 
-def _scores(table: Table, name: str) -> NDArray[np.float64]:
+def _scores(table: FileTable, name: str) -> NDArray[np.float64]:
     scores = np.asarray(table.numbers(name), np.float64)
     missing = np.flatnonzero(np.isnan(scores))
     if len(missing):

@@ -16,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.formats.candidates.columns import Conventions
 from sigdask.formats.reading.files import open_bytes
 from sigdask.formats.reading.json.records import head
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 
 START = re.compile(
     r"(?:\s|<\?[^>]*+>|(?><!--.*?-->)|(?><!DOCTYPE[^>\[]*+(?:>|\[.*?\]\s*+>)))*+<candidates\b", re.DOTALL
@@ -31,12 +31,12 @@ def is_xml(path: Path) -> bool:
     return START.match(head(path)) is not None
 
 
-def read_table(path: Path) -> tuple[Table, Conventions]:
+def read_table(path: Path) -> tuple[FileTable, Conventions]:
     """Read candidates, a column a feature and a class; a line is where a candidate begins.
 
     Returns
     -------
-    Table
+    FileTable
     Conventions
         Which columns are classes, and which features are declared as real numbers.
 
@@ -45,7 +45,7 @@ def read_table(path: Path) -> tuple[Table, Conventions]:
     InputError
         The file is no XML, declares entities, or has something twice.
     """
-    reader = _Reader(path)
+    reader = _CandidateParser(path)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
@@ -63,13 +63,13 @@ def read_table(path: Path) -> tuple[Table, Conventions]:
     names = list(dict.fromkeys([CANDIDATE, *reader.features, *reader.classes]))
     columns = {name: [cells.get(name, "") for cells in reader.rows] for name in names}
     real = tuple(name for name in reader.features if reader.types.get(name) == "real")
-    return Table(path, columns, reader.lines), Conventions(
+    return FileTable(path, columns, reader.lines), Conventions(
         gold=tuple(reader.classes), measures=real or tuple(reader.features), ids=(CANDIDATE,)
     )
 
 
 @dataclass(slots=True)
-class _Reader:
+class _CandidateParser:
     """Candidates as they are met.
 
     Attributes

@@ -9,7 +9,7 @@ from sigdask.formats.candidates.columns import Conventions
 from sigdask.formats.reading.files import open_text
 from sigdask.formats.reading.json.records import head
 from sigdask.formats.reading.rows import Row, ragged
-from sigdask.formats.reading.tables import Table, table_of
+from sigdask.formats.reading.tables import FileTable, table_of
 
 ENDINGS = (".ds", ".ds.gz")
 
@@ -21,7 +21,7 @@ def is_data_set(path: Path) -> bool:
     return path.name.endswith(ENDINGS) or head(path).startswith("##")
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> FileTable:
     """Read a data set; quotation marks are part of words.
 
     Raises

@@ -25,7 +25,7 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, repeated
+from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add, averaged, repeated
 from sigdask.formats.reading.json.rows import Record, first_record, lookup, number, records
 from sigdask.formats.reading.options import Options, Source, twice
 
@@ -86,7 +86,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class BattleVote:
     """What one row says: `score` is the first model's."""
 
     a: str
@@ -101,7 +101,7 @@ class Judgements:
     """Judgements of all files."""
 
     options: Options
-    rows: list[Judgement] = field(default_factory=list)
+    rows: list[BattleVote] = field(default_factory=list)
     undecided: int = 0
     inconsistent: int = 0
     kinds: set[tuple[str, str]] = field(default_factory=set)
@@ -128,7 +128,7 @@ class Judgements:
             return
         self.inconsistent += str(record.get(_verdict_name(record) or "")).strip().lower() == INCONSISTENT
         group = tuple(_group(where, record, column) for column in self.options.groups)
-        self.rows.append(Judgement(a, b, score, self._question(where, record), group))
+        self.rows.append(BattleVote(a, b, score, self._question(where, record), group))
 
     def counts(self) -> Counts:
         """Return head-to-head counts, or those against one model."""
@@ -149,7 +149,7 @@ class Judgements:
         options = self.options if against is not None else replace(self.options, missing="pairwise", min_items=0)
         columns = {name: [group[k] for group in groups.values()] for k, name in enumerate(self.options.groups)}
         return averaged(
-            {NAME: Column(cells)},
+            {NAME: ScoreColumn(cells)},
             list(cells),
             _ids(groups, int(against is None)),
             groups=columns,
@@ -280,7 +280,7 @@ def _of_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> fl
     )
 
 
-def _grouped(rows: Sequence[tuple[Judgement, tuple[str, ...]]]) -> Groups:
+def _grouped(rows: Sequence[tuple[BattleVote, tuple[str, ...]]]) -> Groups:
     """Return the group of each question; questions in several are told apart by it."""
     groups = {key: row.group for row, key in rows}
     if all(groups[key] == row.group for row, key in rows):
@@ -289,8 +289,8 @@ def _grouped(rows: Sequence[tuple[Judgement, tuple[str, ...]]]) -> Groups:
 
 
 def _told_apart(
-    rows: Sequence[tuple[Judgement, tuple[str, ...]]], groups: Groups
-) -> Iterator[tuple[Judgement, tuple[str, ...]]]:
+    rows: Sequence[tuple[BattleVote, tuple[str, ...]]], groups: Groups
+) -> Iterator[tuple[BattleVote, tuple[str, ...]]]:
     return ((row, key if key in groups else (*key, *row.group)) for row, key in rows)
 
 

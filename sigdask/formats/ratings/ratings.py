@@ -44,11 +44,11 @@ from sigdask.formats.ratings.rows import (
     start_of,
 )
 from sigdask.formats.reading.aggregated import is_metric
-from sigdask.formats.reading.averages import Cells, Column, Key, add, averaged, repeated
+from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add, averaged, repeated
 from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import summary_keys
-from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table
+from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable
 from sigdask.formats.tables.labels import GOLD_NAMES
 from sigdask.formats.tables.notation import in_numbers
 from sigdask.metrics import is_lower_better
@@ -140,7 +140,7 @@ class RatingTable:
     """The columns of a file that matter, under what they are for."""
 
     path: Path
-    table: Table
+    table: FileTable
     names: Mapping[str, str]
     system: str | None = None
     notes: Sequence[str] = ()
@@ -239,7 +239,7 @@ class Ratings:
                 FirstLine(f"{n_ratings:,} ratings of {count_noun(several, 'output')} rated more than once are averaged")
             )
         groups = {name: [self.items[item][k] for item in items.values()] for k, name in enumerate(self.groups or ())}
-        columns = {self.column: Column(self.cells)}
+        columns = {self.column: ScoreColumn(self.cells)}
         return averaged(columns, list(self.cells), items, groups=groups, options=self.options, warnings=notes)
 
     def _groups_of(self, table: RatingTable) -> Iterable[tuple[str, ...]]:

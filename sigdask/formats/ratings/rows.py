@@ -17,7 +17,7 @@ from sigdask.formats.reading.json.records import is_json, record_rows
 from sigdask.formats.reading.numbers import is_number
 from sigdask.formats.reading.options import twice
 from sigdask.formats.reading.rows import Row, delimited_rows, delimiter_of, ragged
-from sigdask.formats.reading.tables import Table, read_table, table_of
+from sigdask.formats.reading.tables import FileTable, read_table, table_of
 from sigdask.text import count_noun
 
 CONTROLLED = frozenset({"TGT", "BAD", "REF", "CHK", "TUT"})
@@ -95,7 +95,7 @@ def _rows(path: Path) -> Iterator[Row]:
         yield from loose_rows(path) if kind == "loose" else delimited_rows(path)
 
 
-def columns_of(path: Path, wanted: Sequence[str]) -> Table:
+def columns_of(path: Path, wanted: Sequence[str]) -> FileTable:
     """Read some columns and no others."""
     rows = _rows(path)
     _, header = next(rows)
@@ -231,7 +231,7 @@ def is_of_judge(header: Sequence[str]) -> bool:
     return "judge" in names and bool(names & {"turn", "judgment"})
 
 
-def cleaned(table: Table, header: Sequence[str], named: Mapping[str, str]) -> tuple[Table, list[str]]:
+def cleaned(table: FileTable, header: Sequence[str], named: Mapping[str, str]) -> tuple[FileTable, list[str]]:
     """Leave out what is no rating of a segment, and say what."""
     notes = []
     if "score" in named and is_of_judge(header):
@@ -244,7 +244,7 @@ def cleaned(table: Table, header: Sequence[str], named: Mapping[str, str]) -> tu
     return table, notes
 
 
-def without_grades(table: Table, score: str) -> tuple[Table, list[str]]:
+def without_grades(table: FileTable, score: str) -> tuple[FileTable, list[str]]:
     """Take the grades that a judge failed to give as missing."""
     cells = table.columns[score]
     failed = {cell for cell in set(cells) if cell and is_number(cell) and cell[0] == "-" and float(cell) == NO_GRADE}
@@ -256,7 +256,7 @@ def without_grades(table: Table, score: str) -> tuple[Table, list[str]]:
     return replace(table, columns={**table.columns, score: kept}), [note]
 
 
-def without_controls(table: Table, type_: str) -> tuple[Table, list[str]]:
+def without_controls(table: FileTable, type_: str) -> tuple[FileTable, list[str]]:
     """Leave out all rows but those of systems' translations, where a column says which these are."""
     types = table.columns[type_]
     keep = [cell == TARGET for cell in types]
@@ -266,7 +266,7 @@ def without_controls(table: Table, type_: str) -> tuple[Table, list[str]]:
     return _kept(table, keep, "row", f"of quality controls ({type_} is {others}, not {TARGET})")
 
 
-def without_documents(table: Table, whole: str) -> tuple[Table, list[str]]:
+def without_documents(table: FileTable, whole: str) -> tuple[FileTable, list[str]]:
     """Leave out ratings of whole documents that stand among those of segments."""
     cells = [cell.lower() for cell in table.columns[whole]]
     if set(cells) - TRUE - FALSE:
@@ -277,7 +277,7 @@ def without_documents(table: Table, whole: str) -> tuple[Table, list[str]]:
     return _kept(table, keep, "rating", f"of whole documents ({whole})")
 
 
-def _kept(table: Table, keep: Sequence[bool], noun: str, why: str) -> tuple[Table, list[str]]:
+def _kept(table: FileTable, keep: Sequence[bool], noun: str, why: str) -> tuple[FileTable, list[str]]:
     note = f"{table.path}: {count_noun(len(keep) - sum(keep), noun)} {why} left out"
     columns = {
         name: [cell for cell, kept in zip(column, keep, strict=True) if kept] for name, column in table.columns.items()

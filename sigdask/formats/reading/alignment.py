@@ -16,7 +16,7 @@ from sigdask.counts.texts import Texts, places_in
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 from sigdask.text import count_noun, some
 
 Order = NDArray[np.intp] | slice
@@ -34,7 +34,9 @@ TEXT_NAMES = frozenset({"text", "sentence", "word", "token", "source", "src", "i
 """Columns of what systems were given."""
 
 
-def align(first: Table, others: Sequence[Table], options: Options) -> tuple[Texts | None, list[Order], list[str]]:
+def align(
+    first: FileTable, others: Sequence[FileTable], options: Options
+) -> tuple[Texts | None, list[Order], list[str]]:
     """Match the rows of tables to those of the first.
 
     Returns
@@ -77,7 +79,7 @@ def align(first: Table, others: Sequence[Table], options: Options) -> tuple[Text
     return ids, orders, warnings
 
 
-def _by_position(first: Table, table: Table, options: Options, warnings: list[str]) -> Order:
+def _by_position(first: FileTable, table: FileTable, options: Options, warnings: list[str]) -> Order:
     """Return rows as they stand, or in the order of the texts that both tables have beside their labels or scores."""
     if table.n_rows != first.n_rows:
         raise InputError(
@@ -108,7 +110,7 @@ def _same_texts(texts: Texts, own: Texts) -> bool:
     return bool(texts[texts.sorted[0]].alike(own[own.sorted[0]]).all())
 
 
-def _text_column(first: Table, table: Table) -> str | None:
+def _text_column(first: FileTable, table: FileTable) -> str | None:
     """Return the column of the words or sentences that rows are of, which both tables have."""
     if not (first.header or table.header):
         names = ["1"] if len(first.columns) > 1 and len(table.columns) > 1 else []
@@ -117,7 +119,7 @@ def _text_column(first: Table, table: Table) -> str | None:
     return next((name for name in names if all(_are_texts(each, name) for each in (first, table))), None)
 
 
-def _are_texts(table: Table, name: str) -> bool:
+def _are_texts(table: FileTable, name: str) -> bool:
     """Whether a column holds words or sentences: no numbers, and no labels, which come again and again."""
     if name not in table.columns or name in table.nested:
         return False
@@ -125,7 +127,7 @@ def _are_texts(table: Table, name: str) -> bool:
     return not holds_numbers(cells[:HEAD]) and 2 * len(Factor.of(cells[:HEAD]).levels) > len(cells[:HEAD])
 
 
-def _nearly_alike(first: Table, others: Sequence[Table], all_ids: Sequence[Texts | None]) -> list[str] | None:
+def _nearly_alike(first: FileTable, others: Sequence[FileTable], all_ids: Sequence[Texts | None]) -> list[str] | None:
     """Return notes where files without a header hold words, not ids, which nearly all agree row by row."""
     if any(table.header for table in (first, *others)):
         return None
@@ -165,7 +167,7 @@ def unlike(place: str, first: str, n_alike: int, n_rows: int) -> InputError:
     )
 
 
-def _by_id(first: Table, ids: Texts, table: Table, own: Texts) -> Order:
+def _by_id(first: FileTable, ids: Texts, table: FileTable, own: Texts) -> Order:
     if len(own) == len(ids) and _same_texts(ids, own):
         return places_in(own, ids)
     place = {item: row for row, item in enumerate(own)}
@@ -214,6 +216,6 @@ def in_order(column: Sequence[Any], order: Order) -> Texts:
     return Texts.of(column)[order]
 
 
-def group_columns(table: Table, options: Options) -> dict[str, Sequence[str]]:
+def group_columns(table: FileTable, options: Options) -> dict[str, Sequence[str]]:
     """Return the columns to swap or subset by that a table has."""
     return {name: table.column(name) for name in options.groups}

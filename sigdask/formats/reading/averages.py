@@ -30,7 +30,7 @@ MOST_WEIGHT = 5040
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScoreColumn:
     """One kind of score.
 
     Attributes
@@ -64,7 +64,7 @@ def repeated(cells: Cells) -> tuple[int, int]:
 
 
 def averaged(
-    columns: Mapping[str, Column],
+    columns: Mapping[str, ScoreColumn],
     systems: Sequence[str],
     items: Mapping[Key, str],
     *,
@@ -76,7 +76,7 @@ def averaged(
 
     Parameters
     ----------
-    columns : mapping of str to Column
+    columns : mapping of str to ScoreColumn
         The column "" is the field `score`, NAME is `score[NAME]`.
     systems : sequence of str
         Names, in order.
@@ -193,7 +193,7 @@ def _missing(name: str, present: NDArray[np.bool_], systems: Sequence[str], ids:
     )
 
 
-def _weight(columns: Mapping[str, Column]) -> int:
+def _weight(columns: Mapping[str, ScoreColumn]) -> int:
     counts = {
         len(value)
         for column in columns.values()

@@ -238,10 +238,10 @@ def _opened(path: Path) -> IO[bytes]:
 
 def _raw(path: Path) -> IO[bytes]:
     tell = _tell.get()
-    return path.open("rb") if tell is None else io.BufferedReader(_Told(path, tell), TOLD)
+    return path.open("rb") if tell is None else io.BufferedReader(_TrackedFile(path, tell), TOLD)
 
 
-class _Told(io.FileIO):
+class _TrackedFile(io.FileIO):
     """A file that tells how far it is read."""
 
     def __init__(self, path: Path, tell: Tell) -> None:

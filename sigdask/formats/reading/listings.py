@@ -31,7 +31,7 @@ MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FileListing:
     """What one file lists.
 
     Attributes
@@ -80,7 +80,7 @@ class Listing:
         for k, name in enumerate(names[:-1], start=1):
             self.groups.setdefault(name, {})[item] = "/".join(parts[:k])
 
-    def mapped(self, read: Callable[[Any, str], Any]) -> Listing:
+    def mapped(self, read: Callable[[Any, str], Any]) -> FileListing:
         """Read each value anew, in place; `read` takes it and its place, for errors."""
         for item, value in self.items.items():
             self.items[item] = read(value, f"{self.path}, {self.places[item]}")
@@ -88,7 +88,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aligned:
+class AlignedListings:
     """Gold and systems, item by item.
 
     Attributes
@@ -147,7 +147,7 @@ def of_records(
     *,
     by_label: bool = False,
     unscored_of: Callable[[Mapping[str, Any], str], Mapping[str, int]] | None = None,
-) -> Listing:
+) -> FileListing:
     """Read records of JSON: ids and what is listed, not yet taken apart; or an object of id to list.
 
     Parameters
@@ -163,9 +163,9 @@ def of_records(
     by_label : bool
         Whether a file of id to object may hold objects of label to list.
     unscored_of : callable, optional
-        Record and the key of its list to the numbers of what else it holds, as in `Listing.unscored`.
+        Record and the key of its list to the numbers of what else it holds, as in `FileListing.unscored`.
     """
-    listing = Listing(path, {}, {})
+    listing = FileListing(path, {}, {})
     is_record: IsRecord = lambda record: key_of(record) is not None  # noqa: E731
     ids: tuple[str, ...] | None = None
     for number, record in enumerate(read_records(path, is_record), start=1):
@@ -194,14 +194,14 @@ def of_records(
     return replace(listing, has_ids=ids is None or len(ids) > 0)
 
 
-def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, nothing: Any) -> Aligned:
+def gather(gold: FileListing, systems: Mapping[str, FileListing], options: Options, nothing: Any) -> AlignedListings:
     """Match what systems list to the gold items.
 
     Parameters
     ----------
-    gold : Listing
+    gold : FileListing
         What is right.
-    systems : mapping of str to Listing
+    systems : mapping of str to FileListing
         By name.
     options : Options
         `align` and `missing` ("pairwise" leaves absent items out, else they hold nothing).
@@ -233,7 +233,7 @@ def gather(gold: Listing, systems: Mapping[str, Listing], options: Options, noth
         names = (*translated, str(gold.path))
         has = np.column_stack([present, [item in gold.items for item in ids]])
         check_common(has, names, options.min_items, options.missing, ids)
-    return Aligned(
+    return AlignedListings(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],
         systems={name: [listing.items.get(item, nothing) for item in ids] for name, listing in translated.items()},
@@ -260,7 +260,7 @@ def first_files(path: Path, n: int = 20) -> list[Path]:
     return list(islice((file for file in path.rglob("*") if file.is_file()), n))
 
 
-def _by_position(gold: Listing, systems: Mapping[str, Listing]) -> Aligned:
+def _by_position(gold: FileListing, systems: Mapping[str, FileListing]) -> AlignedListings:
     ids = list(gold.items)
     for listing in systems.values():
         if len(listing.items) != len(ids):
@@ -269,7 +269,7 @@ def _by_position(gold: Listing, systems: Mapping[str, Listing]) -> Aligned:
                 "without ids in every "
                 "file they are aligned by position"
             )
-    return Aligned(
+    return AlignedListings(
         ids=tuple(ids) if gold.has_ids else None,
         gold=list(gold.items.values()),
         systems={name: list(listing.items.values()) for name, listing in systems.items()},
@@ -279,7 +279,7 @@ def _by_position(gold: Listing, systems: Mapping[str, Listing]) -> Aligned:
     )
 
 
-def _translated(gold: Listing, listing: Listing) -> Listing:
+def _translated(gold: FileListing, listing: FileListing) -> FileListing:
     """Give a listing the gold file's ids where it numbers MUC documents (TST3-MUC4-0001 as 30001)."""
     if any(item in gold.items for item in listing.items):
         return listing
@@ -289,7 +289,7 @@ def _translated(gold: Listing, listing: Listing) -> Listing:
         return listing
     items = {str(ids[item]): value for item, value in listing.items.items()}
     places = {str(ids[item]): place for item, place in listing.places.items()}
-    return Listing(listing.path, items, places, unscored=listing.unscored)
+    return FileListing(listing.path, items, places, unscored=listing.unscored)
 
 
 def muc_number(item: str) -> str | None:
@@ -304,7 +304,7 @@ def muc_number(item: str) -> str | None:
     return (match[1] + match[2]).lstrip("0") if match else None
 
 
-def _groups(gold: Listing, systems: Mapping[str, Listing], ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _groups(gold: FileListing, systems: Mapping[str, FileListing], ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     groups = {}
     for name, of_gold in gold.groups.items():
         known = dict(of_gold)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.columns.cells import decimals
-from sigdask.formats.reading.columns.typed import Typed
+from sigdask.formats.reading.columns.typed import TypedColumn
 
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})
 
@@ -65,7 +65,7 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     >>> to_numbers(["3e-04", " 1.0 ", "NA"])
     array([3.e-04, 1.e+00,    nan])
     """
-    if isinstance(cells, Typed) and cells.is_numeric:
+    if isinstance(cells, TypedColumn) and cells.is_numeric:
         values, odd = cells.numbers()
         if odd.any():
             check_finite(float(values[np.argmax(odd)]), int(np.argmax(odd)))
@@ -99,7 +99,7 @@ def holds_numbers(cells: Texts) -> bool:
     >>> holds_numbers(Texts.of(["news-1", "nan"])), holds_numbers(Texts.of(["news-1", "NA"]))
     (False, True)
     """
-    if isinstance(cells, Typed) and cells.is_numeric:
+    if isinstance(cells, TypedColumn) and cells.is_numeric:
         return True
     first = cells.buffer[cells.starts[cells.sizes > 0]]
     if len(first) < len(cells):

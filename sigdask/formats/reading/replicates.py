@@ -23,7 +23,7 @@ from sigdask.formats.reading.rows import repeated_id
 from sigdask.text import count_noun, some
 
 if TYPE_CHECKING:
-    from sigdask.formats.reading.tables import Table
+    from sigdask.formats.reading.tables import FileTable
 
 CHOICES = ("together", "each")
 """What the option `replicates` of any format takes: how the replicates of an item are swapped."""
@@ -93,7 +93,7 @@ class SamplesRead:
         The numbers of samples that items of a table have.
     notes : dict of Path to str
         What to tell of each table.
-    places : dict of Path to (Table, array of int, array of int)
+    places : dict of Path to (FileTable, array of int, array of int)
         Tables whose ids were looked at, for each row the number of its sample, and how many its item has.
     """
 
@@ -102,9 +102,9 @@ class SamplesRead:
     current: int = 0
     sizes: dict[Path, list[int]] = field(default_factory=dict)
     notes: dict[Path, str] = field(default_factory=dict)
-    places: dict[Path, tuple[Table, NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+    places: dict[Path, tuple[FileTable, NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
 
-    def rows_of(self, path: Path) -> Table:
+    def rows_of(self, path: Path) -> FileTable:
         """Return the rows of a table in the sample that is read; where an item has fewer, they come again in turn."""
         table, place, n_rows = self.places[path]
         return table.where(place == self.current % n_rows)
@@ -150,18 +150,18 @@ def reading_samples(format_: str, *, may_differ: bool) -> Iterator[SamplesRead]:
 
 
 def one_sample(
-    table: Table,
+    table: FileTable,
     id_name: str | None,
     options: Options,
     *,
     system: str | None = None,
     gold: str | None = None,
-) -> Table:
+) -> FileTable:
     """Return one row of each item, where a table has several samples of items; the table where ids are unique.
 
     Parameters
     ----------
-    table : Table
+    table : FileTable
         As it was read, without rows that sum up others.
     id_name : str or None
         Its column of ids.
@@ -202,7 +202,7 @@ def _cells(items: Factor, within: Factor | None) -> NDArray[np.int64]:
     return codes if within is None else within.codes.astype(np.int64) * len(items.levels) + codes
 
 
-def _parts(table: Table, id_name: str, items: Factor, within: Factor | None, gold: str | None) -> list[str]:
+def _parts(table: FileTable, id_name: str, items: Factor, within: Factor | None, gold: str | None) -> list[str]:
     """Return the columns of what ids are numbered within; ids that were named stand for themselves."""
     names = [name for name in table.columns if name not in {id_name, gold, *table.nested}]
     parts = [name for name in names if name.lower() in PART_NAMES and _varies(table, name, items)]
@@ -213,12 +213,12 @@ def _parts(table: Table, id_name: str, items: Factor, within: Factor | None, gol
     return parts
 
 
-def _varies(table: Table, name: str, items: Factor) -> bool:
+def _varies(table: FileTable, name: str, items: Factor) -> bool:
     """Whether a column differs between rows of one id."""
     return len(np.unique(_cells(items, Factor.of(table.columns[name])))) > len(items.levels)
 
 
-def _told_apart(table: Table, id_name: str, parts: Sequence[str]) -> Table:
+def _told_apart(table: FileTable, id_name: str, parts: Sequence[str]) -> FileTable:
     """Put what ids are numbered within before them."""
     columns = [*(table.columns[name] for name in parts), table.column(id_name)]
     ids = Texts.of("/".join(cells) for cells in zip(*columns, strict=True))
@@ -229,7 +229,7 @@ def _told_apart(table: Table, id_name: str, parts: Sequence[str]) -> Table:
     return table.with_column(id_name, ids, FirstLine(note))
 
 
-def _check_samples(table: Table, id_name: str, items: Factor, options: Options, gold: str | None) -> None:
+def _check_samples(table: FileTable, id_name: str, items: Factor, options: Options, gold: str | None) -> None:
     """Refuse rows of one id that differ in what an item is, and ids of which others may be meant."""
     aside = {id_name, *table.nested}
     what = [name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside]
@@ -254,7 +254,9 @@ def _start_again(items: Factor) -> bool:
         return False
 
 
-def _refused(table: Table, id_name: str, items: Factor, row: int, why: str, within: Factor | None = None) -> InputError:
+def _refused(
+    table: FileTable, id_name: str, items: Factor, row: int, why: str, within: Factor | None = None
+) -> InputError:
     """Return the error for a row whose id stands above it."""
     cells = _cells(items, within)
     first = int(np.argmax(cells == cells[row]))
@@ -270,7 +272,7 @@ def _refused(table: Table, id_name: str, items: Factor, row: int, why: str, with
     )
 
 
-def _numbered(table: Table, id_name: str, items: Factor, within: Factor | None) -> SamplesRead:
+def _numbered(table: FileTable, id_name: str, items: Factor, within: Factor | None) -> SamplesRead:
     """Find the number of each row among the samples of its item."""
     cells = _cells(items, within)
     values, cell, n_rows = np.unique(cells, return_inverse=True, return_counts=True)

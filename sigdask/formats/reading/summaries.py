@@ -23,7 +23,7 @@ from sigdask.counts.texts import Texts
 from sigdask.formats.reading.columns.cells import hashes, named_like
 from sigdask.formats.reading.numbers import MISSING, NotANumberError, to_numbers
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 
 Array = NDArray[np.float64]
 Statistic = Callable[[Array], Any]
@@ -88,7 +88,7 @@ def is_summary(name: str) -> bool:
     return bool(words & (MEANS | OTHERS.keys())) and words <= MEANS | OTHERS.keys() | FILLERS
 
 
-def without_summaries(table: Table, options: Options) -> Table:
+def without_summaries(table: FileTable, options: Options) -> FileTable:
     """Leave out the rows of a table that sum up the others; notes say which.
 
     A row is known by its id, by its first cell, or by a group that not all rows are in.
@@ -164,7 +164,7 @@ def _judged(named: Mapping[int, str], columns: Sequence[Sequence[str]], n_rows: 
     return dropped, dict(sorted(notes.items()))
 
 
-def without_mean_columns(table: Table, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+def without_mean_columns(table: FileTable, columns: Sequence[str]) -> tuple[list[str], list[str]]:
     """Leave out the columns of scores that sum up the others, row by row; return those that are left, and notes."""
     named = {k: name for k, name in enumerate(columns) if is_summary(name) and table.is_numeric(name)}
     if not named or not all(map(table.is_numeric, columns)):
@@ -179,7 +179,7 @@ def without_mean_columns(table: Table, columns: Sequence[str]) -> tuple[list[str
     return [name for k, name in enumerate(columns) if k not in dropped], notes
 
 
-def _named_rows(table: Table, options: Options) -> dict[int, str]:
+def _named_rows(table: FileTable, options: Options) -> dict[int, str]:
     """Return the rows that are called like summaries, with their names."""
     first = next(iter(table.columns))
     found: dict[int, str] = {}

@@ -21,7 +21,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.aggregated import check_text
 from sigdask.formats.reading.columns.lists import by_column
 from sigdask.formats.reading.columns.plain import plain_columns
-from sigdask.formats.reading.columns.typed import ParquetColumns, Typed
+from sigdask.formats.reading.columns.typed import ParquetColumns, TypedColumn
 from sigdask.formats.reading.files import is_parquet, keeping, open_bytes, read_lines
 from sigdask.formats.reading.json import nested
 from sigdask.formats.reading.json.records import is_json, record_cells, scalars
@@ -81,7 +81,7 @@ SCORE_NAMES = ("score", "value", "rating")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class FileTable:
     """A file's columns.
 
     Attributes
@@ -146,7 +146,7 @@ class Table:
         """Whether every cell of a column is a number or missing."""
         if name in self.nested:
             return False
-        if isinstance(column := self.column(name), Typed) and column.is_numeric:
+        if isinstance(column := self.column(name), TypedColumn) and column.is_numeric:
             return True
         try:
             to_numbers(self.column(name))
@@ -276,7 +276,7 @@ class Table:
             f"ids of column {name!r} must be unique. Do rows correspond as they stand? Then --align position",
         )
 
-    def without(self, dropped: Collection[int]) -> Table:
+    def without(self, dropped: Collection[int]) -> FileTable:
         """Return the table without some rows."""
         if not dropped:
             return self
@@ -284,11 +284,11 @@ class Table:
         kept[list(dropped)] = False
         return self.where(kept)
 
-    def with_column(self, name: str, cells: Sequence[str], note: str) -> Table:
+    def with_column(self, name: str, cells: Sequence[str], note: str) -> FileTable:
         """Return the table with other cells in a column, and what is to be told of it."""
         return replace(self, columns={**self.columns, name: cells}, notes=[*self.notes, note])
 
-    def where(self, kept: NDArray[np.bool_]) -> Table:
+    def where(self, kept: NDArray[np.bool_]) -> FileTable:
         """Return the table with some of its rows."""
         return replace(
             self,
@@ -319,7 +319,7 @@ def _count(cells: Texts, first: int) -> bool:
     return bool((values == np.arange(first, first + len(cells))).all() and (cells.sizes == digits).all())
 
 
-_at_hand: ContextVar[dict[tuple[Path, frozenset[str], str | None], Table] | None] = ContextVar(
+_at_hand: ContextVar[dict[tuple[Path, frozenset[str], str | None], FileTable] | None] = ContextVar(
     "tables at hand", default=None
 )
 
@@ -336,7 +336,7 @@ def reading_once() -> Iterator[None]:
 
 
 @contextmanager
-def table_at_hand(table: Table) -> Iterator[None]:
+def table_at_hand(table: FileTable) -> Iterator[None]:
     """Have `read_table` return a table that is no file, by its path."""
     with reading_once():
         tables = _at_hand.get()
@@ -345,7 +345,7 @@ def table_at_hand(table: Table) -> Iterator[None]:
         yield
 
 
-def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> Table:
+def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
     """Read a table, or take it as it was read before (`reading_once`); see `read_anew`."""
     at_hand, key = _at_hand.get(), (path, frozenset(ignore), decimal)
     if at_hand is None:
@@ -355,7 +355,7 @@ def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = N
     return at_hand[key]
 
 
-def read_anew(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> Table:
+def read_anew(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
     """Read delimited text, JSON lines or Parquet; a file of one unnamed value a line has one column "".
 
     Parameters
@@ -399,7 +399,7 @@ def read_anew(path: Path, ignore: Collection[str] = (), decimal: str | None = No
     return replace(table, notes=notes, nested=nested.written_in(table.columns))
 
 
-def _of_columns(path: Path, columns: Sequence[Texts], ignore: Collection[str]) -> Table:
+def _of_columns(path: Path, columns: Sequence[Texts], ignore: Collection[str]) -> FileTable:
     """Return the cells of a plain file, those of its first line first, as a table."""
     names, lines = [column[0] for column in columns], range(1, len(columns[0]) + 1)
     below = [column[1:] for column in columns]
@@ -409,14 +409,14 @@ def _of_columns(path: Path, columns: Sequence[Texts], ignore: Collection[str]) -
     else:
         names = [str(k) for k in range(1, len(names) + 1)]
     named = dict(zip(names, columns, strict=True))
-    return Table(path, named, lines, header, nested=nested.written_in(named))
+    return FileTable(path, named, lines, header, nested=nested.written_in(named))
 
 
-def _of_json(path: Path) -> Table:
+def _of_json(path: Path) -> FileTable:
     if (cells := scalars(path)) is not None:
-        return Table(path, {"": [as_text(cell).strip() for cell in cells]}, range(1, len(cells) + 1), header=False)
+        return FileTable(path, {"": [as_text(cell).strip() for cell in cells]}, range(1, len(cells) + 1), header=False)
     if (columns := by_column(path)) is not None:
-        return Table(path, columns, range(1, len(next(iter(columns.values()))) + 1))
+        return FileTable(path, columns, range(1, len(next(iter(columns.values()))) + 1))
     rows = list(record_cells(path))
     table = table_of(path, [(line, list(map(as_text, cells))) for line, cells in rows])
     holders = nested.columns_of(rows)
@@ -440,19 +440,19 @@ def _has_header(names: Sequence[str], below: Sequence[Texts]) -> bool:
     return not ((again > 0) & (again < len(filled))).any()
 
 
-def _one_column(path: Path, first: str) -> Table:
+def _one_column(path: Path, first: str) -> FileTable:
     if MARKUP.match(first):
         raise InputError(f"{path}: found {first[:40]!r}, a page or document of HTML or XML, expected one row an item")
     named = first.lower() in {*ID_NAMES, "gold", "score", "label", "prediction"} - INPUT_IDS
     if (columns := plain_columns(path, None)) is not None and len(columns[0]) > 1:
         lines: Sequence[str] = columns[0]
         if named:
-            return Table(path, {_named(path, [lines[0]], 1)[0]: columns[0][1:]}, range(2, len(lines) + 1))
+            return FileTable(path, {_named(path, [lines[0]], 1)[0]: columns[0][1:]}, range(2, len(lines) + 1))
     else:
         lines = read_lines(path)
         if named:
             return table_of(path, [(k, (line,)) for k, line in enumerate(lines, start=1)])
-    return Table(path, {"": lines}, range(1, len(lines) + 1), header=False)
+    return FileTable(path, {"": lines}, range(1, len(lines) + 1), header=False)
 
 
 def _are_decimals(path: Path, first: str) -> bool:
@@ -463,14 +463,14 @@ def _are_decimals(path: Path, first: str) -> bool:
     return all(map(NUMBER.fullmatch, lines)) and not all("," in line for line in lines)
 
 
-def table_of(path: Path, rows: list[Row], *, header: bool = True, ignore: Collection[str] = ()) -> Table:
+def table_of(path: Path, rows: list[Row], *, header: bool = True, ignore: Collection[str] = ()) -> FileTable:
     """Return rows of cells, the names of the columns first, as a table."""
     if len(rows) < 2:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
     names = _named(path, rows[0][1], rows[0][0], ignore, header=header)
     lines = [line for line, _ in rows[1:]]
     cells = list(map(str.strip, chain.from_iterable(row for _, row in rows[1:])))
-    return Table(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
+    return FileTable(path, {name: cells[k :: len(names)] for k, name in enumerate(names)}, lines, header)
 
 
 def _named(
@@ -505,10 +505,10 @@ def check_header(path: Path, names: Sequence[str], ignore: Collection[str] = ())
         seen.add(name)
 
 
-def _parquet(path: Path, ignore: Collection[str]) -> Table:
+def _parquet(path: Path, ignore: Collection[str]) -> FileTable:
     stored = ParquetColumns(path)
     check_header(path, stored.schema.names, ignore)
     if not stored.n_rows:
         raise InputError(f"{path}: has no rows, expected one row an item")
     kinds = {f.name: KINDS[str(f.type)] for f in stored.schema if str(f.type) in KINDS}
-    return Table(path, dict(stored), range(1, stored.n_rows + 1), kinds=kinds, nested=stored.nested())
+    return FileTable(path, dict(stored), range(1, stored.n_rows + 1), kinds=kinds, nested=stored.nested())

@@ -10,7 +10,7 @@ from sigdask.formats.reading.files import files_below, stem
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.samples import harness, inspect
 from sigdask.formats.samples.log_dates import moment, undated
-from sigdask.formats.samples.sample import Log
+from sigdask.formats.samples.sample import SampleFile
 
 SHOWN = 3
 
@@ -44,7 +44,7 @@ def belong_together(paths: Sequence[Path], *, asked: bool) -> bool:
     return moment(first.name) is not None and (asked or harness.is_log(first))
 
 
-def named_logs(sources: Sequence[Source], options: Options) -> list[Log]:
+def named_logs(sources: Sequence[Source], options: Options) -> list[SampleFile]:
     """Return the logs of all sources, with the systems they belong to."""
     groups = [_logs_of(source, options, alone=len(sources) == 1) for source in sources]
     single = [logs[0] for source, logs in zip(sources, groups, strict=True) if _is_unnamed_file(source)]
@@ -61,7 +61,7 @@ def _is_unnamed_file(source: Source) -> bool:
     return source.name is None and _is_file(source)
 
 
-def _logs_of(source: Source, options: Options, *, alone: bool) -> list[Log]:
+def _logs_of(source: Source, options: Options, *, alone: bool) -> list[SampleFile]:
     path = source.path
     if _is_file(source):
         return [_log(path, path.parent, source.name, in_folder=False)]
@@ -79,7 +79,7 @@ def _logs_of(source: Source, options: Options, *, alone: bool) -> list[Log]:
     return logs
 
 
-def _log(path: Path, home: Path, name: str | None, *, in_folder: bool) -> Log:
+def _log(path: Path, home: Path, name: str | None, *, in_folder: bool) -> SampleFile:
     log = inspect.open_log(path) if inspect.is_log(path) else harness.open_log(path, in_folder=in_folder)
     log.system, log.folder = name, path.relative_to(home).parent
     if log.moment is None:
@@ -87,7 +87,7 @@ def _log(path: Path, home: Path, name: str | None, *, in_folder: bool) -> Log:
     return log
 
 
-def _name_logs(path: Path, logs: Sequence[Log], *, alone: bool) -> None:
+def _name_logs(path: Path, logs: Sequence[SampleFile], *, alone: bool) -> None:
     """Name the logs of a folder: alone, after its folders or the models in the logs, else after itself.
 
     Folders of nights are passed over where there are folders within them.
@@ -105,7 +105,7 @@ def _name_logs(path: Path, logs: Sequence[Log], *, alone: bool) -> None:
             log.system = harness.model_beside(log.path) or log.system
 
 
-def _check_one_model(path: Path, logs: Sequence[Log]) -> None:
+def _check_one_model(path: Path, logs: Sequence[SampleFile]) -> None:
     models: dict[str | None, set[str]] = {}
     for log in logs:
         if log.model is not None:
@@ -119,7 +119,7 @@ def _check_one_model(path: Path, logs: Sequence[Log]) -> None:
             )
 
 
-def _name_files(logs: Sequence[Log]) -> None:
+def _name_files(logs: Sequence[SampleFile]) -> None:
     """Name files that have no name: after the model in them, or their folder, or themselves, what tells them apart."""
     models = {log.model for log in logs}
     homes = {log.path.resolve().parent for log in logs}
@@ -135,7 +135,7 @@ def _name_files(logs: Sequence[Log]) -> None:
             log.system = log.path.resolve().parent.name if by_home else stem(log.path)
 
 
-def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[Log]]) -> None:
+def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile]]) -> None:
     """Refuse two files that happen to have one name; files named alike, or of one folder, are one system."""
     homes: dict[str, tuple[Path, Path]] = {}
     for source, logs in zip(sources, groups, strict=True):

@@ -18,7 +18,7 @@ from sigdask.formats.reading.json.rows import Record, first_record, lookup, numb
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ROW_NAMES
 from sigdask.formats.samples.log_dates import moment, undated
-from sigdask.formats.samples.sample import Log, Sample, Value
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, Value
 
 FILE = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
 """What the harness calls its files; a date follows the task."""
@@ -59,12 +59,12 @@ def is_log(path: Path) -> bool:
     return "doc_id" in record and (bool(marks) or isinstance(record.get("doc"), dict))
 
 
-def open_log(path: Path, *, in_folder: bool) -> Log:
+def open_log(path: Path, *, in_folder: bool) -> SampleFile:
     """Return a file of samples; its task is in its name, by which plain files in a folder are told apart too."""
     named = FILE.match(path.name)
     written = named["task"] if named else stem(path)
     task = undated(written) if named or in_folder else ""
-    return Log(path, partial(_samples, path, task), task=task, moment=moment(written))
+    return SampleFile(path, partial(_samples, path, task), task=task, moment=moment(written))
 
 
 def model_beside(path: Path) -> str | None:
@@ -87,7 +87,7 @@ def model_beside(path: Path) -> str | None:
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
 
 
-def _samples(path: Path, task: str, options: Options) -> Iterator[Sample]:
+def _samples(path: Path, task: str, options: Options) -> Iterator[ScoredSample]:
     for where, record in records(path):
         if isinstance(record.get("samples"), dict) and "doc_id" not in record:
             for own, listed in record["samples"].items():
@@ -97,8 +97,8 @@ def _samples(path: Path, task: str, options: Options) -> Iterator[Sample]:
             yield _sample(where, record, task, options)
 
 
-def _sample(where: str, record: Record, task: str, options: Options) -> Sample:
-    return Sample(
+def _sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
+    return ScoredSample(
         where=where,
         task=task or _first(record, TASK_NAMES) or "",
         item=_item(where, record, options),

@@ -21,7 +21,7 @@ from sigdask.formats.reading.json.records import load
 from sigdask.formats.reading.json.rows import Record, lookup, number
 from sigdask.formats.reading.options import Options
 from sigdask.formats.samples.log_dates import moment
-from sigdask.formats.samples.sample import Log, Sample, Value
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, Value
 from sigdask.io.compression import check_unpacked
 
 VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
@@ -51,7 +51,7 @@ def is_log(path: Path) -> bool:
     return HEADER.match(text) is not None and '"eval"' in text
 
 
-def open_log(path: Path) -> Log:
+def open_log(path: Path) -> SampleFile:
     """Return a log: its task, its model, and whether it came to its end."""
     with open_bytes(path) as stream:
         packed = stream.read(4) == ZIP
@@ -65,7 +65,7 @@ def open_log(path: Path) -> Log:
     if not isinstance(run, dict):
         raise InputError(f"{path}: no 'eval' in this log, expected a log of Inspect")
     status = str(header.get("status", "started"))
-    return Log(
+    return SampleFile(
         path,
         partial(_samples, path, samples, str(run.get("task", ""))),
         task=str(run.get("task", "")),
@@ -86,7 +86,7 @@ def _notes(path: Path, status: str, run: Record) -> Iterator[str]:
         yield f"{path}: its epochs are reduced by {', '.join(map(str, reducers))}; here they are averaged"
 
 
-def _samples(path: Path, samples: Any, task: str, options: Options) -> Iterator[Sample]:
+def _samples(path: Path, samples: Any, task: str, options: Options) -> Iterator[ScoredSample]:
     found = False
     for where, record in samples():
         found = True
@@ -95,7 +95,7 @@ def _samples(path: Path, samples: Any, task: str, options: Options) -> Iterator[
         raise InputError(f"{path}: no samples in this log; write it with samples (log_samples)")
 
 
-def _sample(where: str, record: Record, task: str, options: Options) -> Sample:
+def _sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
     name = options.id_column or "id"
     item = lookup(record, name, *WITHIN)
     if not item:
@@ -104,7 +104,7 @@ def _sample(where: str, record: Record, task: str, options: Options) -> Sample:
     if not isinstance(scores, dict) or not scores:
         scores = {"score": record.get("score")}  # logs of 2024 have one score
     asked = json.dumps(_text_of(record.get("input")), sort_keys=True).encode()
-    return Sample(
+    return ScoredSample(
         where=where,
         task=task,
         item=item,

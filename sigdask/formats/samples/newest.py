@@ -13,7 +13,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.samples import harness
 from sigdask.formats.samples.log_dates import undated
-from sigdask.formats.samples.sample import Log
+from sigdask.formats.samples.sample import SampleFile
 from sigdask.text import count_noun, listed
 
 LOGS = ("newest", "all")
@@ -29,12 +29,12 @@ ALL = "--format samples:logs=all averages them"
 NEWEST = "samples:logs=newest takes the newest of all"
 
 
-def chosen(logs: Sequence[Log], options: Options) -> tuple[list[Log], list[str]]:
+def chosen(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFile], list[str]]:
     """Return the logs that are taken, in their order, and what to tell of the others.
 
     Parameters
     ----------
-    logs : sequence of Log
+    logs : sequence of SampleFile
         With their systems.
     options : Options
         Its `logs`: "all" takes all, "newest" the newest of a task whatever folder or model it is of;
@@ -48,12 +48,12 @@ def chosen(logs: Sequence[Log], options: Options) -> tuple[list[Log], list[str]]
     how = options.own.get("logs")
     if how == "all":
         return list(logs), []
-    groups: dict[Key, list[Log]] = {}
+    groups: dict[Key, list[SampleFile]] = {}
     for log in logs:
         groups.setdefault((log.system, log.task, log.variant), []).append(log)
     taken: set[Path] = set()
     notes: list[str] = []
-    older: dict[Key, list[Log]] = {}
+    older: dict[Key, list[SampleFile]] = {}
     for key, own in groups.items():
         if all(log.moment is None for log in own):
             kept, told = _whole(own)
@@ -66,7 +66,7 @@ def chosen(logs: Sequence[Log], options: Options) -> tuple[list[Log], list[str]]
     return found, [*notes, *_left_out(found, older), *_not_run_again(groups, older)]
 
 
-def _whole(logs: list[Log]) -> tuple[list[Log], list[str]]:
+def _whole(logs: list[SampleFile]) -> tuple[list[SampleFile], list[str]]:
     """Leave out runs that did not end, where one did."""
     whole = [log for log in logs if log.is_whole]
     if not whole or len(whole) == len(logs):
@@ -75,7 +75,7 @@ def _whole(logs: list[Log]) -> tuple[list[Log], list[str]]:
     return whole, [f"left out, as these runs did not come to their end: {names}"]
 
 
-def _newest(logs: Sequence[Log], options: Options, *, anywhere: bool) -> Log:
+def _newest(logs: Sequence[SampleFile], options: Options, *, anywhere: bool) -> SampleFile:
     """Return the newest of the logs of one system and task."""
     if len(logs) == 1:
         return logs[0]
@@ -101,12 +101,12 @@ def _newest(logs: Sequence[Log], options: Options, *, anywhere: bool) -> Log:
     return last
 
 
-def _when(log: Log) -> datetime:
+def _when(log: SampleFile) -> datetime:
     assert log.moment is not None
     return log.moment
 
 
-def _check_one_folder(logs: Sequence[Log], what: str) -> None:
+def _check_one_folder(logs: Sequence[SampleFile], what: str) -> None:
     """Refuse logs of several folders; such as are called by a date alone are nights of one."""
     homes = sorted({"/".join(part for part in log.folder.parts if undated(part)) for log in logs})
     if len(homes) > 1:
@@ -116,7 +116,7 @@ def _check_one_folder(logs: Sequence[Log], what: str) -> None:
         )
 
 
-def _check_one_model(last: Log, before: Log, what: str) -> None:
+def _check_one_model(last: SampleFile, before: SampleFile, what: str) -> None:
     """Refuse two models that write into one folder."""
     models = [log.model or harness.model_beside(log.path) for log in (before, last)]
     if None not in models and models[0] != models[1]:
@@ -126,7 +126,7 @@ def _check_one_model(last: Log, before: Log, what: str) -> None:
         )
 
 
-def _check_size(last: Log, before: Log, options: Options) -> None:
+def _check_size(last: SampleFile, before: SampleFile, options: Options) -> None:
     """Refuse a log that has fewer items than the one before: its run may have been cut off."""
     n, n_before = (_n_items(log, options, last=log is last) for log in (last, before))
     if n < n_before:
@@ -138,7 +138,7 @@ def _check_size(last: Log, before: Log, options: Options) -> None:
         )
 
 
-def _n_items(log: Log, options: Options, *, last: bool) -> int:
+def _n_items(log: SampleFile, options: Options, *, last: bool) -> int:
     """Count the items of a log; of an older one that is damaged, those before the damage."""
     found: set[tuple[str, str]] = set()
     try:
@@ -150,7 +150,7 @@ def _n_items(log: Log, options: Options, *, last: bool) -> int:
     return len(found)
 
 
-def _left_out(taken: Sequence[Log], older: Mapping[Key, Sequence[Log]]) -> Iterator[str]:
+def _left_out(taken: Sequence[SampleFile], older: Mapping[Key, Sequence[SampleFile]]) -> Iterator[str]:
     """Say of when the logs are that are taken, and name those that are not, the latest first."""
     logs = sorted((log for own in older.values() for log in own), key=_when, reverse=True)
     if not logs:
@@ -167,7 +167,9 @@ def _left_out(taken: Sequence[Log], older: Mapping[Key, Sequence[Log]]) -> Itera
     )
 
 
-def _not_run_again(groups: Mapping[Key, Sequence[Log]], older: Mapping[Key, Sequence[Log]]) -> Iterator[str]:
+def _not_run_again(
+    groups: Mapping[Key, Sequence[SampleFile]], older: Mapping[Key, Sequence[SampleFile]]
+) -> Iterator[str]:
     """Name tasks whose newest log is as old as logs of the same system that are left out."""
     ends: dict[str | None, datetime] = {}
     for (system, *_), own in older.items():

@@ -15,7 +15,7 @@ Value = float | list[bool] | str
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ScoredSample:
     """What one sample scored.
 
     Attributes
@@ -60,7 +60,7 @@ class Sample:
 
 
 @dataclass(slots=True)
-class Log:
+class SampleFile:
     """A file of samples.
 
     Attributes
@@ -88,7 +88,7 @@ class Log:
     """
 
     path: Path
-    samples: Callable[[Options], Iterator[Sample]]
+    samples: Callable[[Options], Iterator[ScoredSample]]
     task: str = ""
     variant: str = ""
     model: str | None = None

@@ -23,13 +23,13 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import Column, Key, add, averaged, repeated
+from sigdask.formats.reading.averages import Key, ScoreColumn, add, averaged, repeated
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import summary_keys
 from sigdask.formats.samples import harness, inspect
 from sigdask.formats.samples.files import files_of, named_logs
 from sigdask.formats.samples.newest import LOGS, chosen
-from sigdask.formats.samples.sample import Log, Sample
+from sigdask.formats.samples.sample import SampleFile, ScoredSample
 from sigdask.formats.samples.told import FromLogs
 from sigdask.formats.tables.bookkeeping import CLOCK
 from sigdask.text import count_noun
@@ -43,7 +43,7 @@ def read_samples(sources: Sequence[Source], gold: Path | None, options: Options)
     if gold is not None:
         raise InputError(f"--gold {gold}: format samples holds scores and takes no gold file")
     logs, notes = chosen(named_logs(sources, options), options)
-    found = Gathered(options, notes=notes)
+    found = GatheredSamples(options, notes=notes)
     logs_of = Counter((log.system, log.task) for log in logs if log.moment is not None)
     for log in logs:
         found.notes.extend(log.notes)
@@ -66,11 +66,11 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 @dataclass(slots=True)
-class Gathered:
+class GatheredSamples:
     """Samples of all systems, by metric, system, task and id."""
 
     options: Options
-    columns: dict[tuple[str, str], Column] = field(default_factory=dict)
+    columns: dict[tuple[str, str], ScoreColumn] = field(default_factory=dict)
     systems: dict[str, None] = field(default_factory=dict)
     groups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     inputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
@@ -78,14 +78,14 @@ class Gathered:
     odd: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, system: str, sample: Sample) -> None:
+    def add(self, system: str, sample: ScoredSample) -> None:
         """Add a sample's scores."""
         self.systems[system] = None
         place = (sample.task, sample.item)
         self._group(place, sample)
         self._check_input(system, place, sample)
         for metric, value in sample.scores.items():
-            column = self.columns.setdefault((metric, sample.filter), Column())
+            column = self.columns.setdefault((metric, sample.filter), ScoreColumn())
             if isinstance(value, str):
                 self.odd.setdefault(metric, f"{value!r} ({sample.where})")
             elif isinstance(value, list):
@@ -93,7 +93,7 @@ class Gathered:
             elif not math.isnan(value):
                 self._add(column, system, place, value + 0.0, sample)
 
-    def check_log(self, log: Log, sample: Sample) -> None:
+    def check_log(self, log: SampleFile, sample: ScoredSample) -> None:
         """Refuse a sample that another dated log of its system has too: the two would be averaged."""
         first = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
         if first != log.path:
@@ -131,7 +131,7 @@ class Gathered:
     def _group_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("task", *self.options.groups)))
 
-    def _group(self, place: tuple[str, str], sample: Sample) -> None:
+    def _group(self, place: tuple[str, str], sample: ScoredSample) -> None:
         values = []
         for name in self._group_names():
             value = sample.task if name == "task" else sample.group(name)
@@ -145,7 +145,7 @@ class Gathered:
                 f"{sample.where}: sample {sample.item!r} is in {tuple(values)}, elsewhere in {self.groups[place]}"
             )
 
-    def _check_input(self, system: str, place: tuple[str, str], sample: Sample) -> None:
+    def _check_input(self, system: str, place: tuple[str, str], sample: ScoredSample) -> None:
         if not sample.input:
             return
         seen = self.inputs.setdefault(place, {})
@@ -155,19 +155,21 @@ class Gathered:
                 "files of several tasks apart (a folder a system), or give --id the field that tells samples apart"
             )
 
-    def _add(self, column: Column, system: str, place: Key, value: float, sample: Sample) -> None:
+    def _add(self, column: ScoreColumn, system: str, place: Key, value: float, sample: ScoredSample) -> None:
         if self.options.own.get("repeats") == "error" and place in column.cells.get(system, {}):
             raise InputError(f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already")
         add(column.cells, system, place, value)
 
-    def _add_parts(self, column: Column, system: str, place: Key, parts: Sequence[bool], sample: Sample) -> None:
+    def _add_parts(
+        self, column: ScoreColumn, system: str, place: Key, parts: Sequence[bool], sample: ScoredSample
+    ) -> None:
         if column.sizes.setdefault(place, len(parts)) != len(parts):
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} has {len(parts)} parts, elsewhere {column.sizes[place]}"
             )
         self._add(column, system, place, float(sum(parts)), sample)
 
-    def _columns(self) -> dict[str, Column]:
+    def _columns(self) -> dict[str, ScoreColumn]:
         """Name the columns: by metric, and by filter too where a metric has several."""
         wanted = self.options.own.get("filter")
         filters: dict[str, list[str]] = {}
@@ -191,7 +193,7 @@ class Gathered:
     def _odd(self) -> str:
         return "; ".join(f"{metric} is no number: {found}" for metric, found in self.odd.items())
 
-    def _remarks(self, columns: Mapping[str, Column], n_items: int) -> Iterator[str]:
+    def _remarks(self, columns: Mapping[str, ScoreColumn], n_items: int) -> Iterator[str]:
         if absent := len(self.groups) - n_items:
             yield f"{absent:,} of {len(self.groups):,} samples have no score in any system and are left out"
         for name, column in columns.items():

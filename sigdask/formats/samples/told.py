@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sigdask.counts.shown import NOTHING, Told
+from sigdask.counts.shown import NOTHING, ItemTexts
 from sigdask.errors import SigdaskError
 from sigdask.formats.reading.json.rows import Record
 from sigdask.formats.reading.options import Options
-from sigdask.formats.samples.sample import Log
+from sigdask.formats.samples.sample import SampleFile
 
 ASKED = ("question", "query", "prompt", "problem", "input", "instruction", "ctx", "context", "text", "source")
 RIGHT = ("target", "gold", "answer", "reference", "expected", "label")
@@ -30,7 +30,7 @@ class FromLogs:
 
     Attributes
     ----------
-    logs : sequence of Log
+    logs : sequence of SampleFile
         The logs.
     options : Options
         With which they were read.
@@ -38,27 +38,27 @@ class FromLogs:
         Whether samples are known by their id alone.
     """
 
-    logs: Sequence[Log]
+    logs: Sequence[SampleFile]
     options: Options
     one_task: bool
 
-    def told(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], Told]:
+    def told(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
         """Return what there is of some samples of some systems; what cannot be read again is not there."""
-        found: dict[tuple[str, str], Told] = {}
+        found: dict[tuple[str, str], ItemTexts] = {}
         for log in self.logs:
             if log.system is None or log.system in systems:
                 with suppress(SigdaskError, OSError):
                     found |= dict(self._of(log, ids))
         return found
 
-    def _of(self, log: Log, ids: Collection[str]) -> Iterator[tuple[tuple[str, str], Told]]:
+    def _of(self, log: SampleFile, ids: Collection[str]) -> Iterator[tuple[tuple[str, str], ItemTexts]]:
         for sample in log.samples(self.options):
             name = sample.item if self.one_task else f"{sample.task}:{sample.item}"
             if name in ids:
                 yield (log.system or sample.system, name), told_of(sample.record)
 
 
-def told_of(record: Record) -> Told:
+def told_of(record: Record) -> ItemTexts:
     """Return what was asked, right and answered in one sample, as far as its record says it.
 
     Examples
@@ -80,7 +80,7 @@ def told_of(record: Record) -> Told:
     gold = _text(_first(record, RIGHT) if _first(record, RIGHT) is not None else _first(within, RIGHT))
     if choices and gold is not None and gold.isdecimal() and int(gold) < len(choices):
         gold = choices[int(gold)]
-    return NOTHING if (asked, gold, given) == (None, None, None) else Told(asked, gold, given)
+    return NOTHING if (asked, gold, given) == (None, None, None) else ItemTexts(asked, gold, given)
 
 
 def _first(record: Mapping[str, Any], names: Sequence[str]) -> Any:

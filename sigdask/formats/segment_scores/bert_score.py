@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines, open_text
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 
 MEANS = re.compile(r" P: -?\d+\.\d+ R: -?\d+\.\d+ F1: -?\d+\.\d+")
 """The end of the line of means."""
@@ -31,7 +31,7 @@ def _are_means(line: str) -> bool:
     return at >= 0 and MEANS.fullmatch(end, at) is not None
 
 
-def printed(path: Path) -> Table:
+def printed(path: Path) -> FileTable:
     """Read the scores of segments.
 
     Raises
@@ -51,4 +51,4 @@ def printed(path: Path) -> Table:
             raise InputError(f"{path}, line {number}: found {line[:40]!r}, expected P, R and F1 of a segment, by tabs")
     if not rows:
         raise InputError(f"{path}: bert-score printed its means alone; run it with -s (--seg_level)")
-    return Table(path, dict(zip(COLUMNS, map(list, zip(*rows.values(), strict=True)), strict=True)), [*rows])
+    return FileTable(path, dict(zip(COLUMNS, map(list, zip(*rows.values(), strict=True)), strict=True)), [*rows])

@@ -23,7 +23,7 @@ from sigdask.formats.reading.averages import of_matrices
 from sigdask.formats.reading.options import Options, Source, systems_inside
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.segment_scores import bert_score, comet
 from sigdask.formats.tables.bookkeeping import check_rows, without_bookkeeping
 from sigdask.formats.tables.notation import in_numbers, score_table
@@ -37,7 +37,7 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     options.only("metrics")
     no_gold(gold, "metrics")
     homes: dict[str, Path] = {}
-    named: dict[str, Table] = {}
+    named: dict[str, FileTable] = {}
     for source in sources:
         inside = tables_of(source, options)
         if len(inside) > 1:
@@ -48,7 +48,7 @@ def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options)
     return of_tables(named, options)
 
 
-def tables_of(source: Source, options: Options) -> dict[str, Table]:
+def tables_of(source: Source, options: Options) -> dict[str, FileTable]:
     """Read the systems of one file: a table each, with a column a metric."""
     path = source.path
     if comet.is_json(path):
@@ -65,7 +65,7 @@ def tables_of(source: Source, options: Options) -> dict[str, Table]:
     return {name: one_sample(table, table.id_name(options), options) for name, table in tables.items()}
 
 
-def _of_metricx(table: Table) -> Table:
+def _of_metricx(table: FileTable) -> FileTable:
     """Name the scores of MetricX as such: they stand in `prediction`, beside the texts, and less is better."""
     if not {"hypothesis", "prediction"} <= table.columns.keys() or {"source", "reference"}.isdisjoint(table.columns):
         return table
@@ -76,7 +76,7 @@ def _of_metricx(table: Table) -> Table:
     return replace(table, columns={names.get(name, name): cells for name, cells in columns.items()})
 
 
-def _check_sources(in_place: Sequence[tuple[Table, Order]]) -> None:
+def _check_sources(in_place: Sequence[tuple[FileTable, Order]]) -> None:
     """Refuse files whose sources or references differ: they are of other test sets."""
     first = in_place[0][0]
     for name in {"source", "src", "reference", "ref"} & first.columns.keys() - first.nested.keys():
@@ -89,12 +89,12 @@ def _check_sources(in_place: Sequence[tuple[Table, Order]]) -> None:
                 )
 
 
-def _in_numbers(table: Table, options: Options) -> Table:
+def _in_numbers(table: FileTable, options: Options) -> FileTable:
     """Return a table in numbers, truth values too: they are scores as well as others (`"em": true`)."""
     return in_numbers(table, options, table.others(table.id_name(options), *options.groups, *options.ignore))
 
 
-def of_tables(named: dict[str, Table], options: Options) -> Counts:
+def of_tables(named: dict[str, FileTable], options: Options) -> Counts:
     """Bring tables of one system each together: the metrics that all have."""
     first, *others = named.values()
     ids, orders, warnings = align(first, others, options)
@@ -106,7 +106,7 @@ def of_tables(named: dict[str, Table], options: Options) -> Counts:
         listed = ", ".join(dict.fromkeys(name for own in of_each for name in own)) or "none"
         what = f"no metric {options.score_column!r}" if options.score_column else "no metric that all files have"
         raise InputError(f"{first.path}: {what}; columns of numbers: {listed}")
-    in_place: list[tuple[Table, Order]] = list(zip(named.values(), [AS_THEY_STAND, *orders], strict=True))
+    in_place: list[tuple[FileTable, Order]] = list(zip(named.values(), [AS_THEY_STAND, *orders], strict=True))
     _check_sources(in_place)
     matrices = {
         name: np.column_stack([table.numbers(name)[order].astype(np.float64) for table, order in in_place])
@@ -142,13 +142,13 @@ def _are_alike(matrix: NDArray[np.float64]) -> bool:
     )
 
 
-def metrics_of(table: Table, options: Options) -> list[str]:
+def metrics_of(table: FileTable, options: Options) -> list[str]:
     """Return the columns of numbers that may be scores."""
     columns = table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested)
     return [name for name in columns if table.is_numeric(name)]
 
 
-def _told(named: dict[str, Table], shared: Sequence[str], options: Options) -> Iterator[str]:
+def _told(named: dict[str, FileTable], shared: Sequence[str], options: Options) -> Iterator[str]:
     """Say what is taken for metrics where names do not tell, and what is left out."""
     first = next(iter(named.values()))
     if not all(is_metric(name) or is_lower_better(name) for name in shared):
@@ -164,7 +164,7 @@ def _told(named: dict[str, Table], shared: Sequence[str], options: Options) -> I
         yield f"{path}: {some(left, 'metric')} not in every file: left out"
 
 
-def share_metrics(sources: Sequence[Source], first: Table, options: Options) -> bool:
+def share_metrics(sources: Sequence[Source], first: FileTable, options: Options) -> bool:
     """Whether files have columns of the same names, which are metrics then, and systems are files.
 
     Files that were given names may as well hold several systems each: there, names must be those of metrics. A single
@@ -183,7 +183,7 @@ def share_metrics(sources: Sequence[Source], first: Table, options: Options) -> 
     return True
 
 
-def _columns(table: Table, options: Options) -> list[str]:
+def _columns(table: FileTable, options: Options) -> list[str]:
     """Return what a table of systems would have as systems."""
     return table.others(table.id_name(options), *options.groups, *options.ignore, *further_groups(table, options))
 

@@ -12,7 +12,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import differing, head_lines, open_text, stem
 from sigdask.formats.reading.json.records import head, load
 from sigdask.formats.reading.rows import as_text
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 
 SEGMENT = re.compile(r"Segment \d+")
 LOOKED_AT = 200
@@ -37,7 +37,7 @@ def _scores(record: Mapping[str, Any]) -> Iterator[str]:
     return (name for name, value in record.items() if isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def of_json(path: Path) -> dict[str, Table]:
+def of_json(path: Path) -> dict[str, FileTable]:
     """Read the scores of each system, called after its file.
 
     Raises
@@ -47,7 +47,7 @@ def of_json(path: Path) -> dict[str, Table]:
     """
     document = load(path)
     names = _names(list(document))
-    found: dict[str, Table] = {}
+    found: dict[str, FileTable] = {}
     sources: list[Any] = []
     for key, records in document.items():
         for k, record in enumerate(records if isinstance(records, list) else [records], start=1):
@@ -66,7 +66,7 @@ def of_json(path: Path) -> dict[str, Table]:
             )
             raise InputError(f"{path}, {key!r}, segment {k + 1}: another source than in {next(iter(document))!r}")
         columns = {name: [as_text(record.get(name)) for record in records] for name in metrics}
-        found[names[key]] = Table(path, columns, range(1, len(records) + 1))
+        found[names[key]] = FileTable(path, columns, range(1, len(records) + 1))
     return found
 
 
@@ -83,7 +83,7 @@ def _parts(line: str) -> tuple[str, str] | None:
     return cells[0], cells[2].removeprefix("score: ").strip()
 
 
-def printed(path: Path) -> dict[str, Table]:
+def printed(path: Path) -> dict[str, FileTable]:
     """Read what comet-score prints: file, number of the segment and score; other lines are passed over."""
     scores: dict[str, list[str]] = {}
     lines: dict[str, list[int]] = {}
@@ -93,7 +93,7 @@ def printed(path: Path) -> dict[str, Table]:
                 scores.setdefault(parts[0], []).append(parts[1])
                 lines.setdefault(parts[0], []).append(number)
     names = _names(list(scores))
-    return {names[key]: Table(path, {"COMET": own}, lines[key]) for key, own in scores.items()}
+    return {names[key]: FileTable(path, {"COMET": own}, lines[key]) for key, own in scores.items()}
 
 
 def _names(files: list[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, open_text
-from sigdask.formats.reading.listings import Listing
+from sigdask.formats.reading.listings import FileListing
 
 SUFFIX = ".ann"
 _BOUND = re.compile(r"T[^\t]*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
@@ -64,7 +64,7 @@ def is_pubtator(start: str) -> bool:
     return _TEXT.match(start.lstrip()) is not None
 
 
-def read_pubtator(listing: Listing) -> Listing:
+def read_pubtator(listing: FileListing) -> FileListing:
     """Read documents with [start, end, type] of each annotation; relations are counted as unscored.
 
     Raises

@@ -45,7 +45,7 @@ FEATURES = re.compile(r"[A-Z0-9][\w.+/{}(),-]*(;[\w.+/{}(),!:*-]+)*|\w+=\w+(,\w+
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PairRows:
     """The rows of one file.
 
     Attributes
@@ -143,7 +143,7 @@ def _are_bare_forms(own: list[list[str]], gold: list[list[str]]) -> bool:
     return not {cells[0] for cells in own}.isdisjoint(cells[form] for cells in gold)
 
 
-def _are_inflected(gold: Path, right: Words, options: Options) -> bool:
+def _are_inflected(gold: Path, right: PairRows, options: Options) -> bool:
     """Whether gold rows are forms with features beside: a blank within such a form parts words, not morphs."""
     head = _head(gold)
     between = any(map(partial(_are_features, head), (1, 2)))
@@ -171,11 +171,11 @@ def _head(path: Path) -> list[list[str]]:
     return rows[1:] if len(rows) > 1 and any(_is_header(rows[0], k) for k in range(1, len(rows[0]))) else rows
 
 
-def _read(options: Options, path: Path) -> Words:
+def _read(options: Options, path: Path) -> PairRows:
     target = _column(options, path)
     separator = options.own.get("separator")
     sentences = options.own.get("level") == "sentence"
-    found = Words(path, [], [], [], 0)
+    found = PairRows(path, [], [], [], 0)
     width = n_marked = n_blank = 0
     for number, cells in _rows(path):
         if not width and len(cells) > target and _is_header(cells, target):
@@ -259,7 +259,7 @@ def _level(gold: Path, options: Options) -> str:
     return "sentence" if marked and even and not own and 2 * len(several) > len(rows) else "word"
 
 
-def _blanks(name: str, file: Words, right: Words, options: Options) -> list[str]:
+def _blanks(name: str, file: PairRows, right: PairRows, options: Options) -> list[str]:
     """Say that blanks of a file are taken for what the gold file marks by ` @@`, or the other way about."""
     if "separator" in options.own or options.own["level"] == "sentence":
         return []
@@ -270,7 +270,7 @@ def _blanks(name: str, file: Words, right: Words, options: Options) -> list[str]
     return [f"{problem}; both part morphs, as in SIGMORPHON's scorer; take one alone by pairs:separator=@@ or =space"]
 
 
-def _keys(right: Words, files: Sequence[Words]) -> tuple[int, ...]:
+def _keys(right: PairRows, files: Sequence[PairRows]) -> tuple[int, ...]:
     """Return the further columns that are part of a row's key, where words alone are not unique.
 
     They say much the same of a word in every file. When, in which order or by whom a row was made is no part of it.
@@ -283,11 +283,11 @@ def _keys(right: Words, files: Sequence[Words]) -> tuple[int, ...]:
     return tuple(key[0] for key in keys if all(_n_shared(file, right, key) > len(right.words) / 2 for file in files))
 
 
-def _n_shared(file: Words, right: Words, keys: tuple[int, ...]) -> int:
+def _n_shared(file: PairRows, right: PairRows, keys: tuple[int, ...]) -> int:
     return (Counter(_of_row(file, keys)) & Counter(_of_row(right, keys))).total()
 
 
-def _of_row(file: Words, keys: tuple[int, ...]) -> list[str]:
+def _of_row(file: PairRows, keys: tuple[int, ...]) -> list[str]:
     if not keys or not file.words:
         return file.words or [str(k) for k in range(len(file.targets))]
     rest = (cells.split("\t") for cells in file.rest)
@@ -295,7 +295,9 @@ def _of_row(file: Words, keys: tuple[int, ...]) -> list[str]:
     return [f"{word} {cells}" for word, cells in zip(file.words, chosen, strict=True)]
 
 
-def _order(right: Words, file: Words, keys: tuple[int, ...], options: Options, warnings: list[str]) -> Iterable[int]:
+def _order(
+    right: PairRows, file: PairRows, keys: tuple[int, ...], options: Options, warnings: list[str]
+) -> Iterable[int]:
     """Return the row of each gold word, by position where the words stand in the same order."""
     expected, own = _of_row(right, keys), _of_row(file, keys)
     rows = range(len(own))
@@ -333,7 +335,7 @@ def _order(right: Words, file: Words, keys: tuple[int, ...], options: Options, w
     return [place[key] for key in expected]
 
 
-def _check_unique(file: Words, keys: Sequence[str]) -> None:
+def _check_unique(file: PairRows, keys: Sequence[str]) -> None:
     """Refuse a word that stands twice where words, and not places, tell which row is which."""
     if len(set(keys)) < len(keys):
         key, n = Counter(keys).most_common(1)[0]
@@ -345,7 +347,7 @@ def _check_unique(file: Words, keys: Sequence[str]) -> None:
         )
 
 
-def _groups(right: Words) -> dict[str, tuple[str, ...]]:
+def _groups(right: PairRows) -> dict[str, tuple[str, ...]]:
     """Keep the third column as the category; text, so 001 keeps its zeros."""
     categories = tuple(rest.split("\t", 1)[0] for rest in right.rest)
     return {"category": categories} if all(categories) else {}

@@ -17,7 +17,7 @@ from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import objects
 from sigdask.errors import InputError
 from sigdask.formats.reading.json.records import head, id_names, id_of, is_json
-from sigdask.formats.reading.listings import Listing, first_files, folder, gather, named, of_records
+from sigdask.formats.reading.listings import FileListing, first_files, folder, gather, named, of_records
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.rows import delimited_rows, header_of
 from sigdask.formats.spans.annotations import SUFFIX, is_pubtator, read_ann, read_pubtator
@@ -75,7 +75,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
     )
 
 
-def _unscored(listings: Sequence[Listing], options: Options) -> tuple[tuple[str, ...], list[str]]:
+def _unscored(listings: Sequence[FileListing], options: Options) -> tuple[tuple[str, ...], list[str]]:
     """Return the scope of the scores, and warnings of what else is not scored.
 
     Raises
@@ -95,7 +95,7 @@ def _unscored(listings: Sequence[Listing], options: Options) -> tuple[tuple[str,
     return scope, [f"not scored: {texts[kind]}" for kind in BESIDE if kind in texts]
 
 
-def _counted(kind: str, listings: Sequence[Listing]) -> str:
+def _counted(kind: str, listings: Sequence[FileListing]) -> str:
     """Say how many relations (or another kind) the files hold, in how many places; nothing where there are none."""
     listings = [listing for listing in listings if kind in listing.unscored]
     if not listings:
@@ -154,9 +154,9 @@ def _is_ann(path: Path) -> bool:
     return path.name.removesuffix(".gz").endswith(SUFFIX)
 
 
-def _listing(options: Options, column: str | None, names: Sequence[str], path: Path) -> Listing:
+def _listing(options: Options, column: str | None, names: Sequence[str], path: Path) -> FileListing:
     """Read what stands for spans, not yet taken apart."""
-    listing = Listing(path, {}, {})
+    listing = FileListing(path, {}, {})
     if path.is_dir():
         for item, file in folder(path, (SUFFIX,)):
             spans, unscored = read_ann(file)
@@ -186,7 +186,7 @@ def _holds_gold(path: Path, options: Options) -> bool:
     return any(f'"{name}"' in start for name in (options.gold_column, *GOLD_NAMES) if name)
 
 
-def _are_slots(options: Options, gold: Listing) -> bool:
+def _are_slots(options: Options, gold: FileListing) -> bool:
     """Whether labels are slots filled by entities: as asked for, or as the gold data are."""
     match = options.own.get("match", "auto")
     if match != "auto":
@@ -231,7 +231,7 @@ def _has_offsets(columns: Sequence[str]) -> bool:
     return not lowered.isdisjoint(START_NAMES) and not lowered.isdisjoint(END_NAMES)
 
 
-def _of_rows(listing: Listing, options: Options) -> Listing:
+def _of_rows(listing: FileListing, options: Options) -> FileListing:
     """Read one span a row, under a header that names document, start, end and label."""
     path = listing.path
     rows = delimited_rows(path)

@@ -18,7 +18,7 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.json.records import head, id_names, id_of, is_json
 from sigdask.formats.reading.listings import (
-    Listing,
+    FileListing,
     first_files,
     folder,
     gather,
@@ -97,8 +97,8 @@ def _cells(start: str) -> list[str]:
     return [cell.lower() for cell in header_of(start)]
 
 
-def _listing(options: Options, column: str | None, others: tuple[str, ...], path: Path) -> Listing:
-    listing = Listing(path, {}, {})
+def _listing(options: Options, column: str | None, others: tuple[str, ...], path: Path) -> FileListing:
+    listing = FileListing(path, {}, {})
     if path.is_dir():
         for item, file in folder(path):
             listing.add(item, _clean(_lines(file), options), f"file {file.name}")
@@ -166,7 +166,7 @@ def split_terms(text: str) -> list[str]:
     return text.split(mark) if mark else [text] if stripped else []
 
 
-def _of_rows(listing: Listing, wanted: str | None, others: tuple[str, ...], options: Options) -> Listing:
+def _of_rows(listing: FileListing, wanted: str | None, others: tuple[str, ...], options: Options) -> FileListing:
     """Read rows of ids and one term, or a cell of terms; a row without term says that the item is there."""
     path = listing.path
     rows = delimited_rows(path)

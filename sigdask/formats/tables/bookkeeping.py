@@ -21,7 +21,7 @@ from sigdask.formats.reading.aggregated import STEP, is_metric, leaderboard, rep
 from sigdask.formats.reading.numbers import MISSING, is_number, is_percent
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.summaries import is_summary
-from sigdask.formats.reading.tables import ID_NAMES, INDEX, SCORE_NAMES, SYSTEM_NAMES, Table
+from sigdask.formats.reading.tables import ID_NAMES, INDEX, SCORE_NAMES, SYSTEM_NAMES, FileTable
 from sigdask.text import some
 
 CLOCK = re.compile(
@@ -91,12 +91,12 @@ GOLD_LIKE = frozenset({"label", "labels", "target", "truth"})
 """Columns that hold gold labels, where others hold labels or predictions."""
 
 
-def check_rows(table: Table, options: Options, *, alone: bool = False) -> None:
+def check_rows(table: FileTable, options: Options, *, alone: bool = False) -> None:
     """Refuse a table whose rows are no items: averages of systems or classes, steps of training.
 
     Parameters
     ----------
-    table : Table
+    table : FileTable
         As it was read.
     options : Options
         Which columns the user named.
@@ -136,7 +136,7 @@ def check_rows(table: Table, options: Options, *, alone: bool = False) -> None:
         )
 
 
-def _step(table: Table, systems: Factor | None) -> str | None:
+def _step(table: FileTable, systems: Factor | None) -> str | None:
     """Return the column that counts steps of training; None where rows are no points of a curve."""
     first = next(iter(table.columns))
     if AMOUNT.fullmatch(first) and _grows(table, first, None, always=True):
@@ -144,7 +144,7 @@ def _step(table: Table, systems: Factor | None) -> str | None:
     return next((name for name in table.columns if STEP.fullmatch(name) and _grows(table, name, systems)), None)
 
 
-def _check_no_averages(table: Table, options: Options) -> None:
+def _check_no_averages(table: FileTable, options: Options) -> None:
     """Refuse a table with one row of averages for each system, whatever the column of systems is called.
 
     Beside other columns than metrics, a name is that of an item as well as of a system, unless systems are ranked.
@@ -173,12 +173,12 @@ def _are_of_entries(numbers: Sequence[str], scores: Sequence[str]) -> bool:
     return len(scores) > 1 and bool(metrics) and all(is_metric(name) or is_summary(name) for name in metrics)
 
 
-def _holds_scores(table: Table, name: str) -> bool:
+def _holds_scores(table: FileTable, name: str) -> bool:
     """Whether a column holds numbers, with percent signs or without."""
     return table.is_numeric(name) or (name not in table.nested and is_percent(table.columns[name]))
 
 
-def _check_one_score(table: Table, options: Options, system: str) -> None:
+def _check_one_score(table: FileTable, options: Options, system: str) -> None:
     """Refuse rows of system and item with several scores, of which none is named."""
     item = table.id_name(options)
     if item is None or options.score_column is not None or table.conventional(SCORE_NAMES):
@@ -193,12 +193,12 @@ def _check_one_score(table: Table, options: Options, system: str) -> None:
         )
 
 
-def _has_ids(table: Table) -> bool:
+def _has_ids(table: FileTable) -> bool:
     """Whether a column is called like ids, and holds more than the numbers of rows."""
     return any(name.lower() in ID_NAMES and name not in table.row_columns() for name in table.columns)
 
 
-def _grows(table: Table, name: str, systems: Factor | None, *, always: bool = False) -> bool:
+def _grows(table: FileTable, name: str, systems: Factor | None, *, always: bool = False) -> bool:
     """Whether numbers never fall from row to row (of a system), and rise again and again, or always."""
     if not table.is_numeric(name) or table.n_rows < 3:
         return False
@@ -214,7 +214,7 @@ def _grows(table: Table, name: str, systems: Factor | None, *, always: bool = Fa
     return bool(len(steps) and (steps >= 0).all() and np.count_nonzero(steps) >= needed)
 
 
-def check_gold_beside(table: Table, options: Options) -> None:
+def check_gold_beside(table: FileTable, options: Options) -> None:
     """Refuse gold labels beside real-valued predictions, which would pass for scores of systems."""
     columns = table.others(table.id_name(options), *options.groups, *options.ignore, *table.nested)
     gold = next((name for name in columns if name.lower() in GOLD_LIKE and table.is_numeric(name)), None)
@@ -264,7 +264,7 @@ def check_labels(path: object, name: str, column: Factor, options: Options) -> N
         raise InputError(real_values(path, name, column))
 
 
-def chosen_systems(table: Table, options: Options, columns: Sequence[str]) -> list[str]:
+def chosen_systems(table: FileTable, options: Options, columns: Sequence[str]) -> list[str]:
     """Return the columns that the option `systems` names; all without it."""
     said = options.own.get("systems")
     if said is None:
@@ -275,7 +275,7 @@ def chosen_systems(table: Table, options: Options, columns: Sequence[str]) -> li
     return names
 
 
-def without_bookkeeping(table: Table, options: Options, *, costs: bool = False) -> Table:
+def without_bookkeeping(table: FileTable, options: Options, *, costs: bool = False) -> FileTable:
     """Leave out the columns of a table of scores that are no scores; a notice names them.
 
     What items cost is left out too where that is asked: of columns that are systems, not metrics.
@@ -300,7 +300,7 @@ def without_bookkeeping(table: Table, options: Options, *, costs: bool = False) 
     return _without(replace(table, notes=notes), found, "scores")
 
 
-def without_label_bookkeeping(table: Table, options: Options, gold: str, columns: Sequence[str]) -> Table:
+def without_label_bookkeeping(table: FileTable, options: Options, gold: str, columns: Sequence[str]) -> FileTable:
     """Leave out the columns of a table of labels that are none; a notice names them."""
     if "systems" in options.own:
         return table
@@ -325,7 +325,7 @@ def without_label_bookkeeping(table: Table, options: Options, gold: str, columns
     return table if len(found) == len(columns) else _without(table, found, "labels")
 
 
-def _are_right_or_wrong(table: Table, name: str) -> bool:
+def _are_right_or_wrong(table: FileTable, name: str) -> bool:
     """Whether a column holds 0 and 1 in no order: the scores of a system rather than steps."""
     values = table.numbers(name) if table.is_numeric(name) else np.array([])
     return bool(np.isin(values, (0, 1)).all() and (np.diff(values) < 0).any())
@@ -335,7 +335,7 @@ CONSTANT, TIME, COUNTS = "the same in every row", "times", "counters"
 COSTS = "costs and times of items"
 
 
-def _without(table: Table, found: Mapping[str, str], what: str) -> Table:
+def _without(table: FileTable, found: Mapping[str, str], what: str) -> FileTable:
     """Leave out columns, and say why."""
     if not found:
         return table
@@ -353,7 +353,7 @@ def _without(table: Table, found: Mapping[str, str], what: str) -> Table:
     )
 
 
-def _name_says(table: Table, name: str) -> str:
+def _name_says(table: FileTable, name: str) -> str:
     """Say what a column is by its name; nothing where that may be a system."""
     if (match := EXTREME.fullmatch(name)) and match[1] in table.columns:
         return "minima and maxima of other columns"
@@ -364,7 +364,7 @@ def _name_says(table: Table, name: str) -> str:
     return COUNTS if STEP.fullmatch(name) or COUNTER.fullmatch(name) else ""
 
 
-def _beside_scores(table: Table, columns: Sequence[str]) -> dict[str, str]:
+def _beside_scores(table: FileTable, columns: Sequence[str]) -> dict[str, str]:
     """Return the columns that are no scores, and why."""
     found = {name: why for name in columns if (why := _name_says(table, name))}
     numbers: dict[str, NDArray[np.float64]] = {}
@@ -423,7 +423,7 @@ def _are_dates(column: Factor) -> bool:
     return len(column.levels) > 1 and all(DATE.fullmatch(level) for level in column.levels)
 
 
-def _constants(table: Table, columns: Sequence[str]) -> Iterator[str]:
+def _constants(table: FileTable, columns: Sequence[str]) -> Iterator[str]:
     """Say which columns are the same in every row, and taken for systems all the same."""
     if table.n_rows < FEWEST or len(columns) < 2:
         return

@@ -17,19 +17,19 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import NotANumberError, to_numbers
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 
 SIGNS = np.frombuffer(b"+-", np.uint8)
 GROUPED = {mark: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",."}
 """Whole numbers with marks between their thousands."""
 
 
-def with_points(table: Table, texts: Mapping[str, Texts], decimal: str | None) -> Table:
+def with_points(table: FileTable, texts: Mapping[str, Texts], decimal: str | None) -> FileTable:
     """Return a table whose columns of decimal commas are written with points.
 
     Parameters
     ----------
-    table : Table
+    table : FileTable
         As it was read.
     texts : mapping of str to Texts
         Its columns of scores that are no plain numbers.
@@ -149,7 +149,7 @@ def _are_numbers(cells: Texts) -> bool:
     return True
 
 
-def _with(table: Table, columns: Mapping[str, Texts]) -> Table:
+def _with(table: FileTable, columns: Mapping[str, Texts]) -> FileTable:
     return replace(table, columns={**table.columns, **columns}) if columns else table
 
 

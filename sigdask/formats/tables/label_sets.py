@@ -11,7 +11,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.label_sets import BETWEEN, joined, known_labels
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 
 USUAL = "|"
 NAMED = {"comma": ",", "semicolon": ";", "space": " ", "pipe": USUAL}
@@ -35,7 +35,7 @@ def separator(options: Options, gold: Sequence[str]) -> str | None:
     return USUAL if asked and any(USUAL in cell for cell in Factor.of(gold).levels) else None
 
 
-def opened(table: Table) -> Table:
+def opened(table: FileTable) -> FileTable:
     """Return a table whose lists of single values are cells that hold them; other lists and objects stay."""
     lists = {name: cells for name, cells in table.nested.items() if _are_labels(cells)}
     if not lists:
@@ -45,7 +45,7 @@ def opened(table: Table) -> Table:
     return replace(table, columns={**table.columns, **cells}, nested=nested)
 
 
-def holds_lists(table: Table, name: str | None) -> bool:
+def holds_lists(table: FileTable, name: str | None) -> bool:
     """Whether a column holds lists of single values."""
     return name is not None and name in table.nested and _are_labels(table.nested[name])
 

@@ -20,7 +20,7 @@ from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source, system_names
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_labels, chosen_systems, without_label_bookkeeping
 from sigdask.formats.tables.label_sets import (
     are_sets,
@@ -55,7 +55,9 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
     return from_tables(sources, tables, None if gold is None else read_table(gold, options.ignore), options)
 
 
-def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table | None, options: Options) -> Counts:
+def from_tables(
+    sources: Sequence[Source], tables: Sequence[FileTable], gold: FileTable | None, options: Options
+) -> Counts:
     """Bring a table a system together with gold labels, of a table of their own or a column of each."""
     if _in_lists(gold or tables[0], options):
         tables, gold = [*map(opened, tables)], None if gold is None else opened(gold)
@@ -91,14 +93,14 @@ def from_tables(sources: Sequence[Source], tables: Sequence[Table], gold: Table 
     )
 
 
-def _in_lists(table: Table, options: Options) -> bool:
+def _in_lists(table: FileTable, options: Options) -> bool:
     """Whether gold labels are in lists, or are said to be several in a text."""
     named = options.gold_column or table.conventional(GOLD_NAMES)
     columns = [named] if named else table.others(table.id_name(options), *options.groups, *options.ignore)
     return "separator" in options.own or any(holds_lists(table, column) for column in columns)
 
 
-def _one_table(table: Table, options: Options) -> Counts:
+def _one_table(table: FileTable, options: Options) -> Counts:
     in_lists = _in_lists(table, options)
     table = opened(table) if in_lists else table
     gold = options.gold_column or gold_beside(table) or gold_among(table, options)
@@ -130,13 +132,13 @@ def _one_table(table: Table, options: Options) -> Counts:
     return _counts(table, right, predictions, table.ids(options), options, ([], []), notes)
 
 
-def gold_among(table: Table, options: Options) -> str | None:
+def gold_among(table: FileTable, options: Options) -> str | None:
     """Return a column called as gold labels are, where others hold its labels: `index,text,label,svm,bert`."""
     name = table.conventional(GOLD_NAMES)
     return name if name is not None and name not in options.ignore and _answers(table, name, options) else None
 
 
-def _answers(table: Table, gold: str, options: Options) -> list[str]:
+def _answers(table: FileTable, gold: str, options: Options) -> list[str]:
     """Return the columns of which most cells are labels that come again and again in the column of gold labels."""
     if not table.header or gold in table.nested:
         return []
@@ -162,7 +164,7 @@ def _without_texts(given: dict[str, Factor], gold: Factor, options: Options) -> 
     return given if len(texts) == len(given) else {name: own for name, own in given.items() if name not in texts}
 
 
-def _set_aside(table: Table, gold: str, predictions: Collection[str], columns: Sequence[str]) -> list[str]:
+def _set_aside(table: FileTable, gold: str, predictions: Collection[str], columns: Sequence[str]) -> list[str]:
     """Say which columns are taken for what, where names alone do not tell."""
     aside = [name for name in columns if name not in predictions]
     if not aside and gold.lower() in BESIDE_NAMES:
@@ -172,12 +174,12 @@ def _set_aside(table: Table, gold: str, predictions: Collection[str], columns: S
 
 
 def _counts(
-    first: Table,
+    first: FileTable,
     gold: Factor,
     predictions: dict[str, Factor],
     ids: Texts | None,
     options: Options,
-    files: tuple[list[Table], list[Order]],
+    files: tuple[list[FileTable], list[Order]],
     warnings: list[str],
 ) -> Counts:
     groups = {name: Factor.of(_group(name, first, files)) for name in options.groups}
@@ -205,7 +207,7 @@ def _counts(
 
 
 def _of_sets(
-    first: Table,
+    first: FileTable,
     gold: Factor,
     predictions: Mapping[str, Factor],
     ids: Texts | None,
@@ -231,7 +233,7 @@ def _of_sets(
 
 
 def _check_filled(
-    first: Table,
+    first: FileTable,
     gold: Factor,
     predictions: Mapping[str, Factor],
     ids: Texts | None,
@@ -261,7 +263,7 @@ def _no_label(gold: Factor, predictions: Iterable[Factor], options: Options) -> 
     return mark if len(others) > 1 and (words if mark == "-" else counted and len(others) > 2) else None
 
 
-def _further_groups(table: Table, gold: Factor, systems: Collection[str], options: Options) -> dict[str, Factor]:
+def _further_groups(table: FileTable, gold: Factor, systems: Collection[str], options: Options) -> dict[str, Factor]:
     """Return the columns of a gold file that group its items, so that dependence within them is told.
 
     A column of few repeated values (texts) groups nothing, nor does one of measurements, and one that follows
@@ -286,7 +288,7 @@ def _are_measured(column: Collection[str]) -> bool:
     return all(map(is_number, values)) and not all(value.lstrip("-").isdecimal() for value in values - MISSING)
 
 
-def _group(name: str, first: Table, files: tuple[list[Table], list[Order]]) -> Sequence[str]:
+def _group(name: str, first: FileTable, files: tuple[list[FileTable], list[Order]]) -> Sequence[str]:
     """Return a grouping column, of the gold file or of a system's."""
     if name not in first.columns:
         for table, order in zip(*files, strict=True):
@@ -295,7 +297,7 @@ def _group(name: str, first: Table, files: tuple[list[Table], list[Order]]) -> S
     return first.column(name)
 
 
-def gold_beside(table: Table) -> str | None:
+def gold_beside(table: FileTable) -> str | None:
     """Return the column of gold labels in a table of predictions; label is one where something else is predicted."""
     named = table.conventional(BESIDE_NAMES)
     if named is None and (answer := table.conventional(ANSWER_NAMES)) is not None:
@@ -308,7 +310,7 @@ def gold_beside(table: Table) -> str | None:
     return named
 
 
-def _gold(table: Table, options: Options) -> str:
+def _gold(table: FileTable, options: Options) -> str:
     if options.gold_column is not None:
         table.column(options.gold_column)
         return options.gold_column
@@ -316,7 +318,7 @@ def _gold(table: Table, options: Options) -> str:
     return named if named is not None else _only(table, options, "gold labels", "--gold-column", options.groups)
 
 
-def _prediction(table: Table, options: Options) -> str:
+def _prediction(table: FileTable, options: Options) -> str:
     if options.prediction_column is not None and (table.header or len(table.columns) > 1):
         table.column(options.prediction_column)
         return options.prediction_column
@@ -327,7 +329,7 @@ def _prediction(table: Table, options: Options) -> str:
     return _only(table, options, "predictions", "--prediction-column", aside)
 
 
-def _only(table: Table, options: Options, what: str, option: str, aside: Sequence[str]) -> str:
+def _only(table: FileTable, options: Options, what: str, option: str, aside: Sequence[str]) -> str:
     left = table.others(table.id_name(options), *aside, *options.ignore)
     if left and not table.header:
         return _repeated(table, left)
@@ -338,13 +340,13 @@ def _only(table: Table, options: Options, what: str, option: str, aside: Sequenc
     return left[0]
 
 
-def _repeated(table: Table, columns: Sequence[str]) -> str:
+def _repeated(table: FileTable, columns: Sequence[str]) -> str:
     """Return the last column whose cells come again and again, as labels do."""
     cells = ((column, Factor.of(table.columns[column])) for column in reversed(columns))
     return next((column for column, own in cells if 2 * len(own.levels) <= len(own)), columns[-1])
 
 
-def _guesses(table: Table, options: Options) -> list[str]:
+def _guesses(table: FileTable, options: Options) -> list[str]:
     """Say which column holds labels, where none has a name and several may."""
     left = table.others(table.id_name(options), *options.ignore)
     if table.header or options.gold_column or options.prediction_column or len(left) < 2 or len(table.columns) < 3:
@@ -353,7 +355,7 @@ def _guesses(table: Table, options: Options) -> list[str]:
     return [f"{table.path}: has no header; column {column} is taken for labels (leave others out with --ignore)"]
 
 
-def _gold_in_each(tables: Sequence[Table], options: Options) -> str:
+def _gold_in_each(tables: Sequence[FileTable], options: Options) -> str:
     """Return the column of gold labels that each file holds beside its predictions."""
     name = options.gold_column or gold_beside(tables[0])
     if name is None:
@@ -365,7 +367,7 @@ def _gold_in_each(tables: Sequence[Table], options: Options) -> str:
     return name
 
 
-def _same_gold(tables: Sequence[Table], orders: Sequence[Order], options: Options) -> None:
+def _same_gold(tables: Sequence[FileTable], orders: Sequence[Order], options: Options) -> None:
     name = options.gold_column or ""
     right = Texts.of(tables[0].column(name))
     for table, order in zip(tables[1:], orders[1:], strict=True):

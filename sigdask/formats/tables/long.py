@@ -20,7 +20,7 @@ from sigdask.formats.reading.averages import of_matrices
 from sigdask.formats.reading.options import Options, Source, systems_inside
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import summary_items
-from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, Table, read_table
+from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, read_table
 from sigdask.formats.tables.notation import in_numbers
 from sigdask.formats.tables.scores import no_gold
 from sigdask.metrics import is_lower_better
@@ -32,7 +32,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
     options.only("long")
     no_gold(gold, "long")
     parts = [_long_table(source, options) for source in sources]
-    rows = _Rows.of(parts, sources)
+    rows = _LongRows.of(parts, sources)
     scores = rows.scores()
     items = rows.items.levels[rows.items.met[0]]
     dropped, notes = summary_items(items, scores.values())
@@ -62,17 +62,17 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Long:
+class _LongColumns:
     """The columns of a long table that matter."""
 
-    table: Table
+    table: FileTable
     systems: Factor
     items: Texts
     scores: NDArray[Any]
     groups: list[Texts]
 
 
-def _long_table(source: Source, options: Options) -> _Long:
+def _long_table(source: Source, options: Options) -> _LongColumns:
     table = read_table(source.path, options.ignore, options.decimal)
     system, item, score = long_columns(table, options)
     table = one_sample(in_numbers(table, options, [score]), item, options, system=system)
@@ -81,11 +81,13 @@ def _long_table(source: Source, options: Options) -> _Long:
         said = f"{table.path}: {score!r} is compared; {some(left, 'column')} left out (--score-column chooses another)"
         table = replace(table, notes=[*table.notes, FirstLine(said)])
     groups = [Texts.of(table.column(name)) for name in options.groups]
-    return _Long(table, Factor.of(table.column(system)), Texts.of(table.column(item)), table.numbers(score), groups)
+    return _LongColumns(
+        table, Factor.of(table.column(system)), Texts.of(table.column(item)), table.numbers(score), groups
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _LongRows:
     """The rows of all long tables, one table after the other: system, item, score and groups of each."""
 
     systems: list[str]
@@ -95,7 +97,7 @@ class _Rows:
     groups: list[Factor]
 
     @staticmethod
-    def of(parts: Sequence[_Long], sources: Sequence[Source]) -> _Rows:
+    def of(parts: Sequence[_LongColumns], sources: Sequence[Source]) -> _LongRows:
         """Bring tables together.
 
         Raises
@@ -114,14 +116,14 @@ class _Rows:
             of_system.append(codes[part.systems.codes])
         items = Factor.of(joined([part.items for part in parts]))
         groups = [Factor.of(joined(list(columns))) for columns in zip(*(part.groups for part in parts), strict=True)]
-        rows = _Rows([*systems], np.concatenate(of_system), items, [part.scores for part in parts], groups)
+        rows = _LongRows([*systems], np.concatenate(of_system), items, [part.scores for part in parts], groups)
         cells = np.sort(rows.of_system * len(items.levels) + items.codes)
         first = items.met[1][items.codes]
         if (cells[1:] == cells[:-1]).any() or any((own.codes != own.codes[first]).any() for own in groups):
             raise rows.refused(parts)
         return rows
 
-    def refused(self, parts: Sequence[_Long]) -> InputError:
+    def refused(self, parts: Sequence[_LongColumns]) -> InputError:
         """Return the error for the first row that has no place."""
         cells: dict[tuple[int, int], tuple[Path, int]] = {}
         items: dict[int, tuple[str, ...]] = {}
@@ -180,7 +182,7 @@ class LongScores(Mapping[str, NDArray[Any]]):
         return len(self.systems)
 
 
-def long_columns(table: Table, options: Options) -> tuple[str, str, str]:
+def long_columns(table: FileTable, options: Options) -> tuple[str, str, str]:
     """Return the columns of system, item and score.
 
     Raises

@@ -14,26 +14,26 @@ import numpy as np
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.tables.bookkeeping import check_rows, without_bookkeeping
 from sigdask.formats.tables.decimals import with_points
 from sigdask.formats.tables.truths import as_numbers, truths
 from sigdask.text import some
 
 
-def score_table(source: Source, options: Options, *, costs: bool = True) -> Table:
+def score_table(source: Source, options: Options, *, costs: bool = True) -> FileTable:
     """Read a table of scores: in numbers, without bookkeeping (and costs) and rows that sum up the others."""
     table = read_table(source.path, options.ignore, options.decimal)
     check_rows(table, options)
     return without_summaries(in_numbers(without_bookkeeping(table, options, costs=costs), options), options)
 
 
-def in_numbers(table: Table, options: Options, columns: Sequence[str] | None = None) -> Table:
+def in_numbers(table: FileTable, options: Options, columns: Sequence[str] | None = None) -> FileTable:
     """Return a table with its columns of scores written as numbers, and notes of those that were not.
 
     Parameters
     ----------
-    table : Table
+    table : FileTable
         As it was read.
     options : Options
         Which columns are no scores, and what parts decimals.
@@ -63,7 +63,7 @@ def in_numbers(table: Table, options: Options, columns: Sequence[str] | None = N
     return as_numbers(table, found)
 
 
-def _is_zero_or_one(table: Table, name: str) -> bool:
+def _is_zero_or_one(table: FileTable, name: str) -> bool:
     """Whether a column holds no other scores than 0 and 1."""
     if not table.is_numeric(name):
         return True
@@ -71,7 +71,7 @@ def _is_zero_or_one(table: Table, name: str) -> bool:
     return bool(np.isin(values[~np.isnan(values)], (0, 1)).all())
 
 
-def _out_of_lists(table: Table, columns: Sequence[str]) -> Table:
+def _out_of_lists(table: FileTable, columns: Sequence[str]) -> FileTable:
     """Take scores out of lists of one number, which a metric writes that was asked for one item."""
     found = {}
     for name in columns:

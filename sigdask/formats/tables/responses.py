@@ -14,7 +14,7 @@ from sigdask.formats.reading.listings import named, of_sets
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import Table, read_table
+from sigdask.formats.reading.tables import FileTable, read_table
 
 TRUE = frozenset({"1", "true", "yes", "x", "1.0"})
 FALSE = frozenset({"0", "false", "no", "", "0.0"})
@@ -48,7 +48,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
     )
 
 
-def truths(table: Table, name: str) -> list[bool]:
+def truths(table: FileTable, name: str) -> list[bool]:
     """Return a column of yes and no."""
     cells = [cell.lower() for cell in table.column(name)]
     for line, cell in zip(table.lines, cells, strict=True):

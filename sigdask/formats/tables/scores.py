@@ -19,7 +19,7 @@ from sigdask.formats.reading.numbers import holds_numbers
 from sigdask.formats.reading.options import Options, Source, twice
 from sigdask.formats.reading.replicates import one_sample
 from sigdask.formats.reading.summaries import ends_in_means, without_mean_columns
-from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, Table, no_header, read_table
+from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, FileTable, no_header, read_table
 from sigdask.formats.tables.bookkeeping import GOLD_LIKE, chosen_systems
 from sigdask.formats.tables.notation import score_table
 
@@ -45,7 +45,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     further = [name for name in further_groups(tables[0], options) if name in texts]
     options = replace(options, groups=(*options.groups, *further), ignore=(*options.ignore, *({*texts} - {*further})))
     ids, orders, warnings = align(tables[0], tables[1:], options)
-    found: dict[str, tuple[Table, str, Order]] = {}
+    found: dict[str, tuple[FileTable, str, Order]] = {}
     homes: dict[str, Path] = {}
     for source, table, order in zip(sources, tables, [AS_THEY_STAND, *orders], strict=True):
         columns = table.others(table.id_name(options), *options.groups, *options.ignore)
@@ -66,7 +66,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
             found[name or source.system] = table, column, order
     if len(found) < 2 and len(sources) == 1:
         raise _alone(tables[0], next(iter(found)), texts, options)
-    scores = Columns(found)
+    scores = ScoreTables(found)
     groups = group_columns(tables[0], options)
     warnings += [
         f"{table.path}: column {name!r} counts the rows: taken for their ids or left out, no system"
@@ -87,7 +87,7 @@ def read_wide(sources: Sequence[Source], gold: Path | None, options: Options) ->
     )
 
 
-def _alone(table: Table, name: str, groups: Sequence[str], options: Options) -> InputError:
+def _alone(table: FileTable, name: str, groups: Sequence[str], options: Options) -> InputError:
     """Return the error for a table with one column of scores: what its other columns are, and what may be done."""
     left_out = "".join(f"; {note}" for note in table.notes if "left out as no" in note)
     columns = ", ".join(read_table(table.path, options.ignore, options.decimal).columns)
@@ -100,10 +100,10 @@ def _alone(table: Table, name: str, groups: Sequence[str], options: Options) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Columns(Mapping[str, NDArray[np.float64]]):
+class ScoreTables(Mapping[str, NDArray[np.float64]]):
     """The scores of systems by their columns in tables, read when they are asked for."""
 
-    found: Mapping[str, tuple[Table, str, Order]]
+    found: Mapping[str, tuple[FileTable, str, Order]]
 
     def __getitem__(self, system: str) -> NDArray[np.float64]:
         table, column, order = self.found[system]
@@ -118,7 +118,7 @@ class Columns(Mapping[str, NDArray[np.float64]]):
 
 
 def _doubts(
-    tables: Sequence[Table], scores: Mapping[str, NDArray[np.float64]], ids: Sequence[str] | None
+    tables: Sequence[FileTable], scores: Mapping[str, NDArray[np.float64]], ids: Sequence[str] | None
 ) -> Iterator[str]:
     """Say where columns may be no scores of items: of a leaderboard, class labels, counts; and rows no items."""
     path = tables[0].path
@@ -143,7 +143,7 @@ def _doubts(
             yield f"every score is a whole number up to {values[-1]:g}; are they class labels? Then give --gold FILE"
 
 
-def further_groups(table: Table, options: Options) -> list[str]:
+def further_groups(table: FileTable, options: Options) -> list[str]:
     """Return the columns of texts that repeat: groups of items, which need not be named to be told apart."""
     found: list[str] = []
     if "systems" in options.own:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.numbers import MISSING, is_number
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 from sigdask.text import some
 
 PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("correct", "incorrect"), ("right", "wrong"),
@@ -44,7 +44,7 @@ def truths(cells: Texts) -> Written | None:
     return None
 
 
-def as_numbers(table: Table, found: Mapping[str, Written]) -> Table:
+def as_numbers(table: FileTable, found: Mapping[str, Written]) -> FileTable:
     """Return a table with 1 and 0 for the words of some columns, and a note."""
     if not found:
         return table
@@ -52,7 +52,7 @@ def as_numbers(table: Table, found: Mapping[str, Written]) -> Table:
     return replace(table, columns={**table.columns, **columns}, notes=[*table.notes, *_told(table, found)])
 
 
-def _told(table: Table, found: Mapping[str, Written]) -> Iterator[str]:
+def _told(table: FileTable, found: Mapping[str, Written]) -> Iterator[str]:
     """Say which columns hold words, of all that hold the same ones at once."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, own in found.items():

@@ -27,7 +27,7 @@ NO_TYPE = "_"
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
+class ChunkScheme:
     """Where chunks begin, go on and end.
 
     A rule is the prefix of the token before, of the token itself ("." is any) and whether the types
@@ -51,19 +51,19 @@ class Scheme:
     prefixes: str = PREFIXES
 
 
-CONLLEVAL = Scheme((".B*", ".S*", "EI*", "EE*", "SI*", "SE*", "OI*", "OE*", ".I!", ".E!"))
-IOBES = Scheme((".B*", ".S*"), ("BI=", "BE=", "II=", "IE="), ("S.*", "E.*"))
-IOB2 = Scheme((".B*",), ("BI=", "II="), ("IO*", "II!", "IB*", "BO*", "BI!", "BB*"), "OBI")
+CONLLEVAL = ChunkScheme((".B*", ".S*", "EI*", "EE*", "SI*", "SE*", "OI*", "OE*", ".I!", ".E!"))
+IOBES = ChunkScheme((".B*", ".S*"), ("BI=", "BE=", "II=", "IE="), ("S.*", "E.*"))
+IOB2 = ChunkScheme((".B*",), ("BI=", "II="), ("IO*", "II!", "IB*", "BO*", "BI!", "BB*"), "OBI")
 
-SCHEMES: dict[str, Scheme] = {
+SCHEMES: dict[str, ChunkScheme] = {
     "conlleval": CONLLEVAL,
-    "IOB1": Scheme(
+    "IOB1": ChunkScheme(
         ("OI*", "II!", "BI*", "IB=", "BB="), ("BI=", "II="), ("II!", "IO*", "IB*", "BO*", "BI!", "BB="), "OBI"
     ),
     "IOB2": IOB2,
     "BIO": IOB2,
-    "IOE1": Scheme(("OI*", "II!", "EI*", "EE="), ("II=", "IE="), ("II!", "IO*", "IE!", "EI=", "EE="), "OIE"),
-    "IOE2": Scheme(("OI*", "OE*", "EI*", "EE*", "II!", "IE!"), ("IE=", "II="), ("E.*",), "OIE"),
+    "IOE1": ChunkScheme(("OI*", "II!", "EI*", "EE="), ("II=", "IE="), ("II!", "IO*", "IE!", "EI=", "EE="), "OIE"),
+    "IOE2": ChunkScheme(("OI*", "OE*", "EI*", "EE*", "II!", "IE!"), ("IE=", "II="), ("E.*",), "OIE"),
     "IOBES": IOBES,
     "BIOES": IOBES,
     "BILOU": IOBES,
@@ -150,7 +150,7 @@ class Chunks:
         return np.asarray(same)
 
 
-def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: Scheme) -> Chunks:
+def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkScheme) -> Chunks:
     """Find the chunks of tagged sentences.
 
     Parameters
@@ -161,7 +161,7 @@ def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: Scheme) -
         Codes of types.
     lengths : int array, shape (n_sentences,)
         Tokens of each sentence.
-    scheme : Scheme
+    scheme : ChunkScheme
         The rules.
     """
     sentence = np.repeat(np.arange(len(lengths)), lengths)

@@ -20,7 +20,7 @@ from sigdask.formats.tagging.chunks import (
     UNPREFIXED,
     ChunkFields,
     Chunks,
-    Scheme,
+    ChunkScheme,
     are_suffixed,
     find_chunks,
     parse_tag,
@@ -45,9 +45,9 @@ from sigdask.formats.tagging.records import is_tag_records, tag_keys, tagged_rec
 from sigdask.formats.tagging.scope import FileColumns, is_ner_column, scope_of
 from sigdask.formats.tagging.sentences import (
     Codes,
-    Collector,
     Integers,
-    Tagged,
+    SentenceCollector,
+    TaggedFile,
     altered_tokens,
     check_gold,
     check_structure,
@@ -137,7 +137,7 @@ def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -
     others = files if gold is not None else files[1:]
     right = check_gold(files, labels) if gold is None else first.labels
     scheme = options.own.get("scheme", "conlleval")
-    tags = _Tags.of(labels, scheme, options)
+    tags = _TagCodes.of(labels, scheme, options)
     for file in (first, *others):
         tags.check(file, scheme)
     notes = [*([_plain_note(own)] if own else []), *unbroken(first), *altered_tokens(first, others, tokens)]
@@ -196,7 +196,7 @@ def _with_plain_tags(labels: Codes, options: Options) -> Options:
 
 def _read_file(
     path: Path, options: Options, labels: Codes, tokens: Codes, *, beside: bool = False, only_gold: bool = False
-) -> Tagged:
+) -> TaggedFile:
     """Read a file of columns or of JSON, with gold labels beside or not, or a gold file."""
     if is_tag_records(path):
         keys = tag_keys(options, beside=beside, only_gold=only_gold)
@@ -213,10 +213,10 @@ def _plain_note(own: Mapping[str, str]) -> str:
 
 def _counts(
     sources: Sequence[Source],
-    files: Sequence[Tagged],
-    first: Tagged,
+    files: Sequence[TaggedFile],
+    first: TaggedFile,
     right: Integers,
-    tags: _Tags,
+    tags: _TagCodes,
     options: Options,
     warnings: Sequence[str],
 ) -> Counts:
@@ -243,7 +243,7 @@ def _counts(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tags:
+class _TagCodes:
     """What each label code means.
 
     Attributes
@@ -268,7 +268,7 @@ class _Tags:
     unused: list[str]
 
     @staticmethod
-    def of(labels: Codes, scheme: str, options: Options) -> _Tags:
+    def of(labels: Codes, scheme: str, options: Options) -> _TagCodes:
         """Take all labels apart; those to be mapped are whole labels or types."""
         mapped = options.mapped
         names, parsed, seen = [], [], set()
@@ -283,7 +283,7 @@ class _Tags:
             names.append(mapped.get(label, label) if tag is None else _write(*tag, scheme))
         types = Codes({"": 0})
         pairs = Codes()
-        return _Tags(
+        return _TagCodes(
             names=names,
             prefix=np.array([-1 if tag is None else PREFIXES.index(tag[0]) for tag in parsed], np.int8),
             type=np.array([0 if tag is None else types.of(tag[1]) for tag in parsed], np.int32),
@@ -292,7 +292,7 @@ class _Tags:
             unused=options.unmapped(seen),
         )
 
-    def check(self, file: Tagged, scheme: str) -> None:
+    def check(self, file: TaggedFile, scheme: str) -> None:
         """Refuse labels that are no tags of the scheme."""
         for codes in filter(lambda codes: codes is not None, (file.labels, file.gold)):
             assert codes is not None
@@ -307,7 +307,7 @@ class _Tags:
                     "plain labels with conll:scheme=raw (a chunk a token) or conll:scheme=IO"
                 )
 
-    def chunks(self, codes: Integers, first: Tagged, scheme: Scheme) -> Chunks:
+    def chunks(self, codes: Integers, first: TaggedFile, scheme: ChunkScheme) -> Chunks:
         """Find the chunks of a file's labels."""
         return find_chunks(self.prefix[codes], self.type[codes], first.lengths, scheme)
 
@@ -357,7 +357,7 @@ def _columns(options: Options, scheme: str, *, beside: bool, only_gold: bool = F
     )
 
 
-def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> Tagged:
+def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> TaggedFile:
     width, where = width_of(path)
     _check_columns(path, columns, width, where)
     # a column alone holds labels and no tokens
@@ -372,7 +372,7 @@ def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> Ta
         names=(names := column_names(path)),
         ends=names.index("MISC") if "MISC" in names and any(map(is_ner_column, names)) else None,
     )
-    collector = Collector(path, labels, tokens)
+    collector = SentenceCollector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             cells = trimmed(cells_of(line), width)
@@ -396,7 +396,7 @@ def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> Ta
     return _filled(collector.tagged(file), labels, columns)
 
 
-def _take_token(number: int, cells: Sequence[str], columns: TagColumns, collector: Collector) -> None:
+def _take_token(number: int, cells: Sequence[str], columns: TagColumns, collector: SentenceCollector) -> None:
     gold, token = (None if place is None else cells[place] for place in (columns.gold, columns.token))
     collector.token(number, cells[columns.label], gold, token)
     collector.row(cells)
@@ -404,7 +404,7 @@ def _take_token(number: int, cells: Sequence[str], columns: TagColumns, collecto
         collector.mark_end()
 
 
-def _filled(tagged: Tagged, labels: Codes, columns: TagColumns) -> Tagged:
+def _filled(tagged: TaggedFile, labels: Codes, columns: TagColumns) -> TaggedFile:
     """Refuse a column without any label; elsewhere in a column of entities the mark of no label is O."""
     none = labels.get(NOT_APPLICABLE)
     assert tagged.columns is not None
@@ -420,7 +420,7 @@ def _filled(tagged: Tagged, labels: Codes, columns: TagColumns) -> Tagged:
     return replace(tagged, labels=np.where(tagged.labels == none, outside, tagged.labels).astype(np.int32), gold=gold)
 
 
-def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, collector: Collector) -> bool:
+def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, collector: SentenceCollector) -> bool:
     """Tell a header, and a comment, from tokens: the token "#" has all columns, and a label."""
     if not collector.between:  # a comment within a sentence shows itself among cells that tabs part
         return len(cells) != width > 1 and line.startswith("#") and "\t" not in line and COMMENT.match(line) is not None
@@ -430,7 +430,7 @@ def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, coll
     return line.startswith("#") and is_other
 
 
-def _take_aside(line: str, collector: Collector) -> None:
+def _take_aside(line: str, collector: SentenceCollector) -> None:
     if match := NEWDOC.match(line):
         collector.document((match[1] or match[2] or "").strip() or None)
 

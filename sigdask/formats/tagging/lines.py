@@ -9,7 +9,7 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import head_lines, open_text
 from sigdask.formats.tagging.chunks import TAG
-from sigdask.formats.tagging.sentences import Codes, Collector, Tagged
+from sigdask.formats.tagging.sentences import Codes, SentenceCollector, TaggedFile
 
 MARKS = ("/", "_", "|")
 """What may stand between a word and its tag."""
@@ -56,9 +56,9 @@ def _lines(path: Path) -> list[str]:
     return lines[:-1] if lines and not lines[-1] else lines
 
 
-def tagged_lines(path: Path, mark: str, labels: Codes, tokens: Codes) -> Tagged:
+def tagged_lines(path: Path, mark: str, labels: Codes, tokens: Codes) -> TaggedFile:
     """Read a sentence a line."""
-    collector = Collector(path, labels, tokens)
+    collector = SentenceCollector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             for cell in line.split():

@@ -22,7 +22,7 @@ from sigdask.formats.reading.json.records import (
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.tagging.chunks import TAG
 from sigdask.formats.tagging.scope import FileColumns
-from sigdask.formats.tagging.sentences import Codes, Collector, Tagged
+from sigdask.formats.tagging.sentences import Codes, SentenceCollector, TaggedFile
 
 TOKEN_KEYS = ("tokens", "words", "token", "sentence", "text")
 PREDICTED_KEYS = ("predictions", "prediction", "predicted", "pred", "preds", "pred_tags", "predicted_tags",
@@ -41,7 +41,7 @@ _START = re.compile(r'\s*+[\[{]++(?:\[?\s*+\]\s*+,\s*+\[?)*+(?:\r?\n\s*+[\[{]*+)
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class TaggedRecord:
     """A record of tags.
 
     Attributes
@@ -114,7 +114,7 @@ def is_tag_records(path: Path) -> bool:
 def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     """Whether files hold sequences of tags: chunk tags, or labels beside as many tokens."""
     if _is_one_sentence(path):
-        return _are_chunk_tags([Sentence("", 1, load(path))]) and '"B-' in head(path)
+        return _are_chunk_tags([TaggedRecord("", 1, load(path))]) and '"B-' in head(path)
     own = _first(path, tag_keys(options, beside=gold is None))
     if gold is None or not is_tag_records(gold):
         return _are_chunk_tags(own) or (gold is None and _are_of_tokens(own))
@@ -131,9 +131,9 @@ def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
     return even and (_are_of_tokens(right) or _are_of_tokens(own) or (bare and repeated))
 
 
-def _first(path: Path, keys: TagKeys) -> list[Sentence]:
+def _first(path: Path, keys: TagKeys) -> list[TaggedRecord]:
     """Return the sentences of a file, the first ones of a long one; none where it cannot be read as such."""
-    found: list[Sentence] = []
+    found: list[TaggedRecord] = []
     try:
         for sentence in sentences(path, keys, DEFAULTS):
             found.append(sentence)
@@ -144,7 +144,7 @@ def _first(path: Path, keys: TagKeys) -> list[Sentence]:
     return found if any(sentence.tags for sentence in found) else []
 
 
-def _are_chunk_tags(found: Sequence[Sentence]) -> bool:
+def _are_chunk_tags(found: Sequence[TaggedRecord]) -> bool:
     """Whether tags are O and those of chunks, some with a type."""
     tags = {tag for sentence in found for tag in sentence.tags}
     if not all(isinstance(tag, str) for tag in tags):
@@ -152,13 +152,13 @@ def _are_chunk_tags(found: Sequence[Sentence]) -> bool:
     return all(tag == "O" or TAG.fullmatch(tag) for tag in tags) and ("O" in tags or any("-" in tag for tag in tags))
 
 
-def _are_of_tokens(found: Sequence[Sentence]) -> bool:
+def _are_of_tokens(found: Sequence[TaggedRecord]) -> bool:
     return len(found) > 0 and all(
         sentence.tokens is not None and len(sentence.tokens) == len(sentence.tags) for sentence in found
     )
 
 
-def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, tokens: Codes) -> Tagged:
+def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, tokens: Codes) -> TaggedFile:
     """Read a file of JSON.
 
     Raises
@@ -166,7 +166,7 @@ def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, t
     InputError
         For a record without tags, tags that are numbers, and tokens or gold tags of another number than tags.
     """
-    collector = Collector(path, labels, tokens)
+    collector = SentenceCollector(path, labels, tokens)
     ids: list[str] = []
     first, are_tokens = None, True
     unit = "line"
@@ -192,7 +192,7 @@ def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, t
     return replace(tagged, ids=named, unit="line" if unit == "line" else "record")
 
 
-def _columns(path: Path, first: Sentence) -> FileColumns:
+def _columns(path: Path, first: TaggedRecord) -> FileColumns:
     """Return the keys of the first record as columns."""
     names = tuple(first.columns)
     place = {id(first.columns[name]): k for k, name in enumerate(names)}
@@ -200,7 +200,7 @@ def _columns(path: Path, first: Sentence) -> FileColumns:
     return FileColumns(path, tuple(map(repr, names)), (), place.get(id(first.tags), 0), gold, token, numbered=False)
 
 
-def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]:
+def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRecord]:
     """Yield the sentences of a file of JSON."""
     if _is_one_sentence(path):
         raise InputError(
@@ -216,7 +216,7 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]
         if isinstance(value, list):
             is_nested = bool(value) and all(isinstance(part, list) for part in value)
             for part in value if is_nested else [value]:
-                yield Sentence(record.place, record.number, part, id=None if is_nested else record.key)
+                yield TaggedRecord(record.place, record.number, part, id=None if is_nested else record.key)
             continue
         if not isinstance(value, dict):
             raise InputError(f"{path}, {record.place}: found {str(value)[:40]}, expected a list of tags")
@@ -230,7 +230,7 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[Sentence]
                     f"{path}, {record.place}: found no list of {what} in {', '.join(map(repr, value))}; name its key, "
                     f"conll:{option}=KEY{'' if what == 'tags' else ', or give --gold FILE'}"
                 )
-        yield Sentence(
+        yield TaggedRecord(
             place=record.place,
             number=record.number,
             tags=label or [],
@@ -250,7 +250,7 @@ def _is_one_sentence(path: Path) -> bool:
     return re.match(r'\[\s*"', start) is not None and not re.search(r"\]\s*\n\s*\[", start)
 
 
-def _by_columns(path: Path, keys: TagKeys) -> Iterator[Sentence] | None:
+def _by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None:
     """Return the sentences of an object of key to a list of all of them; None where the file is none."""
     if not head(path).lstrip().startswith("{") or is_json_lines(path):
         return None
@@ -270,7 +270,7 @@ def _by_columns(path: Path, keys: TagKeys) -> Iterator[Sentence] | None:
         numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in (label, gold, tokens) if name is not None)
         raise InputError(f"{path}: found lists of different numbers of sentences: {numbers}")
     rows = enumerate(zip(*chosen, strict=True), start=1)
-    return (Sentence(f"record {k}", k, tags, right, words) for k, (tags, right, words) in rows)
+    return (TaggedRecord(f"record {k}", k, tags, right, words) for k, (tags, right, words) in rows)
 
 
 def _key(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
@@ -298,7 +298,7 @@ def _is_plain_list(value: Any) -> bool:
     return isinstance(value, list) and not any(isinstance(part, dict | list) for part in value)
 
 
-def _check(path: Path, sentence: Sentence) -> None:
+def _check(path: Path, sentence: TaggedRecord) -> None:
     """Refuse tags that are no text, and lists of different lengths."""
     for tags in (sentence.tags, sentence.gold or []):
         wrong = next((tag for tag in tags if not isinstance(tag, str)), None)

@@ -59,7 +59,7 @@ class Codes(Mapping[str, int]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tagged:
+class TaggedFile:
     """A file's sentences.
 
     Attributes
@@ -111,7 +111,7 @@ class Tagged:
         """Return file and line of a token, for errors."""
         return f"{self.path}, {self.unit} {self.lines[token]}"
 
-    def in_order_of(self, first: Tagged) -> Tagged:
+    def in_order_of(self, first: TaggedFile) -> TaggedFile:
         """Return the file with its sentences in the order in which another file has theirs, by their ids.
 
         Raises
@@ -144,7 +144,7 @@ class Tagged:
             ids=first.ids,
         )
 
-    def broken_at(self, ends: Integers) -> Tagged:
+    def broken_at(self, ends: Integers) -> TaggedFile:
         """Return the file with further ends of sentences, given as numbers of tokens."""
         starts = np.union1d(self.starts, ends[ends < len(self.lines)]).astype(np.int32)
         before = np.searchsorted(self.starts, starts, side="right") - 1
@@ -152,7 +152,7 @@ class Tagged:
         return replace(self, starts=starts, documents=documents)
 
 
-class Collector:
+class SentenceCollector:
     """Takes tokens, ends of sentences and documents, in the order of the file."""
 
     def __init__(self, path: Path, labels: Codes, tokens: Codes) -> None:
@@ -216,13 +216,13 @@ class Collector:
         self._n_documents += 1
         self._document = name or str(self._n_documents)
 
-    def tagged(self, columns: FileColumns | None = None) -> Tagged:
+    def tagged(self, columns: FileColumns | None = None) -> TaggedFile:
         """Return what was collected."""
         if not self._lines:
             raise empty(self.path)
         arrays = (self._lines, self._starts, self._labels, self._gold, self._tokens)
         lines, starts, labels, gold, tokens = (np.array(numbers, np.int32) for numbers in arrays)
-        return Tagged(
+        return TaggedFile(
             path=self.path,
             lines=lines,
             starts=starts,
@@ -235,7 +235,7 @@ class Collector:
         )
 
 
-def check_structure(first: Tagged, others: Sequence[Tagged], end: str = EMPTY_LINE) -> None:
+def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = EMPTY_LINE) -> None:
     """Refuse files whose sentences are not as long as those of the first; `end` is what ends a sentence."""
     for other in others:
         _check_breaks(first, other, end)
@@ -256,7 +256,7 @@ def check_structure(first: Tagged, others: Sequence[Tagged], end: str = EMPTY_LI
             )
 
 
-def _check_breaks(first: Tagged, other: Tagged, end: str) -> None:
+def _check_breaks(first: TaggedFile, other: TaggedFile, end: str) -> None:
     """Refuse a file that lacks ends of sentences, some or all; also the first, where it has none at all."""
     if len(first.starts) == 1:
         other, first = first, other
@@ -276,7 +276,7 @@ def _check_breaks(first: Tagged, other: Tagged, end: str) -> None:
     )
 
 
-def unbroken(first: Tagged) -> list[str]:
+def unbroken(first: TaggedFile) -> list[str]:
     """Return a warning where all of many tokens are one sentence."""
     n_tokens = len(first.lines)
     if len(first.starts) > 1 or n_tokens <= LONGEST:
@@ -285,7 +285,7 @@ def unbroken(first: Tagged) -> list[str]:
     return [f"{problem}; put an empty line after each sentence"]
 
 
-def check_gold(files: Sequence[Tagged], labels: Codes) -> Integers:
+def check_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
     """Return the gold labels that all files hold; they must agree."""
     first = files[0].gold
     assert first is not None
@@ -302,7 +302,7 @@ def check_gold(files: Sequence[Tagged], labels: Codes) -> Integers:
     return first
 
 
-def altered_tokens(first: Tagged, others: Sequence[Tagged], tokens: Codes) -> list[str]:
+def altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tokens: Codes) -> list[str]:
     """Return a warning for each file that writes tokens in another way than the first."""
     warnings = []
     for other in others:
@@ -320,7 +320,7 @@ def altered_tokens(first: Tagged, others: Sequence[Tagged], tokens: Codes) -> li
     return warnings
 
 
-def groups_of(files: Sequence[Tagged], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def groups_of(files: Sequence[TaggedFile], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the columns to swap or subset by: sentence where asked for, document where a file marks it."""
     first = files[0]
     documents = next((file.documents for file in files if file.documents is not None), None)

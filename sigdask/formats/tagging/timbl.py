@@ -19,14 +19,14 @@ from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import empty, head_lines, open_text
 from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.tables import Table
+from sigdask.formats.reading.tables import FileTable
 from sigdask.formats.tables.labels import from_tables
 from sigdask.formats.tagging.sentences import (
     UTTERANCE_END,
     Codes,
-    Collector,
+    SentenceCollector,
     SentenceFields,
-    Tagged,
+    TaggedFile,
     altered_tokens,
     check_gold,
     check_structure,
@@ -82,7 +82,7 @@ def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -
     return from_tables(sources, tables, None, columns)
 
 
-def _instances(path: Path, options: Options) -> Table:
+def _instances(path: Path, options: Options) -> FileTable:
     with open_text(path) as text:
         head = list(islice(_instances_of(text), SNIFFED))
     if not head:
@@ -109,7 +109,7 @@ def _instances(path: Path, options: Options) -> Table:
             gold.append(same.setdefault(parts[1], parts[1]))
             predicted.append(same.setdefault(parts[2], parts[2]))
             numbers.append(number)
-    return Table(path, {"gold": gold, "predicted": predicted}, numbers)
+    return FileTable(path, {"gold": gold, "predicted": predicted}, numbers)
 
 
 def _instances_of(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -210,8 +210,8 @@ def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> 
     )
 
 
-def _sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> Tagged:
-    collector = Collector(path, labels, tokens)
+def _sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> TaggedFile:
+    collector = SentenceCollector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             words = _words(line.rstrip(" \r\n"), end)

@@ -28,7 +28,7 @@ Sentences = dict[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class FairseqLog:
     """What a log holds of each sentence, by its number.
 
     Attributes
@@ -92,7 +92,7 @@ def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options)
     )
 
 
-def _log(path: Path) -> Log:
+def _log(path: Path) -> FairseqLog:
     """Read a log; of several hypotheses of a sentence the first is the best.
 
     Raises
@@ -100,7 +100,7 @@ def _log(path: Path) -> Log:
     InputError
         For a log without hypotheses, and for a hypothesis without a score.
     """
-    log = Log(path)
+    log = FairseqLog(path)
     held = {"T": log.targets, "H": log.tokens, "D": log.texts}
     lines: dict[tuple[str, int], int] = {}
     last: dict[str, int] = {}
@@ -124,7 +124,7 @@ def _log(path: Path) -> Log:
     return log
 
 
-def _targets(logs: Mapping[str, Log]) -> Sentences:
+def _targets(logs: Mapping[str, FairseqLog]) -> Sentences:
     """Return the targets, which all logs that have some must agree on."""
     having = [log for log in logs.values() if log.targets]
     if not having:

@@ -25,7 +25,7 @@ ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 
 @dataclass(slots=True)
-class Part:
+class SgmlDocument:
     """One document of one set.
 
     Attributes
@@ -50,7 +50,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class SgmlTag:
     """A tag of a set, a document or a segment: its name in small letters, and where it stands."""
 
     name: str
@@ -64,7 +64,7 @@ def is_sgml(path: Path) -> bool:
     return START.match(head(path)) is not None
 
 
-def read_parts(path: Path) -> Iterator[Part]:
+def read_parts(path: Path) -> Iterator[SgmlDocument]:
     """Yield the documents of a file, in its order.
 
     Raises
@@ -97,7 +97,7 @@ def read_parts(path: Path) -> Iterator[Part]:
     yield part
 
 
-def _tags(path: Path, content: str) -> Iterator[Tag]:
+def _tags(path: Path, content: str) -> Iterator[SgmlTag]:
     """Yield the tags of sets, documents and segments, those with what they enclose."""
     at = 0
     while (match := TAG.search(content, at)) is not None:
@@ -110,14 +110,14 @@ def _tags(path: Path, content: str) -> Iterator[Tag]:
             if edge is None or edge["end"] is None:
                 raise InputError(f"{_at(path, content, start)}: segment without its end (</seg>)")
             text, at = content[at : edge.start()], edge.end()
-        yield Tag(name, attributes, text, start)
+        yield SgmlTag(name, attributes, text, start)
 
 
-def _part(kind: str, of_set: dict[str, str], of_doc: dict[str, str], number: int) -> Part:
+def _part(kind: str, of_set: dict[str, str], of_doc: dict[str, str], number: int) -> SgmlDocument:
     own = {"ref": "refid", "tst": "sysid", "src": ""}[kind]
     name = of_doc.pop("sysid", None) or of_set.get(own) or of_set.get("sysid")
     document = of_doc.pop("docid", None) or of_doc.pop("id", None) or str(number)
-    return Part(kind, document, name, of_doc)
+    return SgmlDocument(kind, document, name, of_doc)
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -51,7 +51,7 @@ class PrintedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedScores:
     """One file of scores.
 
     Attributes
@@ -103,7 +103,7 @@ def read_printed(sources: Sequence[Source], options: Options) -> Counts:
     )
 
 
-def read_file(path: Path) -> Printed:
+def read_file(path: Path) -> PrintedScores:
     """Read the scores that one file prints.
 
     Raises
@@ -129,7 +129,7 @@ def read_file(path: Path) -> Printed:
         raise InputError(f"{path}: no score of a single topic; print them with trec_eval -q")
     tag = summary["runid"].text if "runid" in summary else None
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
-    return Printed(tag, topics, scores, messages, _misfits(path, scores, by_topic, summary))
+    return PrintedScores(tag, topics, scores, messages, _misfits(path, scores, by_topic, summary))
 
 
 def is_printed(path: Path) -> bool:
@@ -250,7 +250,7 @@ def _digits(text: str) -> int:
     return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
 
 
-def _noticed(files: Sequence[Printed]) -> Iterator[str]:
+def _noticed(files: Sequence[PrintedScores]) -> Iterator[str]:
     """Tell of all files at once what each of a large number of runs may have."""
     if messages := [message for file in files for message in file.messages]:
         yield f"lines that hold no score are left out: {len(messages)} (first {messages[0]})"
@@ -261,7 +261,7 @@ def _noticed(files: Sequence[Printed]) -> Iterator[str]:
         )
 
 
-def _shared(sources: Sequence[Source], files: Sequence[Printed]) -> tuple[list[str], list[str]]:
+def _shared(sources: Sequence[Source], files: Sequence[PrintedScores]) -> tuple[list[str], list[str]]:
     """Return the measures that all files have, and a warning of others."""
     measures = [m for m in files[0].scores if all(m in file.scores for file in files)]
     others = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
@@ -271,7 +271,7 @@ def _shared(sources: Sequence[Source], files: Sequence[Printed]) -> tuple[list[s
     return measures, [f"measures that not all files have are left out: {shown}"] if others else []
 
 
-def _column(source: Source, file: Printed, measure: str, topics: Sequence[str]) -> NDArray[np.float64]:
+def _column(source: Source, file: PrintedScores, measure: str, topics: Sequence[str]) -> NDArray[np.float64]:
     """Return a system's scores, 0 for topics it does not have."""
     column = file.scores[measure]
     for topic in topics:

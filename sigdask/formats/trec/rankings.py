@@ -28,7 +28,7 @@ Judgements = dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TrecRun:
     """One system's rankings.
 
     Attributes
@@ -99,7 +99,7 @@ def read_qrels(path: Path) -> Judgements:
     return judgements
 
 
-def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, str]) -> Run:
+def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, str]) -> TrecRun:
     """Read one run.
 
     Parameters
@@ -124,7 +124,7 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
         entry[1].append(_score(file, place, words[at_value]))
     sign = -1 if file.by_rank else 1
     rankings = {topic: _ranked(file, topic, sign, *found[topic]) for topic in found if topic in judgements}
-    return Run(words[RUN.index("tag")] if file.columns == RUN else "", len(found), rankings)
+    return TrecRun(words[RUN.index("tag")] if file.columns == RUN else "", len(found), rankings)
 
 
 def _ranked(file: TrecFile, topic: str, sign: int, documents: list[str], scores: array[float]) -> Ranking:

@@ -40,7 +40,7 @@ def system_name(source: Source, tag: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledTopics:
     """What becomes of topics that some systems lack.
 
     Attributes
@@ -60,7 +60,7 @@ class Settled:
 
 def settle(
     has: NDArray[np.bool_], topics: Sequence[str], systems: Sequence[str], options: Options, default: str
-) -> Settled:
+) -> SettledTopics:
     """Apply the policy for missing topics: the format's own option, `--missing`, or the default.
 
     Parameters
@@ -76,7 +76,7 @@ def settle(
     policy = asked or default
     everything = np.arange(len(topics))
     if has.all():
-        return Settled(everything, None)
+        return SettledTopics(everything, None)
     check_common(has, systems, options.min_items, "pairwise" if policy == "pairwise" else None, topics)
     gap = _gap(has, topics, systems)
     if policy == "error":
@@ -87,13 +87,13 @@ def settle(
     if policy == "zero":
         means = "a topic that a run lacks counts 0, as under trec_eval -c"
         others = "" if asked else " (--missing pairwise or error, or --format trec:missing=intersect, do otherwise)"
-        return Settled(everything, None, (f"{gap}; {means}{others}",))
+        return SettledTopics(everything, None, (f"{gap}; {means}{others}",))
     if policy == "pairwise":
-        return Settled(everything, has, (f"{gap}; each pair is compared on the topics both have",))
+        return SettledTopics(everything, has, (f"{gap}; each pair is compared on the topics both have",))
     kept = np.flatnonzero(has.all(axis=1))
     if not len(kept):
         raise InputError(f"{gap}; no topic is left that all have")
-    return Settled(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
+    return SettledTopics(kept, None, (f"{gap}; {len(kept)} of {len(topics)} topics, which all have, are kept",))
 
 
 def _gap(has: NDArray[np.bool_], topics: Sequence[str], systems: Sequence[str]) -> str:

@@ -9,13 +9,28 @@ engine's on clusters) make it.
 
 from __future__ import annotations
 
-from sigdask.metrics.extraction.cache import NOWHERE, Behind, Folder, Keeper, at_home
-from sigdask.metrics.extraction.parts import Executor, Here, Part
-from sigdask.metrics.extraction.progress import Extracting, Lines, Tell
+from sigdask.metrics.extraction.cache import NOWHERE, ExtractionCache, Folder, LayeredCache, at_home
+from sigdask.metrics.extraction.parts import Executor, ExtractionPart, LocalExtraction
+from sigdask.metrics.extraction.progress import ExtractionLog, ExtractionProgress, Tell
 from sigdask.metrics.extraction.request import Extraction, taken
-from sigdask.metrics.extraction.sources import ALONE, Extracted, Source, extracted
+from sigdask.metrics.extraction.sources import ALONE, ExtractedData, StatisticsSource, extracted
 
 __all__ = [
-    "ALONE", "NOWHERE", "Behind", "Executor", "Extracted", "Extracting", "Extraction", "Folder", "Here", "Keeper",
-    "Lines", "Part", "Source", "Tell", "at_home", "extracted", "taken",
+    "ALONE",
+    "NOWHERE",
+    "Executor",
+    "ExtractedData",
+    "Extraction",
+    "ExtractionCache",
+    "ExtractionLog",
+    "ExtractionPart",
+    "ExtractionProgress",
+    "Folder",
+    "LayeredCache",
+    "LocalExtraction",
+    "StatisticsSource",
+    "Tell",
+    "at_home",
+    "extracted",
+    "taken",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ FRESH = 3600.0
 """Seconds for which the time of last use need not be told again, and after which what was being written is litter."""
 
 
-class Keeper(Protocol):
+class ExtractionCache(Protocol):
     """Keeps bytes by key, as long as it likes."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
@@ -36,7 +36,7 @@ class Keeper(Protocol):
         ...
 
 
-class Nowhere:
+class NoCache:
     """Keeps nothing."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:  # noqa: ARG002
@@ -47,21 +47,21 @@ class Nowhere:
         """Forget them."""
 
 
-NOWHERE = Nowhere()
+NOWHERE = NoCache()
 
 
-class Behind:
+class LayeredCache:
     """Keeps in one place what it also finds in another: of a plan in its store, what `check` has put into the cache.
 
     Parameters
     ----------
-    first : Keeper
+    first : ExtractionCache
         What is kept, and looked up first.
-    second : Keeper
+    second : ExtractionCache
         What is looked up then.
     """
 
-    def __init__(self, first: Keeper, second: Keeper) -> None:
+    def __init__(self, first: ExtractionCache, second: ExtractionCache) -> None:
         self.first, self.second = first, second
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
@@ -77,7 +77,7 @@ class Behind:
         self.first.put(entries)
 
 
-def at_home() -> Keeper:
+def at_home() -> ExtractionCache:
     """Return this user's cache folder: $SIGDASK_CACHE, or sigdask in $XDG_CACHE_HOME or ~/.cache; "off" is none."""
     named = os.environ.get(VARIABLE, "")
     if named.lower() in OFF:

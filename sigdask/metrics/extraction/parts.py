@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.progress import Extracting, Tell
+from sigdask.metrics.extraction.progress import ExtractionProgress, Tell
 from sigdask.metrics.extraction.request import Extraction
 
 PART_SECONDS = 2.0
@@ -35,7 +35,7 @@ BESIDE_TEXT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExtractionPart:
     """Some items of some systems, as they travel to whoever counts them."""
 
     extraction: Extraction
@@ -55,23 +55,23 @@ class Executor(Protocol):
         """How many it counts at the same time."""
         ...
 
-    def __call__(self, parts: Sequence[Part], seconds: float) -> Iterator[tuple[int, list[Array]]]:
+    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:
         """Yield the number of each part and what it counted, as they finish; `seconds` is what all take, about."""
         ...
 
 
-class Here:
+class LocalExtraction:
     """Counts one part after the other in this process."""
 
     n = 1
 
-    def __call__(self, parts: Sequence[Part], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
+    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
         """Yield what each part counted, in their order."""
         return ((number, part.count()) for number, part in enumerate(parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class ItemBlock:
     """Items that are kept together, and the systems whose statistics of them nobody has.
 
     Attributes
@@ -87,7 +87,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Missing:
+class MissingStatistics:
     """What nobody has of some data by one extraction.
 
     Attributes
@@ -98,14 +98,14 @@ class Missing:
         Of each system.
     gold : object array, shape (n_items,)
         What is right.
-    blocks : tuple of Block
+    blocks : tuple of ItemBlock
         Where something is missing.
     """
 
     extraction: Extraction
     outputs: tuple[Array, ...]
     gold: Array
-    blocks: tuple[Block, ...]
+    blocks: tuple[ItemBlock, ...]
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -117,9 +117,11 @@ class Missing:
                 found[s, block.items] = (lengths + BESIDE_TEXT) ** self.extraction.power
         return found
 
-    def part(self, systems: Sequence[int], items: slice | NDArray[np.intp]) -> Part:
+    def part(self, systems: Sequence[int], items: slice | NDArray[np.intp]) -> ExtractionPart:
         """Return some items of some systems."""
-        return Part(self.extraction, tuple(self.outputs[s][items].tolist() for s in systems), self.gold[items].tolist())
+        return ExtractionPart(
+            self.extraction, tuple(self.outputs[s][items].tolist() for s in systems), self.gold[items].tolist()
+        )
 
     def seconds(self, weights: NDArray[np.float64]) -> float:
         """Time a few items, and say what all take in one process, about."""
@@ -150,18 +152,18 @@ def _spread(n: int, most: int) -> NDArray[np.intp]:
     return (np.arange(k) * 2 + 1) * n // (2 * k)
 
 
-def _timed(part: Part) -> float:
+def _timed(part: ExtractionPart) -> float:
     start = time.perf_counter()
     part.count()
     return time.perf_counter() - start
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
+class _PlacedPart:
     """A part, and where what it counts belongs."""
 
-    missing: Missing
-    block: Block
+    missing: MissingStatistics
+    block: ItemBlock
     keys: tuple[str, ...]
     first: int
     stop: int
@@ -172,11 +174,11 @@ class _Piece:
         return len(self.keys) * (self.stop - self.first)
 
     @property
-    def part(self) -> Part:
+    def part(self) -> ExtractionPart:
         return self.missing.part([self.block.systems[key] for key in self.keys], slice(self.first, self.stop))
 
 
-def _cut(missing: Missing, block: Block, costs: Array, most: float) -> Iterator[_Piece]:
+def _cut(missing: MissingStatistics, block: ItemBlock, costs: Array, most: float) -> Iterator[_PlacedPart]:
     """Cut a block into pieces that take `most` seconds, some systems after the other; costs (n_systems, n_items)."""
     keys, start = tuple(block.systems), block.items.start
     own = costs[list(block.systems.values()), block.items]
@@ -187,10 +189,12 @@ def _cut(missing: Missing, block: Block, costs: Array, most: float) -> Iterator[
         inner = np.searchsorted(until, until[-1] * np.arange(1, n_pieces) / n_pieces)
         for first, stop in pairwise(np.unique([0, *inner.tolist(), len(until)]).tolist()):
             seconds = until[stop - 1] - (until[first - 1] if first else 0)
-            yield _Piece(missing, block, tuple(keys[k] for k in group), start + first, start + stop, float(seconds))
+            yield _PlacedPart(
+                missing, block, tuple(keys[k] for k in group), start + first, start + stop, float(seconds)
+            )
 
 
-def made(missing: Sequence[Missing], run: Executor, tell: Tell, what: str) -> Iterator[tuple[str, Array]]:
+def made(missing: Sequence[MissingStatistics], run: Executor, tell: Tell, what: str) -> Iterator[tuple[str, Array]]:
     """Count what is missing and yield the key and statistics of each block and system as they are finished."""
     weights = [each.weights for each in missing]
     expected = [each.seconds(w) for each, w in zip(missing, weights, strict=True)]
@@ -202,7 +206,7 @@ def made(missing: Sequence[Missing], run: Executor, tell: Tell, what: str) -> It
         for piece in _cut(each, block, w * (seconds / w.sum()), most)
     ]
     total, all_seconds = sum(piece.n_outputs for piece in pieces), sum(expected)
-    tell(Extracting(what, 0, total, all_seconds / run.n, run.n))
+    tell(ExtractionProgress(what, 0, total, all_seconds / run.n, run.n))
     start, done, behind = time.monotonic(), 0, 0.0
     found: dict[str, dict[int, Array]] = {}
     for number, arrays in run([piece.part for piece in pieces], all_seconds):
@@ -215,4 +219,4 @@ def made(missing: Sequence[Missing], run: Executor, tell: Tell, what: str) -> It
                 del found[key]
         done, behind = done + piece.n_outputs, behind + piece.seconds
         left = (time.monotonic() - start) * (all_seconds - behind) / behind
-        tell(Extracting(what, done, total, max(left, 0.0), run.n))
+        tell(ExtractionProgress(what, done, total, max(left, 0.0), run.n))

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from sigdask.counts.fields import Array
 from sigdask.errors import UnfinishedError
-from sigdask.metrics.extraction.parts import Part
+from sigdask.metrics.extraction.parts import ExtractionPart
 
 SERVE = "import sys; from sigdask.metrics.extraction.processes import serve; serve(int(sys.argv[1]))"
 
@@ -41,7 +41,7 @@ class Processes:
     def __init__(self, n: int) -> None:
         self.n = n
 
-    def __call__(self, parts: Sequence[Part], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
+    def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
         """Yield what each part counted, as they finish.
 
         Raises
@@ -98,7 +98,7 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def take(self, part: Part) -> None:
+    def take(self, part: ExtractionPart) -> None:
         """Begin with a part."""
         with suppress(OSError):  # it is gone, which its answer says
             self.pipe.send(part)

@@ -19,7 +19,7 @@ EVERY = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Extracting:
+class ExtractionProgress:
     """How far extraction is.
 
     Attributes
@@ -48,11 +48,11 @@ class Extracting:
         return f"extracting {self.what}: {how_many}{left}"
 
 
-Tell = Callable[[Extracting], None]
+Tell = Callable[[ExtractionProgress], None]
 """Told at the start, and whenever something is done."""
 
 
-class Lines:
+class ExtractionLog:
     """Writes a line of the log at the start, and one every half minute.
 
     Parameters
@@ -68,7 +68,7 @@ class Lines:
         self._every = every
         self._last = 0.0
 
-    def __call__(self, how_far: Extracting) -> None:
+    def __call__(self, how_far: ExtractionProgress) -> None:
         """Tell it, where it is time."""
         now = time.monotonic()
         if not how_far.done:

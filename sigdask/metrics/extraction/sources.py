@@ -11,11 +11,11 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.cache import NOWHERE, Keeper
+from sigdask.metrics.extraction.cache import NOWHERE, ExtractionCache
 from sigdask.metrics.extraction.content import digest_of, key_of
 from sigdask.metrics.extraction.packed import pack, unpack
-from sigdask.metrics.extraction.parts import Block, Executor, Here, Missing, made
-from sigdask.metrics.extraction.progress import Lines, Tell
+from sigdask.metrics.extraction.parts import Executor, ItemBlock, LocalExtraction, MissingStatistics, made
+from sigdask.metrics.extraction.progress import ExtractionLog, Tell
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.text import listed
 
@@ -24,12 +24,12 @@ KEEP_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StatisticsSource:
     """Where statistics come from.
 
     Attributes
     ----------
-    keeper : Keeper
+    keeper : ExtractionCache
         What was made before.
     run : Executor
         Makes what is missing.
@@ -37,17 +37,17 @@ class Source:
         Told how far that is.
     """
 
-    keeper: Keeper = NOWHERE
-    run: Executor = field(default_factory=Here)
-    tell: Tell = field(default_factory=Lines)
+    keeper: ExtractionCache = NOWHERE
+    run: Executor = field(default_factory=LocalExtraction)
+    tell: Tell = field(default_factory=ExtractionLog)
 
 
-ALONE = Source()
+ALONE = StatisticsSource()
 """Made in this process and not kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Extracted:
+class ExtractedData:
     """Data with what their metrics take from whole outputs.
 
     Attributes
@@ -66,7 +66,7 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Wish:
+class _WantedStatistics:
     """Statistics of all systems of some data by one extraction; keys by block and system."""
 
     test_set: int
@@ -82,7 +82,7 @@ class _Wish:
         return [key for keys in self.keys for key in keys]
 
 
-def extracted(asked: Sequence[tuple[Counts, Sequence[Any]]], source: Source = ALONE) -> list[Extracted]:
+def extracted(asked: Sequence[tuple[Counts, Sequence[Any]]], source: StatisticsSource = ALONE) -> list[ExtractedData]:
     """Return data with the statistics that metrics take from whole outputs.
 
     The same arrays bit by bit, whether they were kept or made, wherever and in whatever parts.
@@ -91,7 +91,7 @@ def extracted(asked: Sequence[tuple[Counts, Sequence[Any]]], source: Source = AL
     ----------
     asked : sequence of (Counts, sequence of metrics)
         Test sets, and what is asked of each; metrics that take nothing from outputs are passed over.
-    source : Source
+    source : StatisticsSource
         Where statistics come from.
     """
     wishes = [wish for number, (counts, metrics) in enumerate(asked) for wish in _wishes(number, counts, metrics)]
@@ -106,7 +106,7 @@ def extracted(asked: Sequence[tuple[Counts, Sequence[Any]]], source: Source = AL
     ]
 
 
-def _wishes(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_Wish]:
+def _wishes(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_WantedStatistics]:
     wanted: dict[str, tuple[str, Extraction]] = {}
     for metric in metrics:
         extraction = getattr(metric, "extraction", None)
@@ -125,7 +125,7 @@ def _wishes(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_Wi
             if known is None:
                 continue  # of what cannot be known by its content, `bind` makes the statistics itself
             keys = [[key_of(extraction.key, digest) for digest in of_block] for of_block in known]
-            yield _Wish(number, r, name, extraction, own.outputs, blocks, keys)
+            yield _WantedStatistics(number, r, name, extraction, own.outputs, blocks, keys)
 
 
 def _digests(gold: Array, systems: Sequence[Array], blocks: Sequence[slice]) -> list[list[str]] | None:
@@ -140,14 +140,16 @@ def _digests(gold: Array, systems: Sequence[Array], blocks: Sequence[slice]) -> 
     return found
 
 
-def _at_hand(wishes: Sequence[_Wish], keeper: Keeper) -> dict[str, Array]:
+def _at_hand(wishes: Sequence[_WantedStatistics], keeper: ExtractionCache) -> dict[str, Array]:
     keys = dict.fromkeys(key for wish in wishes for key in wish.all_keys)
     kept = keeper.get(list(keys)) if keys else {}
     found = {key: unpack(key, content) for key, content in kept.items()}
     return {key: array for key, array in found.items() if array is not None}
 
 
-def _missing(wishes: Sequence[_Wish], found: Mapping[str, Array]) -> tuple[list[Missing], list[str]]:
+def _missing(
+    wishes: Sequence[_WantedStatistics], found: Mapping[str, Array]
+) -> tuple[list[MissingStatistics], list[str]]:
     """Return what nobody has, each once, and the metrics that take it."""
     listed_already = set(found)
     missing, names = [], []
@@ -156,15 +158,17 @@ def _missing(wishes: Sequence[_Wish], found: Mapping[str, Array]) -> tuple[list[
         for items, keys in zip(wish.blocks, wish.keys, strict=True):
             lacking = {key: s for s, key in enumerate(keys) if key not in listed_already}
             listed_already |= lacking.keys()
-            blocks += [Block(items, lacking)] if lacking else []
+            blocks += [ItemBlock(items, lacking)] if lacking else []
         if blocks:
             assert wish.outputs.gold is not None
-            missing.append(Missing(wish.extraction, tuple(wish.outputs.systems), wish.outputs.gold, tuple(blocks)))
+            missing.append(
+                MissingStatistics(wish.extraction, tuple(wish.outputs.systems), wish.outputs.gold, tuple(blocks))
+            )
             names.append(wish.metric)
     return missing, list(dict.fromkeys(names))
 
 
-def _make(missing: Sequence[Missing], what: str, source: Source, found: dict[str, Array]) -> None:
+def _make(missing: Sequence[MissingStatistics], what: str, source: StatisticsSource, found: dict[str, Array]) -> None:
     """Make what is missing; what is finished is kept, whatever happens to the rest."""
     waiting: dict[str, bytes] = {}
     last = time.monotonic()
@@ -179,7 +183,9 @@ def _make(missing: Sequence[Missing], what: str, source: Source, found: dict[str
             source.keeper.put(waiting)
 
 
-def _with(counts: Counts, wishes: Sequence[_Wish], found: Mapping[str, Array], new: set[str]) -> Extracted:
+def _with(
+    counts: Counts, wishes: Sequence[_WantedStatistics], found: Mapping[str, Array], new: set[str]
+) -> ExtractedData:
     of_replicates: list[dict[str, Array]] = [dict(own.extracted) for own in counts.replicates or (counts,)]
     systems: dict[str, dict[str, None]] = {}
     n_kept = 0
@@ -196,4 +202,4 @@ def _with(counts: Counts, wishes: Sequence[_Wish], found: Mapping[str, Array], n
         counts = replace(counts, replicates=tuple(replace(own, extracted=made) for own, made in parts))
     else:
         counts = replace(counts, extracted=of_replicates[0])
-    return Extracted(counts, {metric: tuple(names) for metric, names in systems.items()}, n_kept)
+    return ExtractedData(counts, {metric: tuple(names) for metric, names in systems.items()}, n_kept)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.nightly.gate.rules import Evidence, Fdr, Finding, Key, NotWorse, Rule, key_of
+from sigdask.nightly.gate.rules import Evidence, Fdr, Key, NotWorse, Rule, RuleFinding, key_of
 from sigdask.results.columns.coded import Coded
 from sigdask.results.record import Result
 from sigdask.results.table import Table
@@ -80,7 +80,7 @@ def _family(family: str, test_set: str, metric: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class CoveredComparison:
     """A comparison of a system with the baseline, turned so that a gain is good."""
 
     result: Result
@@ -125,21 +125,21 @@ def _among(names: Coded[str], some: Container[str | None]) -> NDArray[np.bool_]:
     return np.isin(names.codes, [code for code, name in enumerate(names.values) if name in some])
 
 
-def covered_by(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -> Iterator[Covered]:
+def covered_by(rule: Rule, table: Table, baselines: Mapping[str, str | None]) -> Iterator[CoveredComparison]:
     """Yield what a rule speaks of, each system turned against its baseline."""
     for r in result_views(table.take(rows_covered(rule, table, baselines))):
         baseline = rule.baseline or baselines[r.test_set]
         system = r.a if baseline == r.b else r.b
         gain = r.difference if (system == r.a) == r.higher_is_better else -r.difference
-        yield Covered(r, system, str(baseline), gain)
+        yield CoveredComparison(r, system, str(baseline), gain)
 
 
-def where(c: Covered) -> str:
+def where(c: CoveredComparison) -> str:
     """Write which metric on which test set."""
     subset = f", {c.result.subset['column']} {c.result.subset['value']}" if c.result.subset else ""
     return f"{c.result.metric} on {c.result.test_set or 'the test set'}{subset}"
 
 
-def failures_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def failures_first(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
     """Sort findings for a reader."""
     return tuple(sorted(findings, key=lambda f: f.passed))

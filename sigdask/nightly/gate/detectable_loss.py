@@ -9,15 +9,15 @@ from typing import cast
 
 import numpy as np
 
-from sigdask.analysis.power.points import Count, Judged, Place
-from sigdask.analysis.power.search import Ask, Sought, search
+from sigdask.analysis.power.points import Count, PowerTarget, RejectionRule
+from sigdask.analysis.power.search import PowerQuestion, PowerSearch, search
 from sigdask.counts import Counts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.nightly.gate.rules import POWER, Key, key_of
 from sigdask.options import Alternative
-from sigdask.randomization.panels.build import Sharing
-from sigdask.randomization.panels.sums import Units
-from sigdask.randomization.power.population import Pairs
+from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.sums import SwapUnits
+from sigdask.randomization.power.population import SystemPairs
 from sigdask.randomization.power.rejection import is_judged
 from sigdask.results.record import Result
 
@@ -26,7 +26,7 @@ SAMPLES = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Losses:
+class LossDetection:
     """What tells the smallest losses that the comparisons of one test set would detect.
 
     Attributes
@@ -66,8 +66,8 @@ class Losses:
         """
         if not results or not is_judged(level):
             return {}
-        judged = Judged(cast("Alternative", results[0].alternative), level, SAMPLES)
-        asks: dict[Key, Ask] = {}
+        judged = RejectionRule(cast("Alternative", results[0].alternative), level, SAMPLES)
+        asks: dict[Key, PowerSearch] = {}
         groups: dict[tuple[str, str | None], list[int]] = {}
         for k, result in enumerate(results):
             groups.setdefault((result.metric, key_of(result)[1]), []).append(k)
@@ -78,21 +78,23 @@ class Losses:
                 places = self._places(bound, subset, [results[k] for k in own])
                 for k, (pairs, row) in zip(own, places, strict=True):
                     side = -better if systems[k] == results[k].a else better
-                    asks[key_of(results[k])] = Ask(Place(pairs, row, side), Sought(POWER), judged)
+                    asks[key_of(results[k])] = PowerSearch(PowerTarget(pairs, row, side), PowerQuestion(POWER), judged)
         with self.waiting():
             search([*asks.values()], judged, self.count, asked=False)
         return {key: loss for key, ask in asks.items() if (loss := ask.detected) is not None}
 
-    def _places(self, metric: BoundMetric, subset: str | None, results: Sequence[Result]) -> list[tuple[Pairs, int]]:
+    def _places(
+        self, metric: BoundMetric, subset: str | None, results: Sequence[Result]
+    ) -> list[tuple[SystemPairs, int]]:
         """Return where the units of comparisons under one metric are."""
         place = {name: k for k, name in enumerate(self.counts.systems)}
         pairs = np.array([(place[r.a], place[r.b]) for r in results], np.int64)
         mask = None
         if subset is not None and self.by is not None:
             mask = np.array([value == subset for value in self.counts.group(self.by)])
-        found: dict[int, tuple[Pairs, int]] = {}
-        units = Units.of(self.counts, self.seed)
-        for placed in Sharing.of(self.counts, [metric], pairs).panels(units, mask, every_unit=True):
-            own = Pairs(placed.panel)
+        found: dict[int, tuple[SystemPairs, int]] = {}
+        units = SwapUnits.of(self.counts, self.seed)
+        for placed in PanelSharing.of(self.counts, [metric], pairs).panels(units, mask, every_unit=True):
+            own = SystemPairs(placed.panel)
             found |= {k: (own, row) for row, k in enumerate(placed.of_pairs.tolist())}
         return [found[k] for k in range(len(results))]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from sigdask import metrics as known
-from sigdask.analysis.comparison.pairs import Asked, bind, list_comparisons
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.pairs import ResolvedSpec, bind, list_comparisons
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.counts import Counts
 from sigdask.execution import count_jobs
-from sigdask.nightly.gate import Evidence, Key, NotWorse, Rule, Shown, WithinMargin, key_of, rows_covered
-from sigdask.nightly.gate.detectable_loss import Losses
+from sigdask.nightly.gate import Evidence, Key, MarginResult, NotWorse, Rule, WithinMargin, key_of, rows_covered
+from sigdask.nightly.gate.detectable_loss import LossDetection
 from sigdask.nightly.gate.margin_tests import AnyBound, Count, margins_shown
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.results.record import Result
 from sigdask.results.table import Table
 from sigdask.results.views import result_views
@@ -66,7 +66,7 @@ def gather(
     with waiting():
         metrics = {name: bind(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
         spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
-    shown: dict[tuple[WithinMargin, Key], Shown] = {}
+    shown: dict[tuple[WithinMargin, Key], MarginResult] = {}
     for rule, rows in zip(rules, covered, strict=True):
         if not isinstance(rule, NotWorse):
             of_rule = [*result_views(own.take(rows))]
@@ -78,13 +78,13 @@ def gather(
                     [r for r in of_rule if r.metric == name],
                     str(rule.baseline or baseline),
                     spreads,
-                    Wanted(["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, beside=False),
+                    CompareSpec(["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, beside=False),
                     count,
                 )
                 shown |= {(rule, key): one for key, one in of_metric}
     losses = {}
     if any(isinstance(rule, NotWorse) and rule.detectable == "simulated" for rule in rules):
-        losses[counts.name] = Losses(counts, metrics, by, seed, count, waiting)
+        losses[counts.name] = LossDetection(counts, metrics, by, seed, count, waiting)
     return Evidence(baselines, spreads, shown, losses=losses)
 
 
@@ -93,7 +93,7 @@ def _spreads(
 ) -> Iterator[tuple[Key, float]]:
     place = {name: k for k, name in enumerate(counts.systems)}
     pairs = np.array(list(dict.fromkeys((place[r.a], place[r.b]) for r in results)), np.int64)
-    asked = Asked(counts, Units.of(counts, seed), pairs, "randomization", None)
+    asked = ResolvedSpec(counts, SwapUnits.of(counts, seed), pairs, "randomization", None)
     wanted = {key_of(r) for r in results}
     c = list_comparisons(asked, metrics, by)
     found: dict[int, Any] = {}

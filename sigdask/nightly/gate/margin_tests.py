@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from scipy import special
 
 from sigdask.analysis.comparison.caveats import FEW_UNITS
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.comparison.study import prepare
 from sigdask.counts import Counts
-from sigdask.counts.lattice import MOST_DIGITS, Scale
-from sigdask.counts.precision import Numbers
+from sigdask.counts.lattice import MOST_DIGITS, ScoreScale
+from sigdask.counts.precision import ExactNumbers
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.nightly.gate import Equivalent, Key, Shown, WithinMargin, key_of
+from sigdask.nightly.gate import Equivalent, Key, MarginResult, WithinMargin, key_of
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.tallies import Tally
 from sigdask.results.record import Result
-from sigdask.statistics.matched_proportions import Matched
+from sigdask.statistics.matched_proportions import MatchedProportions
 
 AnyBound = BoundMetric | BoundSets | BlackBox
 Count = Callable[[Sequence[Job]], Sequence[Tally]]
@@ -45,7 +45,7 @@ RUNGS = (-0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.25)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class BaselinePair:
     """A system and the baseline item by item, under a mean; turned so that more is better.
 
     Attributes
@@ -68,7 +68,7 @@ class Pair:
     below: NDArray[np.float64]
     units: NDArray[np.int64]
 
-    def matched(self, side: int) -> Matched | None:
+    def matched(self, side: int) -> MatchedProportions | None:
         """Return the items that differ, where scores are 0 and 1, or 0 and one other value and not constant.
 
         Side -1 exchanges the two systems.
@@ -79,7 +79,7 @@ class Pair:
             return None
         if worth != 1 and not np.ptp(self.above[:, 0] - self.above[:, 1]):
             return None  # one constant value is no sign of a score of 0 and 1
-        return Matched.of(side * np.sign(self.above[:, 0] - self.above[:, 1]), self.units, worth)
+        return MatchedProportions.of(side * np.sign(self.above[:, 0] - self.above[:, 1]), self.units, worth)
 
     def unit_sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the differences and weights of the units, shape (n_units,) each."""
@@ -96,9 +96,9 @@ def margins_shown(
     results: Sequence[Result],
     baseline: str,
     spreads: Mapping[Key, float],
-    wanted: Wanted,
+    wanted: CompareSpec,
     count: Count,
-) -> Iterator[tuple[Key, Shown]]:
+) -> Iterator[tuple[Key, MarginResult]]:
     """Test one metric: every system against the baseline.
 
     Parameters
@@ -115,7 +115,7 @@ def margins_shown(
         The other system of each.
     spreads : mapping of Key to float
         Swap standard deviations.
-    wanted : Wanted
+    wanted : CompareSpec
         How the mean of shifted scores is counted.
     count : callable
         Counts it.
@@ -135,12 +135,12 @@ def margins_shown(
 
 
 def _pairs(
-    counts: Counts, metric: BoundMetric, results: Sequence[Result], baseline: str, wanted: Wanted
-) -> list[Pair] | None:
+    counts: Counts, metric: BoundMetric, results: Sequence[Result], baseline: str, wanted: CompareSpec
+) -> list[BaselinePair] | None:
     if (found := shares(counts, metric)) is None:
         return None
     above, below = found
-    units, place = Units.of(counts, wanted.seed).index, {name: k for k, name in enumerate(counts.systems)}
+    units, place = SwapUnits.of(counts, wanted.seed).index, {name: k for k, name in enumerate(counts.systems)}
     sign = 1 if metric.higher_is_better else -1
     pairs = []
     for r in results:
@@ -148,7 +148,7 @@ def _pairs(
         own = [place[system], place[baseline]]
         subset = None if r.subset is None else np.array(counts.group(r.subset["column"])) == r.subset["value"]
         counted = counts.in_common(own, subset, metric.held) & ((below[:, 0] != 0) | (above[:, own] != 0).any(axis=1))
-        pairs.append(Pair(r, system, sign * above[counted][:, own], below[counted, 0], units[counted]))
+        pairs.append(BaselinePair(r, system, sign * above[counted][:, own], below[counted, 0], units[counted]))
     return pairs
 
 
@@ -164,13 +164,13 @@ def _settled(p: float, smallest: float, rule: WithinMargin) -> float:
     return max(smallest, math.nextafter(rule.margin, math.inf))
 
 
-def _by_proportions(rule: WithinMargin, matched: Sequence[Matched]) -> Shown:
+def _by_proportions(rule: WithinMargin, matched: Sequence[MatchedProportions]) -> MarginResult:
     p = max(m.p_value(rule.margin, rule.alpha) for m in matched)
     smallest = max(m.smallest_margin(rule.alpha) for m in matched)
-    return Shown(p, matched[0].method, None, _settled(p, smallest, rule), matched[0])
+    return MarginResult(p, matched[0].method, None, _settled(p, smallest, rule), matched[0])
 
 
-def _by_normal(rule: WithinMargin, r: Result, baseline: str, sd: float) -> Shown:
+def _by_normal(rule: WithinMargin, r: Result, baseline: str, sd: float) -> MarginResult:
     gain = r.difference if (r.b == baseline) == r.higher_is_better else -r.difference
     least = 2.0**-r.n_units
     p = max(least, *(normal_p(side * gain + rule.margin, sd) for side in _sides(rule)))
@@ -179,18 +179,18 @@ def _by_normal(rule: WithinMargin, r: Result, baseline: str, sd: float) -> Shown
         smallest = max(float(special.ndtri(1 - rule.alpha)) * sd - side * gain for side in _sides(rule))
     is_few = r.n_discordant < FEW_UNITS
     few = f", from {r.n_discordant} discordant units: p may be too small" if is_few else ""
-    return Shown(p, f"normal approximation{few}", None, _settled(p, smallest, rule), is_doubtful=is_few)
+    return MarginResult(p, f"normal approximation{few}", None, _settled(p, smallest, rule), is_doubtful=is_few)
 
 
 def _by_shuffles(
     counts: Counts,
     rule: WithinMargin,
     metric: BoundMetric,
-    pairs: Sequence[Pair],
+    pairs: Sequence[BaselinePair],
     baseline: str,
-    wanted: Wanted,
+    wanted: CompareSpec,
     count: Count,
-) -> Iterator[tuple[Key, Shown]]:
+) -> Iterator[tuple[Key, MarginResult]]:
     found = [_one_side(counts, rule, metric, pairs, baseline, wanted, count, side) for side in _sides(rule)]
     for pair, sides in zip(pairs, zip(*found, strict=True), strict=True):
         p = max(p for p, _, _ in sides)
@@ -198,7 +198,7 @@ def _by_shuffles(
         known = [m for m in margins if m is not None]
         smallest = _settled(p, max(known), rule) if len(known) == len(margins) else None
         doubts = _doubts(pair, rule)
-        shown = Shown(p, f"shifted shuffle{doubts}", sides[0][2], smallest, is_doubtful=bool(doubts))
+        shown = MarginResult(p, f"shifted shuffle{doubts}", sides[0][2], smallest, is_doubtful=bool(doubts))
         yield key_of(pair.result), shown
 
 
@@ -206,9 +206,9 @@ def _one_side(
     counts: Counts,
     rule: WithinMargin,
     metric: BoundMetric,
-    pairs: Sequence[Pair],
+    pairs: Sequence[BaselinePair],
     baseline: str,
-    wanted: Wanted,
+    wanted: CompareSpec,
     count: Count,
     side: int,
 ) -> list[tuple[float, float | None, int]]:
@@ -234,7 +234,7 @@ def _one_side(
     return found
 
 
-def _rungs(pair: Pair, rule: WithinMargin, side: int) -> list[float]:
+def _rungs(pair: BaselinePair, rule: WithinMargin, side: int) -> list[float]:
     """Return margins about the smallest that shuffles would show, by the normal approximation of shifted shuffles.
 
     It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
@@ -255,7 +255,7 @@ def _rungs(pair: Pair, rule: WithinMargin, side: int) -> list[float]:
     return sorted({round((1 + rung) * distance - gain, digits) for rung in RUNGS})
 
 
-def _doubts(pair: Pair, rule: WithinMargin) -> str:
+def _doubts(pair: BaselinePair, rule: WithinMargin) -> str:
     """Say where p may be too small: few units differ, or rare differences in the tested direction are large."""
     d, _ = pair.unit_sums()
     n_differ = int(np.count_nonzero(d))
@@ -326,14 +326,14 @@ def shifted(
     moves = [(name, margin) for name, own in margins.items() for margin in dict.fromkeys(own)]
     columns = [place[baseline], *(place[name] for name, _ in moves)]
     by = np.array([0.0, *(margin for _, margin in moves)]) * (1 if metric.higher_is_better else -1)
-    decimals = all(Scale.of(column).digits is not None for column in (*above[:, columns].T, by))
+    decimals = all(ScoreScale.of(column).digits is not None for column in (*above[:, columns].T, by))
     scores = above[:, columns] + by * items
     rounding = _rounding(counts, metric)[columns]
     names = {move: f"{move[0]} within {float(move[1])!r}" for move in moves}
     data = replace(
         counts,
         systems=(baseline, *names.values()),
-        fields=Numbers(
+        fields=ExactNumbers(
             {
                 "score": np.round(scores, MOST_DIGITS) if decimals else scores,
                 "items": items.astype(np.int64) if (items == np.rint(items)).all() else items,

@@ -8,12 +8,21 @@ from collections.abc import Iterator, Sequence
 from scipy import special
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.coverage import Basis, Covered, failures_first, where
-from sigdask.nightly.gate.rules import POWER, Equivalent, Finding, RuleVerdict, Shown, WithinMargin, key_of, name_of
+from sigdask.nightly.gate.coverage import Basis, CoveredComparison, failures_first, where
+from sigdask.nightly.gate.rules import (
+    POWER,
+    Equivalent,
+    MarginResult,
+    RuleFinding,
+    RuleVerdict,
+    WithinMargin,
+    key_of,
+    name_of,
+)
 from sigdask.statistics.rounding import high_text, p_equals
 
 
-def within_margin(rule: WithinMargin, covered: Sequence[Covered], basis: Basis) -> RuleVerdict:
+def within_margin(rule: WithinMargin, covered: Sequence[CoveredComparison], basis: Basis) -> RuleVerdict:
     """Judge whether every system is shown to be within the margin."""
     findings, powers = [], []
     for c in covered:
@@ -35,14 +44,14 @@ def within_margin(rule: WithinMargin, covered: Sequence[Covered], basis: Basis) 
     )
 
 
-def _shown(rule: WithinMargin, c: Covered, basis: Basis) -> Shown:
+def _shown(rule: WithinMargin, c: CoveredComparison, basis: Basis) -> MarginResult:
     shown = basis.evidence.shown.get((rule, key_of(c.result)))
     if shown is None:
         raise InputError(f"gate: {_aim(rule)} of {c.system} to {c.baseline} by {where(c)} was not tested")
     return shown
 
 
-def _wide(rule: WithinMargin, covered: Sequence[Covered]) -> Iterator[str]:
+def _wide(rule: WithinMargin, covered: Sequence[CoveredComparison]) -> Iterator[str]:
     """Say where a system that scores 0 would be within the margin."""
     for c in covered:
         baseline = c.result.score_b if c.result.b == c.baseline else c.result.score_a
@@ -58,7 +67,7 @@ def _aim(rule: WithinMargin) -> str:
     return "equivalence" if isinstance(rule, Equivalent) else "non-inferiority"
 
 
-def _within(rule: WithinMargin, c: Covered, shown: Shown, sd: float | None) -> Finding:
+def _within(rule: WithinMargin, c: CoveredComparison, shown: MarginResult, sd: float | None) -> RuleFinding:
     is_whole = shown.matched is not None and rule.margin >= shown.matched.worth
     passed = shown.p_value <= rule.alpha and not is_whole
     whole = (
@@ -70,7 +79,7 @@ def _within(rule: WithinMargin, c: Covered, shown: Shown, sd: float | None) -> F
         f"{c.system} is {'' if passed else 'not '}shown {kind} to {c.baseline} within {rule.margin:g} by {where(c)}: "
         f"{c.gain:+.4g}, {p_equals(shown.p_value, rule.alpha)} ({shown.method})"
     )
-    return Finding(
+    return RuleFinding(
         key=key_of(c.result),
         system=c.system,
         baseline=c.baseline,
@@ -108,7 +117,7 @@ def _notes(power: float, n_known: int, n: int) -> Iterator[str]:
         yield f"of {n - n_known} comparisons nothing tells how likely that is: no swap changes their scores"
 
 
-def margin_of_equal(rule: WithinMargin, shown: Shown, n_units: int, sd: float | None) -> float | None:
+def margin_of_equal(rule: WithinMargin, shown: MarginResult, n_units: int, sd: float | None) -> float | None:
     """Return the margin within which an equal system would be shown with power 0.8.
 
     Infinite where no p-value can reach the level; None where nothing tells how far differences spread.
@@ -121,7 +130,7 @@ def margin_of_equal(rule: WithinMargin, shown: Shown, n_units: int, sd: float | 
     return float(special.ndtri(1 - rule.alpha) + special.ndtri(each)) * sd if sd else None
 
 
-def power_to_show(rule: WithinMargin, shown: Shown, n_units: int, sd: float | None) -> float | None:
+def power_to_show(rule: WithinMargin, shown: MarginResult, n_units: int, sd: float | None) -> float | None:
     """Return the probability that a system equal to the baseline is shown to be within the margin.
 
     0 where no p-value can reach the level; None where nothing tells how far differences spread.
@@ -137,6 +146,6 @@ def power_to_show(rule: WithinMargin, shown: Shown, n_units: int, sd: float | No
     return max(0.0, 2 * one - 1) if isinstance(rule, Equivalent) else one
 
 
-def least_p(shown: Shown, n_units: int) -> float:
+def least_p(shown: MarginResult, n_units: int) -> float:
     """Return the smallest p-value that a test by shuffles can have."""
     return max(2.0**-n_units, 0.0 if shown.n_trials is None else 1 / (shown.n_trials + 1))

@@ -10,14 +10,14 @@ from typing import Protocol
 from scipy import special
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.coverage import Basis, Covered, failures_first, where
+from sigdask.nightly.gate.coverage import Basis, CoveredComparison, failures_first, where
 from sigdask.nightly.gate.rules import (
     FALSE_ALARMS_PER_YEAR,
     POWER,
     Fdr,
-    Finding,
     Key,
     NotWorse,
+    RuleFinding,
     RuleVerdict,
     key_of,
     name_of,
@@ -31,7 +31,7 @@ WEAK = 10
 """How many times lower than a steady level an online rule's is where it is said to have lost its power."""
 
 
-class Directed(Protocol):
+class DirectedMetric(Protocol):
     """What says whether more is better."""
 
     @property
@@ -49,7 +49,7 @@ class _Metric:
     higher_is_better: bool
 
 
-def not_worse(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> RuleVerdict:
+def not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: Basis) -> RuleVerdict:
     """Judge whether any system is significantly worse."""
     if undefined := [c for c in covered if math.isnan(c.gain)]:
         return _not_judged(rule, undefined)
@@ -88,7 +88,7 @@ def not_worse(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> RuleV
     )
 
 
-def _not_judged(rule: NotWorse, undefined: Sequence[Covered]) -> RuleVerdict:
+def _not_judged(rule: NotWorse, undefined: Sequence[CoveredComparison]) -> RuleVerdict:
     """Fail where a score is undefined: such a comparison shows neither a loss nor that there is none."""
     c = undefined[0]
     more = f", and {len(undefined) - 1:,} more" if len(undefined) > 1 else ""
@@ -131,14 +131,14 @@ def level_of_run(
     return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * n_covered / max(n_shared, n_covered, 1)
 
 
-def _n_apart(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> int:
+def _n_apart(rule: NotWorse, covered: Sequence[CoveredComparison], basis: Basis) -> int:
     """Return the number of families, or of comparisons, that each have a level of their own."""
     if rule.adjust == "holm":
         return 1
     return len(covered) if rule.adjust == "none" else len({basis.family_of(c.result) for c in covered})
 
 
-def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Directed) -> bool:
+def check_direction(a: str, b: str, baseline: str, alternative: str, metric: DirectedMetric) -> bool:
     """Refuse a one-sided alternative that cannot show that a system is worse than the baseline.
 
     Parameters
@@ -157,14 +157,14 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Dir
     return True
 
 
-def _adjusted(rule: NotWorse, covered: Sequence[Covered], basis: Basis) -> list[float]:
+def _adjusted(rule: NotWorse, covered: Sequence[CoveredComparison], basis: Basis) -> list[float]:
     if rule.adjust == "plan":
         return [_as_the_plan(c, basis) for c in covered]
     p_values = [c.result.p_value for c in covered]
     return [float(p) for p in holm(p_values)] if rule.adjust == "holm" else p_values
 
 
-def _as_the_plan(c: Covered, basis: Basis) -> float:
+def _as_the_plan(c: CoveredComparison, basis: Basis) -> float:
     """Return the p-value as the plan adjusted it; a family of one needs no adjusting."""
     if c.result.p_adjusted is not None:
         return c.result.p_adjusted
@@ -177,11 +177,11 @@ def _n_in_family(result: Result, basis: Basis) -> int:
     return basis.sizes[basis.family_of(result)]
 
 
-def _simulated(rule: NotWorse, covered: Sequence[Covered], level: float, basis: Basis) -> dict[Key, float]:
+def _simulated(rule: NotWorse, covered: Sequence[CoveredComparison], level: float, basis: Basis) -> dict[Key, float]:
     """Return the smallest losses that samples tell would be detected, where the rule asks for them."""
     found: dict[Key, float] = {}
     if rule.detectable == "simulated":
-        groups: dict[tuple[str, str, int], list[Covered]] = {}
+        groups: dict[tuple[str, str, int], list[CoveredComparison]] = {}
         for c in covered:
             alike = c.result.test_set, c.result.alternative, _n_adjusted(rule, c, len(covered), basis)
             groups.setdefault(alike, []).append(c)
@@ -192,8 +192,8 @@ def _simulated(rule: NotWorse, covered: Sequence[Covered], level: float, basis: 
 
 
 def _loss(
-    rule: NotWorse, c: Covered, p: float, level: float, n_covered: int, basis: Basis, simulated: float | None
-) -> Finding:
+    rule: NotWorse, c: CoveredComparison, p: float, level: float, n_covered: int, basis: Basis, simulated: float | None
+) -> RuleFinding:
     failed = c.is_worse and p <= level
     first = level / _n_adjusted(rule, c, n_covered, basis)
     # a plan's adjustment may let the largest difference through at the whole level, as max-T does
@@ -202,7 +202,7 @@ def _loss(
     smallest = simulated if is_simulated else smallest
     key = key_of(c.result)
     since = basis.evidence.known.get((name_of(rule), key)) if failed else None
-    return Finding(
+    return RuleFinding(
         key=key,
         system=c.system,
         baseline=c.baseline,
@@ -220,14 +220,14 @@ def _loss(
     )
 
 
-def _standing(c: Covered, *, failed: bool) -> str:
+def _standing(c: CoveredComparison, *, failed: bool) -> str:
     """Say how a system stands to its baseline; that it scores as much does not show that it is not worse."""
     if c.is_worse:
         return "significantly worse than" if failed else "worse, but not significantly, than"
     return "ahead of" if c.gain > 0 else "level with"
 
 
-def _other_verdict(c: Covered, alpha: float | None, *, failed: bool) -> str:
+def _other_verdict(c: CoveredComparison, alpha: float | None, *, failed: bool) -> str:
     """Say where the plan's tables call a loss significant that the gate lets pass, which has another level."""
     p = c.result.p_value if c.result.p_adjusted is None else c.result.p_adjusted
     if failed or alpha is None or not c.is_worse or p > alpha:
@@ -235,7 +235,7 @@ def _other_verdict(c: Covered, alpha: float | None, *, failed: bool) -> str:
     return f"; significant at the plan's alpha {alpha:g} ({p_equals(p, alpha)}), which is no alarm"
 
 
-def _n_adjusted(rule: NotWorse, c: Covered, n_covered: int, basis: Basis) -> int:
+def _n_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis: Basis) -> int:
     """Return among how many comparisons the smallest p is chosen."""
     if rule.adjust != "plan":
         return n_covered if rule.adjust == "holm" else 1
@@ -274,7 +274,7 @@ def _alarms(rule: NotWorse, basis: Basis, level: float) -> float:
     return min(basis.runs_per_year, online_fdr.most_false_alarms(rule.alpha, basis.fdr))
 
 
-def _notes(rule: NotWorse, basis: Basis, level: float, findings: Sequence[Finding]) -> Iterator[str]:
+def _notes(rule: NotWorse, basis: Basis, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     n_blind = sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
     if (repeated := basis.evidence.repeats.get(name_of(rule))) is not None:
         yield f"the outputs are those of run {repeated}: one observation, which counts once"
@@ -313,7 +313,7 @@ def _least(rule: NotWorse, level: float, n: int) -> str:
     return f"; {low_text(level / n)} for {'the smallest p' if rule.adjust == 'holm' else 'each'} before adjusting"
 
 
-def _weakest(findings: Sequence[Finding]) -> str:
+def _weakest(findings: Sequence[RuleFinding]) -> str:
     """Say which losses pass unseen at this night's level."""
     losses = [f.detectable for f in findings if f.detectable is not None]
     if not losses:

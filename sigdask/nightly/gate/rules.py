@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from sigdask.results.record import Result
-from sigdask.statistics.matched_proportions import Matched
+from sigdask.statistics.matched_proportions import MatchedProportions
 from sigdask.text import as_json, plain
 
 Fdr = Literal["none", "lord++", "lond"]
@@ -103,7 +103,7 @@ Rule = NotWorse | WithinMargin
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MarginResult:
     """A test of non-inferiority or equivalence of one system.
 
     Attributes
@@ -117,7 +117,7 @@ class Shown:
     smallest_margin : float or None
         From which on the margin would be shown at the rule's level; infinite where none would, None
         where it is not known. It is at most the rule's margin just where p is at most alpha.
-    matched : Matched or None
+    matched : MatchedProportions or None
         The items that differ, of 0/1 scores.
     is_doubtful : bool
         Whether p may be too small: few units differ, or rare differences are large.
@@ -127,11 +127,11 @@ class Shown:
     method: str
     n_trials: int | None = None
     smallest_margin: float | None = None
-    matched: Matched | None = None
+    matched: MatchedProportions | None = None
     is_doubtful: bool = False
 
 
-class Detecting(Protocol):
+class DetectableLosses(Protocol):
     """What tells which losses the comparisons of a test set would detect."""
 
     def detected(self, results: Sequence[Result], systems: Sequence[str], level: float, /) -> dict[Key, float]:
@@ -149,7 +149,7 @@ class Evidence:
         The baseline of each test set, where a rule names none.
     spreads : mapping of Key to float
         Swap standard deviation of each comparison.
-    shown : mapping of (NonInferior or Equivalent, Key) to Shown
+    shown : mapping of (NonInferior or Equivalent, Key) to MarginResult
         Tests of non-inferiority and equivalence.
     history : mapping of str to sequence of float
         Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose comparisons did not
@@ -167,13 +167,13 @@ class Evidence:
         Runs of the last 365 days with new inputs, this one included.
     absent : tuple of Key
         Comparisons that could not be made: one of the systems has no such item.
-    losses : mapping of str to Detecting
+    losses : mapping of str to DetectableLosses
         What simulates the losses that a test set would detect, by its name.
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
     spreads: Mapping[Key, float] = field(default_factory=dict)
-    shown: Mapping[tuple[WithinMargin, Key], Shown] = field(default_factory=dict)
+    shown: Mapping[tuple[WithinMargin, Key], MarginResult] = field(default_factory=dict)
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
     levels: Mapping[str, Sequence[float]] = field(default_factory=dict)
     repeats: Mapping[str, int] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class Evidence:
     gone: Mapping[str, Sequence[Key]] = field(default_factory=dict)
     n_runs: int = 0
     absent: tuple[Key, ...] = ()
-    losses: Mapping[str, Detecting] = field(default_factory=dict)
+    losses: Mapping[str, DetectableLosses] = field(default_factory=dict)
 
     def __add__(self, other: Evidence) -> Evidence:
         return Evidence(
@@ -200,7 +200,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RuleFinding:
     """What a rule says of one system on one test set under one metric.
 
     Attributes
@@ -265,7 +265,7 @@ class RuleVerdict:
         One for the whole rule, for the history: P(p <= x) <= x while nothing is worse.
     level : float
         What p was held against in this run.
-    findings : tuple of Finding
+    findings : tuple of RuleFinding
         Failures first.
     alarms_per_year : float
         Expected number of runs a year that fail though no system is worse (at most, for NotWorse).
@@ -290,7 +290,7 @@ class RuleVerdict:
     passed: bool
     p_value: float
     level: float
-    findings: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
     alarms_per_year: float
     notes: tuple[str, ...]
     fdr: Fdr = "none"

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sigdask.analysis.candidate_rankings.spec import Asked, read_cutoffs
+from sigdask.analysis.candidate_rankings.spec import RankingSpec, read_cutoffs
 from sigdask.errors import InputError
-from sigdask.formats.candidates import Columns
+from sigdask.formats.candidates import CandidateColumns
 from sigdask.nightly.plan import paths
 from sigdask.nightly.plan.errors import shown
 from sigdask.nightly.plan.keys import BaselineKeys, PlanKeys, RankingsKeys
@@ -43,9 +43,9 @@ def ranked(keys: PlanKeys, folder: Path, complain: Complain) -> tuple[RankedCand
     return tuple(found)
 
 
-def _columns(own: RankingsKeys) -> Columns:
+def _columns(own: RankingsKeys) -> CandidateColumns:
     ids = (own.id,) if isinstance(own.id, str) else own.id or ()
-    return Columns(
+    return CandidateColumns(
         gold=own.gold_column,
         ids=tuple(ids),
         measures=own.measures or (),
@@ -58,13 +58,13 @@ def _columns(own: RankingsKeys) -> Columns:
     )
 
 
-def _asked(own: RankingsKeys, keys: PlanKeys) -> Asked:
+def _asked(own: RankingsKeys, keys: PlanKeys) -> RankingSpec:
     pairs: dict[str, Any] = {}
     if isinstance(own.pairs, BaselineKeys):
         pairs = {"baseline": own.pairs.baseline}
     elif own.pairs != "all":
         pairs = {"pairs": own.pairs}
-    return Asked.of(
+    return RankingSpec.of(
         **pairs, n=own.n, ties=own.ties, trials=own.trials, confidence=own.confidence, samples=own.samples,
         sample_size=own.sample_size, seed=keys.seed, alpha=keys.alpha,
     )  # fmt: skip

@@ -40,7 +40,7 @@ Systems = str | tuple[str, ...] | dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Hints:
     """What is said of the files, instead of being found: as options of `compare`."""
 
     gold: Path | None = None
@@ -51,7 +51,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class DiscoveredTestSet:
     """A test set, as its files were taken.
 
     Attributes
@@ -89,12 +89,12 @@ class Laid:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class FolderSurvey:
     """What was found.
 
     Attributes
     ----------
-    test_sets : tuple of Laid
+    test_sets : tuple of DiscoveredTestSet
         At least one.
     unused : tuple of str
         Files that were not taken for anything.
@@ -102,13 +102,13 @@ class Survey:
         Why some of them could not be.
     """
 
-    test_sets: tuple[Laid, ...]
+    test_sets: tuple[DiscoveredTestSet, ...]
     unused: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _Kinds:
+class _FilesByRole:
     """Files by what their names say."""
 
     systems: list[Path] = field(default_factory=list)
@@ -117,7 +117,7 @@ class _Kinds:
     others: list[Path] = field(default_factory=list)
 
 
-def survey(where: Sequence[Path], home: Path, given: Given) -> Survey:
+def survey(where: Sequence[Path], home: Path, given: Hints) -> FolderSurvey:
     """Say what lies in a folder, or what files are.
 
     Parameters
@@ -126,7 +126,7 @@ def survey(where: Sequence[Path], home: Path, given: Given) -> Survey:
         One folder, or files of systems.
     home : Path
         The folder of the plan.
-    given : Given
+    given : Hints
         What is known.
 
     Raises
@@ -138,7 +138,7 @@ def survey(where: Sequence[Path], home: Path, given: Given) -> Survey:
     if not every:
         raise InputError(f"{listed([str(path) for path in where])}: no files of results there")
     kinds = _kinds(every, given, asked=not any(path.is_dir() for path in where))
-    laid: list[Laid] = []
+    laid: list[DiscoveredTestSet] = []
     failed: list[tuple[list[Path], InputError]] = []
     waiting = [*_groups(kinds.systems, home)]
     while waiting:
@@ -153,7 +153,7 @@ def survey(where: Sequence[Path], home: Path, given: Given) -> Survey:
     used = {path for one in laid for path in _used(one, home)}
     unused = [path for path in every if path.resolve() not in used]
     unread = [_why(group, error) for group, error in failed if not used & {path.resolve() for path in group}]
-    return Survey(tuple(_named(laid)), tuple(_relative(path, home) for path in unused), tuple(unread))
+    return FolderSurvey(tuple(_named(laid)), tuple(_relative(path, home) for path in unused), tuple(unread))
 
 
 def _files(folder: Path) -> list[Path]:
@@ -168,9 +168,9 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _kinds(every: Sequence[Path], given: Given, *, asked: bool) -> _Kinds:
+def _kinds(every: Sequence[Path], given: Hints, *, asked: bool) -> _FilesByRole:
     """Part files by what their names say; all that were named one by one are systems."""
-    kinds = _Kinds()
+    kinds = _FilesByRole()
     said = {path.resolve() for path in (given.gold, given.documents) if path is not None}
     for path in every:
         if path.resolve() in said:
@@ -243,7 +243,7 @@ def _above(files: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path.parent for path in files]))
 
 
-def _laid(group: list[Path], kinds: _Kinds, home: Path, given: Given) -> Iterator[Laid]:
+def _laid(group: list[Path], kinds: _FilesByRole, home: Path, given: Hints) -> Iterator[DiscoveredTestSet]:
     """Yield the test set that a group of files is, or one for each file that is a table of systems."""
     golds = _near(kinds.gold, group, given.gold)
     documents = _near(kinds.documents, group, given.documents)
@@ -265,7 +265,7 @@ def _near(files: Sequence[Path], group: Sequence[Path], said: Path | None) -> li
     return own or list(files)
 
 
-def _alone(path: Path, home: Path, given: Given) -> Laid | None:
+def _alone(path: Path, home: Path, given: Hints) -> DiscoveredTestSet | None:
     """Return the test set that one file is by itself; None where it is none of two systems."""
     if path.is_dir():
         return None
@@ -279,7 +279,7 @@ def _alone(path: Path, home: Path, given: Given) -> Laid | None:
     if counts.n_systems < 2:
         return None
     where = _relative(path, home)
-    return Laid(path.stem, where, chosen, counts, 1, missing=given.missing, min_items=given.min_items)
+    return DiscoveredTestSet(path.stem, where, chosen, counts, 1, missing=given.missing, min_items=given.min_items)
 
 
 def _refuse_two_ways(group: Sequence[Path]) -> None:
@@ -295,7 +295,9 @@ def _refuse_two_ways(group: Sequence[Path]) -> None:
         )
 
 
-def _together(group: list[Path], golds: list[Path], documents: list[Path], home: Path, given: Given) -> Laid:
+def _together(
+    group: list[Path], golds: list[Path], documents: list[Path], home: Path, given: Hints
+) -> DiscoveredTestSet:
     """Return the test set that several files are, a system each."""
     systems = _pattern(group, home)
     sources = _sources(systems, home, given)
@@ -315,7 +317,7 @@ def _together(group: list[Path], golds: list[Path], documents: list[Path], home:
                 continue
             if gold is None and golds and chosen in {"labels", "conll", "segments", "speech"}:
                 continue
-            return Laid(
+            return DiscoveredTestSet(
                 _name(group, home), systems, chosen, counts, sum(len(one.parts) or 1 for one in sources),
                 gold=None if gold is None else _relative(gold, home),
                 references=tuple(_relative(path, home) for path in references),
@@ -326,7 +328,7 @@ def _together(group: list[Path], golds: list[Path], documents: list[Path], home:
     raise tried or InputError("one system alone has nothing to be compared with")
 
 
-def _sources(systems: Systems, home: Path, given: Given) -> list[Source]:
+def _sources(systems: Systems, home: Path, given: Hints) -> list[Source]:
     """Return the files of systems as a plan finds them."""
     found = []
     for one in paths.sources(systems, home, given.format):
@@ -343,7 +345,7 @@ def _golds(golds: Sequence[Path]) -> Iterator[tuple[Path, list[Path]]]:
     yield from ((path, []) for path in golds)
 
 
-def _read(sources: Sequence[Source], gold: Path | None, options: Options, given: Given) -> tuple[str, Counts]:
+def _read(sources: Sequence[Source], gold: Path | None, options: Options, given: Hints) -> tuple[str, Counts]:
     chosen = formats.detect(sources, gold, options) if given.format == "auto" else given.format
     if options.references and chosen != "segments":
         raise InputError("several references are of texts alone")
@@ -403,7 +405,7 @@ def _name(group: Sequence[Path], home: Path) -> str:
     return folder.resolve().name or home.resolve().name
 
 
-def _named(laid: Sequence[Laid]) -> Iterator[Laid]:
+def _named(laid: Sequence[DiscoveredTestSet]) -> Iterator[DiscoveredTestSet]:
     """Yield test sets with names of their own."""
     taken: dict[str, int] = {}
     for one in laid:
@@ -411,7 +413,7 @@ def _named(laid: Sequence[Laid]) -> Iterator[Laid]:
         yield one if taken[one.name] == 1 else replace(one, name=f"{one.name}-{taken[one.name]}")
 
 
-def _used(one: Laid, home: Path) -> Iterator[Path]:
+def _used(one: DiscoveredTestSet, home: Path) -> Iterator[Path]:
     """Yield the files of a test set."""
     if isinstance(one.systems, str):
         for path in home.glob(one.systems.replace(SYSTEM, "*")) if SYSTEM in one.systems else [home / one.systems]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from sigdask.nightly.plan.discover import Laid, Survey
+from sigdask.nightly.plan.discover import DiscoveredTestSet, FolderSurvey
 from sigdask.text import count_noun
 
 MORE = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
@@ -15,12 +15,12 @@ PATHS = 4
 """Files that are named on the terminal."""
 
 
-def text(found: Survey, name: str) -> str:
+def text(found: FolderSurvey, name: str) -> str:
     """Return the text of a plan.
 
     Parameters
     ----------
-    found : Survey
+    found : FolderSurvey
         The test sets.
     name : str
         Of the plan's file, without its ending.
@@ -63,7 +63,7 @@ html = "{name}-{{date}}.html"
 """
 
 
-def _test_set(one: Laid) -> Iterator[str]:
+def _test_set(one: DiscoveredTestSet) -> Iterator[str]:
     yield f"# {_systems(one)}."
     yield "[[test_set]]"
     yield f"name = {_quoted(one.name)}"
@@ -97,7 +97,7 @@ def _test_set(one: Laid) -> Iterator[str]:
     yield ""
 
 
-def _systems(one: Laid) -> str:
+def _systems(one: DiscoveredTestSet) -> str:
     counts = one.counts
     return (
         f"{count_noun(counts.n_systems, 'system')}, {count_noun(counts.of_one.n_items, 'item')}, read as {one.format}"
@@ -112,7 +112,7 @@ def _value(value: str | Sequence[str]) -> str:
     return _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
 
 
-def told(found: Survey) -> Iterator[str]:
+def told(found: FolderSurvey) -> Iterator[str]:
     """Say what was taken for what."""
     for one in found.test_sets:
         yield f"test set {one.name}: {_systems(one)}"
@@ -130,7 +130,7 @@ def told(found: Survey) -> Iterator[str]:
         yield f"not used: {_few(found.unused)}"
 
 
-def _shown(one: Laid) -> str:
+def _shown(one: DiscoveredTestSet) -> str:
     return one.systems if isinstance(one.systems, str) else _few([*one.systems])
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from sigdask import formats
-from sigdask.analysis.candidate_rankings.spec import Asked
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
 from sigdask.execution.clusters.description import Named
 from sigdask.formats import Options, Source, candidates
-from sigdask.formats.candidates import Columns
+from sigdask.formats.candidates import CandidateColumns
 from sigdask.nightly.gate import Fdr, Rule
 from sigdask.options import Adjust, Alternative, HowPermuted, HowPrinted, IntervalKind, Layout, Method, naming_options
 from sigdask.statistics.stopping import Stopping
@@ -101,16 +101,16 @@ class RankedCandidates:
         Unique in the plan; part of the address of what is drawn.
     path : Path
         The file.
-    columns : Columns
+    columns : CandidateColumns
         Which columns hold what.
-    asked : Asked
+    asked : RankingSpec
         What is asked of the rankings.
     """
 
     name: str
     path: Path
-    columns: Columns
-    asked: Asked
+    columns: CandidateColumns
+    asked: RankingSpec
 
     def read(self) -> Candidates:
         """Read the file."""
@@ -174,7 +174,7 @@ OUTPUTS = ("json", "csv", "parquet", "markdown", "latex", "text", "html")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportFiles:
     """Files to write when the plan is done; None is not written.
 
     Attributes
@@ -217,14 +217,14 @@ class Report:
         """How tables for papers are laid out."""
         return {"layout": self.layout, "digits": self.digits, "percent": self.percent}
 
-    def at(self, start: datetime) -> Report:
+    def at(self, start: datetime) -> ReportFiles:
         """Return the files of a run that started then."""
         files: dict[str, Any] = {name: dated(path, start) for name, path in self.files.items()}
         return replace(self, **files, figures=dated(self.figures, start))
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class NotifySettings:
     """Whom to tell how the gate ended.
 
     Attributes
@@ -261,8 +261,8 @@ class Gate:
     fdr : {"none", "lord++", "lond"}
         Online false-discovery rule over the history of runs.
     junit, json : Path or None
-        Files to write; dated as in `Report`.
-    tell : Tell
+        Files to write; dated as in `ReportFiles`.
+    tell : NotifySettings
         Whom to tell.
     """
 
@@ -271,7 +271,7 @@ class Gate:
     fdr: Fdr = "none"
     junit: Path | None = None
     json: Path | None = None
-    tell: Tell = Tell()
+    tell: NotifySettings = NotifySettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class Plan:
         Threads or processes to start.
     store : str
         URL of the database.
-    report : Report
+    report : ReportFiles
         Files to write at the end.
     gate : Gate or None
         What must hold.
@@ -323,7 +323,7 @@ class Plan:
     cluster: Named = "auto"
     workers: int | None = None
     store: str = ""
-    report: Report = Report()
+    report: ReportFiles = ReportFiles()
     gate: Gate | None = None
     rankings: tuple[RankedCandidates, ...] = ()
     independence: tuple[TestedLabels, ...] = ()

@@ -33,7 +33,7 @@ from sigdask.nightly.plan.keys import (
 )
 from sigdask.nightly.plan.labellings import tested
 from sigdask.nightly.plan.lines import Key
-from sigdask.nightly.plan.model import OUTPUTS, Gate, Plan, Report, Tell, TestSet
+from sigdask.nightly.plan.model import OUTPUTS, Gate, NotifySettings, Plan, ReportFiles, TestSet
 from sigdask.options import Adjust
 from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PlanLocation:
     """Where relative paths start, and where complaints go."""
 
     folder: Path
@@ -79,7 +79,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
     numbers : sequence of int
         Places of the test sets in the file.
     """
-    at = _Place(path.parent, complaints)
+    at = _PlanLocation(path.parent, complaints)
     is_whole = not complaints
     tests = at.attempt(("tests",), classical_tests, keys.tests) or ()
     test_sets = tuple(
@@ -99,7 +99,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
         cluster=_cluster(keys.cluster, at),
         workers=keys.workers,
         store=_store(keys.store, path, at),
-        report=Report(
+        report=ReportFiles(
             **{name: at.path(("report", name), getattr(keys.report, name), paths.writable) for name in OUTPUTS},
             layout=keys.report.layout,
             digits=keys.report.digits,
@@ -116,7 +116,7 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
     return plan
 
 
-def _test_set(own: TestSetKeys, keys: PlanKeys, at: _Place, key: Key, tests: tuple[str, ...]) -> TestSet:
+def _test_set(own: TestSetKeys, keys: PlanKeys, at: _PlanLocation, key: Key, tests: tuple[str, ...]) -> TestSet:
     baseline, pairs = _pairs(own.pairs or keys.pairs)
     metrics = own.metrics or keys.metrics or ()
     found = TestSet(
@@ -149,7 +149,7 @@ def _pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
     return None, None if pairs == "all" else pairs
 
 
-def _sources(own: TestSetKeys, at: _Place, key: Key) -> tuple[Source, ...]:
+def _sources(own: TestSetKeys, at: _PlanLocation, key: Key) -> tuple[Source, ...]:
     found: dict[tuple[Path, ...], Source] = {}
     for source in paths.sources(own.systems, at.folder, own.format):
         if isinstance(source, InputError):
@@ -162,7 +162,7 @@ def _sources(own: TestSetKeys, at: _Place, key: Key) -> tuple[Source, ...]:
     return tuple(found.values())
 
 
-def _options(own: TestSetKeys, at: _Place, key: Key) -> Options:
+def _options(own: TestSetKeys, at: _PlanLocation, key: Key) -> Options:
     references = (own.references,) if isinstance(own.references, str) else own.references or ()
     found = [at.path((*key, "references"), text) for text in references]
     given: dict[str, Any] = {
@@ -201,7 +201,7 @@ def _stopping(keys: PlanKeys) -> Stopping | None:
     return ConfidenceSequence(keys.alpha, keys.stopping.epsilon)
 
 
-def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> Named:
+def _cluster(cluster: str | Mapping[str, Any], at: _PlanLocation) -> Named:
     """Return what `--cluster` takes; a table is the content of a cluster file."""
     key: Key = ("cluster",)
     if isinstance(cluster, str):
@@ -220,7 +220,7 @@ def _cluster(cluster: str | Mapping[str, Any], at: _Place) -> Named:
     return cluster
 
 
-def _cluster_text(text: str, at: _Place, key: Key) -> str:
+def _cluster_text(text: str, at: _PlanLocation, key: Key) -> str:
     if text.endswith((".json", ".toml")):
         return _cluster_file(text, at, key)
     if text not in clusters.WORDS and not text.startswith(("tcp://", "tls://")):
@@ -228,7 +228,7 @@ def _cluster_text(text: str, at: _Place, key: Key) -> str:
     return text
 
 
-def _cluster_file(text: str, at: _Place, key: Key) -> str:
+def _cluster_file(text: str, at: _PlanLocation, key: Key) -> str:
     path = at.path(key, text, paths.local)
     if path is not None and path.suffix != ".json":
         at.attempt(key, clusters.read, path)
@@ -239,10 +239,10 @@ def store_of(text: str | None, path: Path) -> str:
     """Return the file or URL of the database that a plan names, whatever else is wrong with it."""
     if text is not None and "://" not in text:
         return str(paths.absolute(text, path.parent))
-    return _store(text, path, _Place(path.parent, []))
+    return _store(text, path, _PlanLocation(path.parent, []))
 
 
-def _store(text: str | None, path: Path, at: _Place) -> str:
+def _store(text: str | None, path: Path, at: _PlanLocation) -> str:
     """Return the file or URL of the database; by default a file beside the plan."""
     if text is None:
         return str(path.with_suffix(".sqlite"))
@@ -262,8 +262,8 @@ def _store(text: str | None, path: Path, at: _Place) -> str:
     return text
 
 
-def _gate(own: GateKeys, keys: PlanKeys, at: _Place) -> Gate:
-    tell = Tell(
+def _gate(own: GateKeys, keys: PlanKeys, at: _PlanLocation) -> Gate:
+    tell = NotifySettings(
         command=_command(own.command or (), at),
         webhook=_webhook(own.webhook, at),
         body=_body(own.webhook_body, at),
@@ -305,7 +305,7 @@ def _rule(rule: Any, keys: PlanKeys, gate: GateKeys) -> Rule:
     )
 
 
-def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:
+def _command(command: tuple[str, ...], at: _PlanLocation) -> tuple[str, ...]:
     """Find the program, as a path relative to the plan or on the PATH."""
     if not command:
         return command
@@ -317,7 +317,7 @@ def _command(command: tuple[str, ...], at: _Place) -> tuple[str, ...]:
     return (found, *command[1:])
 
 
-def _webhook(url: str | None, at: _Place) -> str | None:
+def _webhook(url: str | None, at: _PlanLocation) -> str | None:
     """Return the URL; $NAME stands for an environment variable, which may be empty: there is no web hook then."""
     key: Key = ("gate", "webhook")
     if url is not None and url.startswith("$"):
@@ -341,7 +341,7 @@ def _webhook(url: str | None, at: _Place) -> str | None:
     return url
 
 
-def _body(text: str | None, at: _Place) -> str | None:
+def _body(text: str | None, at: _PlanLocation) -> str | None:
     """Return the template in a file, once it has made JSON of a verdict."""
     key: Key = ("gate", "webhook_body")
     path = at.path(key, text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from sigdask.nightly.gate import Finding, GateVerdict, NotWorse, RuleVerdict
+from sigdask.nightly.gate import GateVerdict, NotWorse, RuleFinding, RuleVerdict
 from sigdask.nightly.gate.rules import POWER
 from sigdask.statistics.rounding import high_text, low_text
 from sigdask.text import count_noun, listed, printable
@@ -55,7 +55,7 @@ def _why(verdict: GateVerdict) -> str:
     return (listed([*dict.fromkeys([*named, *reasons])], most=3, between="; ") or "see below") + known
 
 
-def _compared(finding: Finding) -> str:
+def _compared(finding: RuleFinding) -> str:
     test_set, subset, _, _, metric = finding.key
     where = " ".join(filter(None, (test_set, subset)))
     return f"{finding.system} against {finding.baseline} by {metric}{f' on {where}' if where else ''}"
@@ -153,7 +153,7 @@ def reasons(verdict: Mapping[str, Any]) -> Iterator[dict[str, str]]:
                 yield {"rule": rule["name"], "text": "; ".join(rule["notes"])}
 
 
-def _largest(findings: list[Finding]) -> str:
+def _largest(findings: list[RuleFinding]) -> str:
     known = [f.detectable for f in findings if f.detectable is not None]
     if not known:
         return ""
@@ -208,7 +208,7 @@ def _fails_as_a_whole(rule: RuleVerdict) -> bool:
     return not rule.passed and all(finding.passed for finding in rule.findings)
 
 
-def _case(suite: ET.Element, finding: Finding) -> None:
+def _case(suite: ET.Element, finding: RuleFinding) -> None:
     test_set, subset, _, _, metric = finding.key
     where = test_set + (f".{subset}" if subset is not None else "")
     title = f"{finding.system} against {finding.baseline}, {metric}"

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.nightly.store.status import Changes, Report
+from sigdask.nightly.store.status import Changes, PlanReport
 from sigdask.results.table import Table
 
 
-def first(report: Report, table: Table, most: int) -> tuple[NDArray[np.int64], list[str]]:
+def first(report: PlanReport, table: Table, most: int) -> tuple[NDArray[np.int64], list[str]]:
     """Return the rows that are looked at first, and why: of the gate, failures first, what changed, then others.
 
     Parameters
     ----------
-    report : Report
+    report : PlanReport
         Of a run.
     table : Table
         All that it found.

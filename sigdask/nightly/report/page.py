@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sigdask.nightly.report.gate import levels_text, reasons
 from sigdask.nightly.report.highlights import counted, first, keys
-from sigdask.nightly.store.status import Change, Changes, Nights, Report, nights
-from sigdask.report.page.frame import Part
+from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, nights
+from sigdask.report.page.frame import PagePart
 from sigdask.report.tables.cells import p_cell
 from sigdask.results.rows import table_from_results
 from sigdask.results.table import Table
@@ -35,7 +35,7 @@ MOST_SERIES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangeRow:
     """One change: what became of a comparison."""
 
     kinds: str
@@ -49,7 +49,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class NightLine:
     """A line of nights: points of a polyline for each stretch without a gap, and what each point says."""
 
     stretches: tuple[str, ...]
@@ -57,7 +57,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ComparisonNights:
     """The nights of one comparison.
 
     Attributes
@@ -66,9 +66,9 @@ class Series:
         Which.
     why : str
         Why it is among those that are drawn.
-    score_a, score_b : Drawn
+    score_a, score_b : NightLine
         On one scale.
-    p : Drawn
+    p : NightLine
         On a logarithmic scale that ends at 0.0001.
     scores, difference, p_text : str
         Of the latest run.
@@ -82,9 +82,9 @@ class Series:
     b: str
     metric: str
     why: str
-    score_a: Drawn
-    score_b: Drawn
-    p: Drawn
+    score_a: NightLine
+    score_b: NightLine
+    p: NightLine
     scores: str
     difference: str
     p_text: str
@@ -98,13 +98,13 @@ LOWEST = 1e-4
 """p below which no more is drawn."""
 
 
-def part(report: Report) -> Part:
+def part(report: PlanReport) -> PagePart:
     """Return what the page of a plan adds."""
     table = Table.joined([r.table for r in report.results.values()]) if report.results else table_from_results((), 0.05)
     rows, why = first(report, table, MOST_SERIES)
     seen = nights(report.store, report.run, table.take(rows))
     verdict = report.run.details.get("verdict")
-    return Part(
+    return PagePart(
         {
             "run": report.run,
             "when": clock(report.run.started),
@@ -152,7 +152,7 @@ WORDS = {
 """What a change is called, the first one listed first."""
 
 
-def _changes(changes: Changes, alpha: float) -> Iterator[Changed]:
+def _changes(changes: Changes, alpha: float) -> Iterator[ChangeRow]:
     kinds = changes.kinds
     place = {kind: k for k, kind in enumerate(WORDS)}
     order = sorted(range(len(changes)), key=lambda k: (place[next(_told(kinds[k]))], k))[:MOST_CHANGES]
@@ -163,7 +163,7 @@ def _changes(changes: Changes, alpha: float) -> Iterator[Changed]:
         said = ", ".join(_worded(kind, change) for kind in _told(kinds[k]))
         subset = r.subset["value"] if r.subset else ""
         sides = [_side(one, alpha) for one in (change.before, change.now)]
-        yield Changed(said, r.test_set, subset, r.a, r.b, r.metric, *sides)
+        yield ChangeRow(said, r.test_set, subset, r.a, r.b, r.metric, *sides)
 
 
 def _told(kinds: Sequence[str]) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _side(r: Any, alpha: float) -> str:
     return f"{score_text(r.score_a)} / {score_text(r.score_b)}" + (f", p = {said}" if said else "")
 
 
-def _series(table: Table, why: Sequence[str], seen: Nights, alpha: float) -> Iterator[Series]:
+def _series(table: Table, why: Sequence[str], seen: Nights, alpha: float) -> Iterator[ComparisonNights]:
     across = _across(len(seen.runs))
     numbers = [run.number for run in seen.runs]
     for k, (test_set, subset, a, b, metric) in enumerate(keys(table)):
@@ -199,7 +199,7 @@ def _series(table: Table, why: Sequence[str], seen: Nights, alpha: float) -> Ite
             for side, (name, own) in enumerate(zip((a, b), scores.tolist(), strict=True))
         ]
         p_said = [f"run {n}: p = {p_cell(x, alpha)}" for n, x in zip(numbers, p.tolist(), strict=True)]
-        yield Series(
+        yield ComparisonNights(
             test_set, subset or "", a, b, metric, why[k], drawn[0], drawn[1], _drawn(across, _down(p), p_said),
             f"{score_text(table.score_a[k])} / {score_text(table.score_b[k])}", signed(table.difference[k]),
             p_cell(float(p[-1]), alpha) if len(p) else "",
@@ -233,10 +233,10 @@ def _down(p: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(EDGE + share * (HEIGHT - 2 * EDGE))
 
 
-def _drawn(across: NDArray[np.float64], down: NDArray[np.float64], said: Sequence[str]) -> Drawn:
+def _drawn(across: NDArray[np.float64], down: NDArray[np.float64], said: Sequence[str]) -> NightLine:
     known = ~np.isnan(down)
     stretch = np.cumsum(~known)
     parts = [np.flatnonzero(known & (stretch == k)) for k in np.unique(stretch[known]).tolist()]
     stretches = tuple(" ".join(f"{across[k]:.1f},{down[k]:.1f}" for k in part.tolist()) for part in parts)
     points = ((round(float(across[k]), 1), round(float(down[k]), 1), said[k]) for k in np.flatnonzero(known).tolist())
-    return Drawn(stretches, tuple(points))
+    return NightLine(stretches, tuple(points))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.details.details import Opened
 from sigdask.nightly.report.highlights import first
-from sigdask.nightly.store.status import Nights, Report, nights
+from sigdask.nightly.store.status import Nights, PlanReport, nights
 from sigdask.report import plots
 from sigdask.report.plots.folder import MOST_FIGURES, of_evaluations, of_opened, of_results
 from sigdask.report.plots.results import Picture, of
@@ -25,7 +25,7 @@ MOST_LINES = 12
 """Comparisons whose p is drawn over the nights, of each test set, subset and metric."""
 
 
-def of_report(report: Report, opened: Sequence[Opened] = ()) -> Iterator[Picture]:
+def of_report(report: PlanReport, opened: Sequence[Opened] = ()) -> Iterator[Picture]:
     """Yield the pictures that fit what a plan has found, and those of comparisons that were opened."""
     yield from of_results(report.results.values())
     if opened:
@@ -34,7 +34,7 @@ def of_report(report: Report, opened: Sequence[Opened] = ()) -> Iterator[Picture
     yield from of_nights(report)
 
 
-def of_nights(report: Report) -> Iterator[Picture]:
+def of_nights(report: PlanReport) -> Iterator[Picture]:
     """Yield scores and p over the runs of a plan, for each test set, subset and metric; nothing of a first run."""
     tables = [results.table for results in report.results.values()]
     of_metrics = [table.take(rows) for table in tables for rows in groups(table)][:MOST_FIGURES]

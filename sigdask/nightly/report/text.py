@@ -16,13 +16,13 @@ from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import is_alarm, levels_text, reasons
 from sigdask.nightly.report.highlights import counted
 from sigdask.nightly.report.plots import of_report
-from sigdask.nightly.store import Progress, Run
-from sigdask.nightly.store.status import Change, Changes, Report, Status
+from sigdask.nightly.store import PlanRun, Progress
+from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import HowPrinted
 from sigdask.report.files import write_parquet, write_parts, write_whole
 from sigdask.report.layout import lay_out
 from sigdask.report.page import details, write_page
-from sigdask.report.page.frame import Part
+from sigdask.report.page.frame import PagePart
 from sigdask.report.plots.folder import write_figures
 from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.report.summary import verdict
@@ -31,7 +31,7 @@ from sigdask.report.tables.latex import document_parts as to_latex
 from sigdask.report.tables.markdown import document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.report.terminal import candidate_rankings, independence, render, warnings
-from sigdask.results.columns.coded import Score, Subset
+from sigdask.results.columns.coded import ScoredMetric, Subset
 from sigdask.results.comparisons import made_by
 from sigdask.results.export import csv_parts
 from sigdask.results.messages.notes import dicts, distinct, texts
@@ -39,7 +39,7 @@ from sigdask.results.record import Result
 from sigdask.results.schema import VERSION
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import p_equals, score_text
-from sigdask.text import Lines, clock, count_noun, duration, json_parts, plain, printable
+from sigdask.text import JsonMembers, clock, count_noun, duration, json_parts, plain, printable
 
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
@@ -106,7 +106,7 @@ def _time_left(status: Status) -> str:
     return f"{'at most' if status.run.seconds_left is None else 'about'} {duration(left)} left"
 
 
-def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -> str:
+def history_text(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
     """List runs, the latest first, below a line that says how it ended."""
     judged = any(_gate_word(run) for run, _ in runs)
     rows = []
@@ -125,7 +125,7 @@ def history_text(runs: Sequence[tuple[Run, int]], *, width: int | None = None) -
     return "\n".join([*map(printable, _latest(runs)), "", lay_out(names, rows, width)])
 
 
-def _latest(runs: Sequence[tuple[Run, int]]) -> Iterator[str]:
+def _latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     """Yield how the latest run ended, and why its gate failed."""
     (run, changed), *_ = runs
     verdict, word = run.details.get("verdict"), _gate_word(run)
@@ -141,12 +141,12 @@ def _latest(runs: Sequence[tuple[Run, int]]) -> Iterator[str]:
         yield from (f"    ! {reason['text']}" for reason in islice(reasons(verdict), MOST_REASONS))
 
 
-def _levels(run: Run) -> str:
+def _levels(run: PlanRun) -> str:
     verdict = run.details.get("verdict")
     return "" if verdict is None else levels_text(verdict)
 
 
-def _gate_word(run: Run) -> str:
+def _gate_word(run: PlanRun) -> str:
     verdict = run.details.get("verdict")
     return "" if verdict is None else "passed" if verdict["passed"] else FAILED
 
@@ -165,7 +165,9 @@ def changes_text(changes: Changes, alpha: float, *, everything: bool = False) ->
     return "\n".join(lines)
 
 
-def report_text(report: Report, *, everything: bool = False, verbose: bool = False, width: int | None = None) -> str:
+def report_text(
+    report: PlanReport, *, everything: bool = False, verbose: bool = False, width: int | None = None
+) -> str:
     """Return results and what changed: of several test sets the answers of all first."""
     run = report.run
     lines = [printable(f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}"), ""]
@@ -196,7 +198,7 @@ def evaluations_text(
     }
 
 
-def report_dict(report: Report) -> dict[str, Any]:
+def report_dict(report: PlanReport) -> dict[str, Any]:
     """Return what `--json` writes, but for the results themselves: rankings, the run, and what changed."""
     made = [results.around() for results in report.results.values()]
     whole: dict[str, Any] = {**made[0]} if made else {"sigdask": made_by(), "schema_version": VERSION}
@@ -226,35 +228,35 @@ def report_dict(report: Report) -> dict[str, Any]:
     return whole
 
 
-def _inputs(report: Report) -> dict[str, dict[str, str]]:
+def _inputs(report: PlanReport) -> dict[str, dict[str, str]]:
     """Return the files that a run read, by test set, with their digests."""
     found: dict[str, dict[str, str]] = report.run.details.get("inputs", {})
     return found
 
 
-def report_json(report: Report) -> Iterator[str]:
+def report_json(report: PlanReport) -> Iterator[str]:
     """Yield the JSON text that `--json` writes, in parts: the results of all test sets, the run, and what changed."""
     lines = (part for results in report.results.values() for part in results.json_lines())
-    return json_parts(report_dict(report) | {"results": Lines(lines)})
+    return json_parts(report_dict(report) | {"results": JsonMembers(lines)})
 
 
-def report_markdown(report: Report, **printed: Unpack[HowPrinted]) -> Iterator[str]:
+def report_markdown(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
     """Yield tables for papers as Markdown, those of each test set."""
     return to_markdown(_paper_tables(report, printed))
 
 
-def report_latex(report: Report, **printed: Unpack[HowPrinted]) -> Iterator[str]:
+def report_latex(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
     """Yield tables for papers as LaTeX, those of each test set."""
     return to_latex(_paper_tables(report, printed))
 
 
-def _paper_tables(report: Report, printed: HowPrinted) -> Iterator[PaperTable]:
+def _paper_tables(report: PlanReport, printed: HowPrinted) -> Iterator[PaperTable]:
     for results in report.results.values():
         yield from results.paper_tables(**printed)
 
 
 def write_files(
-    report: Report,
+    report: PlanReport,
     *,
     json: Path | None = None,
     csv: Path | None = None,
@@ -272,7 +274,7 @@ def write_files(
 
     Parameters
     ----------
-    report : Report
+    report : PlanReport
         What was found.
     json, csv, parquet, markdown, latex, text, html : Path, optional
         Where to; None is not written.
@@ -306,7 +308,7 @@ def write_files(
                 yield UnfinishedError(str(error))
 
 
-def write_report(path: Path, report: Report, opened: Sequence[Opened] = ()) -> None:
+def write_report(path: Path, report: PlanReport, opened: Sequence[Opened] = ()) -> None:
     """Write a report as a page; comparisons are opened where the data are at hand, as in the run itself."""
     ranked = evaluations_text(report.evaluations)
     write_page(
@@ -320,7 +322,7 @@ def write_report(path: Path, report: Report, opened: Sequence[Opened] = ()) -> N
     )
 
 
-def _details(report: Report, opened: Sequence[Opened]) -> dict[str, Part]:
+def _details(report: PlanReport, opened: Sequence[Opened]) -> dict[str, PagePart]:
     tables = [results.table for results in report.results.values() if len(results)]
     if not tables:
         return {}
@@ -368,7 +370,7 @@ def _sides(table: Table, rows: Sequence[int]) -> list[Any]:
     ]  # fmt: skip
 
 
-def _names(test_set: str, subset: Subset | None, a: str, b: str, metric: Score) -> dict[str, Any]:
+def _names(test_set: str, subset: Subset | None, a: str, b: str, metric: ScoredMetric) -> dict[str, Any]:
     return {"test_set": test_set, "subset": subset and plain(subset), "a": a, "b": b, "metric": metric.name}
 
 
@@ -392,7 +394,7 @@ def _side(r: Result | None, alpha: float) -> str:
     return f"{score_text(r.score_a)} / {score_text(r.score_b)}, {chance(r, alpha)}{adjusted}"
 
 
-def _looks(run: Run) -> Iterator[str]:
+def _looks(run: PlanRun) -> Iterator[str]:
     for name, n in run.details.get("second_looks", {}).items():
         yield printable(
             f"second look: {count_noun(n, 'comparison')} of {name} had a result with fewer trials before; "
@@ -400,7 +402,7 @@ def _looks(run: Run) -> Iterator[str]:
         )
 
 
-def _why(run: Run) -> str:
+def _why(run: PlanRun) -> str:
     return f" ({run.message})" if run.message else ""
 
 

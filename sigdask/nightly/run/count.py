@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from sigdask.analysis.comparison.stopping.early import Early
+from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.execution import Counted, Progress, chosen, clusters, prefetch, run_tasks
 from sigdask.execution.clusters import Cluster, Where
 from sigdask.execution.tasks import partition, seconds_per_trial, task_seconds
-from sigdask.nightly.run.interrupt import Stop
-from sigdask.nightly.run.ledger import Ledger, Line, Queue, breadth_first, trials_of
-from sigdask.nightly.run.progress import Watch
+from sigdask.nightly.run.interrupt import StopSignal
+from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, breadth_first, trials_of
+from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.randomization.jobs import Job
 
 Note = Callable[[str], None]
@@ -37,11 +37,11 @@ class Counting:
     ----------
     ledger : Ledger
         What is wanted, and what its store has.
-    stop : Stop
+    stop : StopSignal
         Raises where it is time to stop.
-    early : Early, optional
+    early : EarlyStopping, optional
         A rule that stops comparisons before their trials are counted.
-    watches : sequence of Watch
+    watches : sequence of ProgressWatch
         Kept in the store with each commit.
     n_counted : int
         Trials committed, of all comparisons.
@@ -52,17 +52,17 @@ class Counting:
     def __init__(
         self,
         ledger: Ledger,
-        stop: Stop,
+        stop: StopSignal,
         note: Note,
         *,
         progress: Progress | None = None,
-        early: Early | None = None,
-        watches: Sequence[Watch] = (),
+        early: EarlyStopping | None = None,
+        watches: Sequence[ProgressWatch] = (),
     ) -> None:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
         self.early, self.watches = early, watches
         self.n_counted = self.n_done = self.n_all = 0
-        self._pace: prefetch.Pace | None = None
+        self._pace: prefetch.CountingPace | None = None
         self.problems: list[str] = []
 
     def count(self, cluster: Where, workers: int | None) -> None:
@@ -82,7 +82,7 @@ class Counting:
             with self.stop.waiting():
                 self.early.find()
 
-    def _count_lines(self, lines: list[Line], cluster: Where, workers: int | None) -> None:
+    def _count_lines(self, lines: list[LedgerEntry], cluster: Where, workers: int | None) -> None:
         costs: dict[int, float] = {}
         lost_since = 0.0
         while lines := [line for line in lines if line.first < line.stop and not line.left_out]:
@@ -107,7 +107,7 @@ class Counting:
             for line in lines:
                 line.waiting.clear()
 
-    def _measure(self, lines: Sequence[Line], costs: dict[int, float]) -> None:
+    def _measure(self, lines: Sequence[LedgerEntry], costs: dict[int, float]) -> None:
         """Time a trial of each panel."""
         for line in lines:
             if id(line.panel) in costs:
@@ -124,7 +124,7 @@ class Counting:
         cluster: Where,
         workers: int | None,
         jobs: Sequence[Job],
-        lines: Sequence[Line],
+        lines: Sequence[LedgerEntry],
         costs: Sequence[float],
     ) -> None:
         work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
@@ -137,7 +137,7 @@ class Counting:
             self._drain(connected, jobs, lines, costs, work)
 
     def _drain(
-        self, cluster: Cluster, jobs: Sequence[Job], lines: Sequence[Line], costs: Sequence[float], work: float
+        self, cluster: Cluster, jobs: Sequence[Job], lines: Sequence[LedgerEntry], costs: Sequence[float], work: float
     ) -> None:
         """Take what is counted as it comes, and keep it twice a second or, where keeping takes long, less often."""
         pace = prefetch.tell(self.progress, jobs, costs, cluster.n_threads)
@@ -145,7 +145,7 @@ class Counting:
             self._pace = pace
             self.ledger.store.commit((), (), pace.seconds_left)
         tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads))
-        queue, found = Queue(lines), run_tasks(cluster, jobs, tasks)
+        queue, found = CommitQueue(lines), run_tasks(cluster, jobs, tasks)
         last, pause = time.monotonic(), FLUSH_SECONDS
         try:
             while True:
@@ -168,7 +168,7 @@ class Counting:
             found.close()  # type: ignore[attr-defined]
         self._keep(queue)
 
-    def _take(self, queue: Queue, counted: Counted, lines: Sequence[Line]) -> None:
+    def _take(self, queue: CommitQueue, counted: Counted, lines: Sequence[LedgerEntry]) -> None:
         for trials, tally in counted:
             if isinstance(tally, SigdaskError):
                 self._leave_out([lines[trials.job]], str(tally))
@@ -177,7 +177,7 @@ class Counting:
                 if self._pace is not None:
                     self._pace.count(trials.job, trials.n_trials)
 
-    def _leave_out(self, lines: Sequence[Line], why: str) -> None:
+    def _leave_out(self, lines: Sequence[LedgerEntry], why: str) -> None:
         """Go on without what cannot be counted."""
         for line in lines:
             line.left_out = True
@@ -190,7 +190,7 @@ class Counting:
             self.problems.append(why)
             self.note(f"{why}; going on without it")
 
-    def _keep(self, queue: Queue) -> None:
+    def _keep(self, queue: CommitQueue) -> None:
         """Commit what follows on what is kept."""
         taken = queue.take()
         if not taken:

@@ -10,12 +10,12 @@ from sigdask.analysis.details.details import Opened, opened
 from sigdask.analysis.details.select import chosen
 from sigdask.nightly.gate import GateVerdict, Key
 from sigdask.nightly.run.work import Batch
-from sigdask.nightly.store.status import Report
+from sigdask.nightly.store.status import PlanReport
 from sigdask.report.summary import verdict
 from sigdask.results.table import Table
 
 
-def opened_for(batches: Sequence[Batch], report: Report, gate: GateVerdict | None) -> tuple[Opened, ...]:
+def opened_for(batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None) -> tuple[Opened, ...]:
     """Open comparisons of a run, by their rows of all results of its report, one test set after the other."""
     shown = [results for results in report.results.values() if len(results)]
     if not shown:

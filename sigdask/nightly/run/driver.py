@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.stopping.counted import Looked
-from sigdask.analysis.comparison.stopping.early import Early
+from sigdask.analysis.comparison.stopping.counted import MonitoredResults
+from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
 from sigdask.execution import Progress, clusters
 from sigdask.execution.clusters import Cluster, Where
-from sigdask.metrics.extraction import Source
+from sigdask.metrics.extraction import StatisticsSource
 from sigdask.nightly.gate import GateVerdict
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.report.text import write_files
-from sigdask.nightly.run.candidate_rankings import Ranked, read_rankings
+from sigdask.nightly.run.candidate_rankings import PlanRankings, read_rankings
 from sigdask.nightly.run.count import Counting, Note
 from sigdask.nightly.run.details import opened_for
 from sigdask.nightly.run.gate import judge_night
-from sigdask.nightly.run.independence import Tested, read_tests
-from sigdask.nightly.run.interrupt import DEADLINE, Stop, Stopped
+from sigdask.nightly.run.independence import PlanIndependence, read_tests
+from sigdask.nightly.run.interrupt import DEADLINE, StopRequest, StopSignal
 from sigdask.nightly.run.ledger import Ledger
-from sigdask.nightly.run.progress import Watch
+from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.nightly.run.provenance import provenance
 from sigdask.nightly.run.work import Batch, read_batches, source_of
-from sigdask.nightly.store import Found, Store, history, open_store, status
-from sigdask.nightly.store.status import Report
+from sigdask.nightly.store import Store, StoredResults, history, open_store, status
+from sigdask.nightly.store.status import PlanReport
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Evaluation, Independences, Results, presented
@@ -68,7 +68,7 @@ class Outcome:
         By test set: comparisons whose trials were raised after a result was had.
     problems : tuple of str
         What could not be counted.
-    report : Report or None
+    report : PlanReport or None
         The results and what changed, as the store has them; None where there are none.
     gate : GateVerdict or None
         How the plan's rules ended; None without a gate, or where it was not judged.
@@ -91,7 +91,7 @@ class Outcome:
     n_changed: int
     second_looks: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    report: Report | None = None
+    report: PlanReport | None = None
     gate: GateVerdict | None = None
     unjudged: SigdaskError | None = None
     untold: tuple[str, ...] = ()
@@ -153,49 +153,51 @@ def run_plan(
     where = cluster if cluster is not None else plan.cluster
     if not isinstance(where, Cluster):
         clusters.check(where)
-    stop = Stop(deadline)
+    stop = StopSignal(deadline)
     with stop.watching(), open_store(store or plan.store, plan.name, lambda: not stop.due()) as opened:
         for text in opened.notes:
             note(text)
         try:
             with stop.waiting():
                 source = source_of(opened, where, workers or plan.workers, progress, note)
-                driver = _Driver.of(plan, opened, stop, source)
-        except Stopped:
+                driver = _PlanRunner.of(plan, opened, stop, source)
+        except StopRequest:
             return Outcome({}, 0, opened.where, opened.location, stop.reason, 0, 0)
         outcome = driver.run(where, workers or plan.workers, progress, note)
         if not outcome.results and not outcome.evaluations:
             return outcome
-        stop = Stop(deadline)  # counting left some time before it
+        stop = StopSignal(deadline)  # counting left some time before it
         with stop.watching():
             outcome = driver.held(outcome, stop, where, workers or plan.workers, progress)
         return driver.reported(outcome)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Driver:
+class _PlanRunner:
     """One run of one plan: what it has read and wants, what the store has of it, and where a rule stops."""
 
     plan: Plan
     store: Store
-    stop: Stop
+    stop: StopSignal
     batches: list[Batch]
-    beside: list[Ranked | Tested]
+    beside: list[PlanRankings | PlanIndependence]
     ledger: Ledger
-    early: Early | None
-    watches: list[Watch]
+    early: EarlyStopping | None
+    watches: list[ProgressWatch]
     extracted: dict[str, Any]
 
     @staticmethod
-    def of(plan: Plan, store: Store, stop: Stop, source: Source) -> _Driver:
+    def of(plan: Plan, store: Store, stop: StopSignal, source: StatisticsSource) -> _PlanRunner:
         batches, extracted = read_batches(plan, source)
-        beside: list[Ranked | Tested] = [*read_rankings(plan), *read_tests(plan)]
+        beside: list[PlanRankings | PlanIndependence] = [*read_rankings(plan), *read_tests(plan)]
         further = [job for one in beside for job in one.jobs]
         ledger = Ledger(store, [*(job for batch in batches for job in batch.study.jobs), *further])
         early = _early(plan, batches, ledger)
-        watches = [Watch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
+        watches = [ProgressWatch.of(ledger, batch, k) for batch in batches for k in range(len(batch.names))]
         watches += [one.watch(ledger) for one in beside]
-        return _Driver(plan, store, stop, batches, beside, ledger, early, Watch.all_of(watches, ledger), extracted)
+        return _PlanRunner(
+            plan, store, stop, batches, beside, ledger, early, ProgressWatch.all_of(watches, ledger), extracted
+        )
 
     def run(self, cluster: Where, workers: int | None, progress: Progress | None, note: Note) -> Outcome:
         details = provenance(self.plan, {name: files for batch in self.batches for name, files in batch.files})
@@ -206,7 +208,7 @@ class _Driver:
         counting = Counting(self.ledger, self.stop, note, progress=progress, early=self.early, watches=self.watches)
         try:
             counting.count(cluster, workers)
-        except Stopped:
+        except StopRequest:
             note(f"stopping: {self.stop.reason}; what was counted is kept")
         except SigdaskError as error:
             self._fail(error, details)
@@ -218,7 +220,7 @@ class _Driver:
             raise
 
     def held(
-        self, outcome: Outcome, stop: Stop, cluster: Where, workers: int | None, progress: Progress | None
+        self, outcome: Outcome, stop: StopSignal, cluster: Where, workers: int | None, progress: Progress | None
     ) -> Outcome:
         """Hold a run that counted all against the plan's gate; what that counts is kept as all else is."""
         if self.plan.gate is None or not outcome.results:
@@ -241,7 +243,7 @@ class _Driver:
             verdict, untold = judge_night(
                 self.plan, self.store, outcome.number, found, counts, count=count, waiting=stop.waiting
             )
-        except Stopped:
+        except StopRequest:
             why = f"stopped by {stop.reason} before the gate was judged; run it again: all results are kept"
             return replace(outcome, unjudged=UnfinishedError(why))
         except SigdaskError as error:
@@ -276,7 +278,7 @@ class _Driver:
         """Judge what there is, and record it."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
-        recorded: list[Found] = []
+        recorded: list[StoredResults] = []
         evaluations: dict[str, Evaluation | Independences] = {}
         if self.n_results <= MOST_REPORTED or not signalled:
             if self.early is not None:
@@ -326,7 +328,7 @@ class _Driver:
         counted = all(p.finished == p.comparisons for p in (watch.now(self.ledger) for watch in self.watches))
         return counted and (self.early is None or self.early.is_settled)
 
-    def _judged(self, batch: Batch, looks: NDArray[np.int64], counting: Counting) -> tuple[Results, Found]:
+    def _judged(self, batch: Batch, looks: NDArray[np.int64], counting: Counting) -> tuple[Results, StoredResults]:
         """Return the results of a batch, and what the store is to keep of them.
 
         `looks` are the fewest trials that each comparison of the ledger had a complete result with before.
@@ -348,7 +350,7 @@ class _Driver:
         comparison, seen = (np.append(own, none)[of_p.place] for own, none in ((self.ledger.ids, -1), (looks, 0)))
         table = _with_looks(results.table, seen)
         scored = np.flatnonzero(~(np.isnan(table.score_a) & _of_metrics(table, failing)))
-        return results, Found(table.take(scored), comparison[scored], complete[scored])
+        return results, StoredResults(table.take(scored), comparison[scored], complete[scored])
 
 
 def _by_set(names: Sequence[str], results: Results, table: Table) -> dict[str, Results]:
@@ -365,11 +367,11 @@ def _of_metrics(table: Table, names: Container[str]) -> NDArray[np.bool_]:
     return np.array([score.name in names for score in table.metric.values], np.bool_)[table.metric.codes]
 
 
-def _early(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> Early | None:
+def _early(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> EarlyStopping | None:
     """Return where the plan's rule stops, if it has one."""
     if plan.stopping is None:
         return None
-    return Early(ledger, plan.stopping, Looked.of(batch.study for batch in batches))
+    return EarlyStopping(ledger, plan.stopping, MonitoredResults.of(batch.study for batch in batches))
 
 
 def _with_looks(table: Table, seen: NDArray[np.int64]) -> Table:

@@ -16,19 +16,19 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution import clusters, prefetch
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.extract import Spread
+from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.tasks import seconds_per_trial
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
-from sigdask.metrics.extraction import Lines, Source, Tell, at_home, extracted
+from sigdask.metrics.extraction import ExtractionLog, StatisticsSource, Tell, at_home, extracted
 from sigdask.nightly.gate import NotWorse, Rule, asks_for, check_direction
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.errors import Complaint
 from sigdask.nightly.plan.lines import Key
 from sigdask.nightly.plan.load import refusal
 from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
-from sigdask.nightly.run.candidate_rankings import Ranked
-from sigdask.nightly.run.independence import Tested
+from sigdask.nightly.run.candidate_rankings import PlanRankings
+from sigdask.nightly.run.independence import PlanIndependence
 from sigdask.nightly.run.ledger import Ledger, breadth_first
 from sigdask.nightly.run.work import study_of
 from sigdask.randomization.jobs import Job, total_trials
@@ -55,7 +55,7 @@ def estimate(plan: Plan, tell: Tell | None = None) -> list[Cost]:
     """
     addresses.look_in(plan.path.parent)
     complaints: list[Complaint] = []
-    source = Source(at_home(), Spread(plan.cluster, plan.workers), tell or Lines())
+    source = StatisticsSource(at_home(), ClusterExtraction(plan.cluster, plan.workers), tell or ExtractionLog())
     found = [_of(plan, number, source, complaints) for number in range(len(plan.test_sets))]
     found += [_attempt(complaints, ("rankings", k), _ranked, one) for k, one in enumerate(plan.rankings)]
     found += [_attempt(complaints, ("independence", k), _tested, one) for k, one in enumerate(plan.independence)]
@@ -74,7 +74,7 @@ def n_threads(plan: Plan) -> int | None:
     return wanted or clusters.cores() if kind in clusters.HERE else wanted
 
 
-def _of(plan: Plan, number: int, source: Source, complaints: list[Complaint]) -> Cost | None:
+def _of(plan: Plan, number: int, source: StatisticsSource, complaints: list[Complaint]) -> Cost | None:
     asked, key = plan.test_sets[number], ("test_set", number)
     read = _attempt(complaints, key, _read, asked)
     if read is None:
@@ -97,7 +97,9 @@ def _attempt(complaints: list[Complaint], key: Key, call: Callable[..., _T], *ar
         return None
 
 
-def _metrics(asked: TestSet, counts: Counts, source: Source, key: Key, complaints: list[Complaint]) -> list[Any]:
+def _metrics(
+    asked: TestSet, counts: Counts, source: StatisticsSource, key: Key, complaints: list[Complaint]
+) -> list[Any]:
     """Return the metrics, bound or black boxes, each refusal a complaint."""
 
     def found(name: str) -> BoundMetric | BoundSets | BlackBox:
@@ -170,7 +172,7 @@ def _n_gated(rule: Rule, asked: TestSet, counts: Counts, comparisons: Comparison
 
 def _ranked(asked: RankedCandidates) -> Cost:
     """Return what a list of candidates takes."""
-    one = Ranked.of(asked)
+    one = PlanRankings.of(asked)
     given, jobs = one.lists.candidates, one.jobs
     return Cost(
         test_set=asked.name,
@@ -190,7 +192,7 @@ def _ranked(asked: RankedCandidates) -> Cost:
 
 def _tested(asked: TestedLabels) -> Cost:
     """Return what tests of independence take."""
-    one = Tested.of(asked)
+    one = PlanIndependence.of(asked)
     own, n = one.tests.labellings, len(one.tests.scores) * len(one.tests.metrics)
     total, seconds = _work(one.jobs)
     return Cost(

@@ -19,7 +19,7 @@ from sigdask.nightly.report.gate import junit, record
 from sigdask.nightly.report.highlights import keys
 from sigdask.nightly.run.notify import tell
 from sigdask.nightly.run.work import left_out
-from sigdask.nightly.store import Run, Store
+from sigdask.nightly.store import PlanRun, Store
 from sigdask.report.files import write_whole
 from sigdask.results.table import Table
 from sigdask.statistics.online_fdr import levels_before
@@ -127,7 +127,7 @@ def judge_night(
     return verdict, list(publish(plan, verdict, datetime.fromtimestamp(this.started).astimezone()))
 
 
-def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: Table) -> Evidence:
+def past_runs(plan: Plan, store: Store, runs: Sequence[PlanRun], this: PlanRun, found: Table) -> Evidence:
     """Return what earlier runs tell: of each rule its p-values and levels, and what was observed before.
 
     A level that a run recorded stays. Versions up to 0.2 recorded none: their levels are those of the weights that
@@ -139,9 +139,9 @@ def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: T
         With a gate.
     store : Store
         Open for the plan's driver.
-    runs : sequence of Run
+    runs : sequence of PlanRun
         Of the plan, the oldest first.
-    this : Run
+    this : PlanRun
         The one that is judged.
     found : Table
         By it.
@@ -183,20 +183,22 @@ def past_runs(plan: Plan, store: Store, runs: Sequence[Run], this: Run, found: T
     return Evidence(history=history, levels=levels, repeats=repeats, known=known, gone=gone, n_runs=n_runs)
 
 
-def earlier(runs: Sequence[Run], this: Run) -> dict[str, list[float]]:
+def earlier(runs: Sequence[PlanRun], this: PlanRun) -> dict[str, list[float]]:
     """Return the p-values of each rule in the runs before this one, oldest first, each observation once."""
     names = dict.fromkeys(name for run in runs if run.number < this.number for name in run.details.get("gate", ()))
     found = {name: [run.details["gate"][name] for run in _observed(runs, this, name)[0]] for name in names}
     return {name: p_values for name, p_values in found.items() if p_values}
 
 
-def _observed(runs: Sequence[Run], this: Run, name: str, *, is_repeated: bool = False) -> tuple[list[Run], Run | None]:
+def _observed(
+    runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool = False
+) -> tuple[list[PlanRun], PlanRun | None]:
     """Return the runs in which a rule was judged before, and the one that this run repeats.
 
     A run on the same outputs as the one before it tells nothing new; the earlier one is left out in its favour, and so
     is the latest where this run repeats it.
     """
-    judged: list[Run] = []
+    judged: list[PlanRun] = []
     for run in runs:
         if run.number < this.number and name in run.details.get("gate", ()):
             if judged and (_are_alike(judged[-1], run) or _verdict_of(run, name).get("repeats")):
@@ -207,17 +209,17 @@ def _observed(runs: Sequence[Run], this: Run, name: str, *, is_repeated: bool = 
     return judged, None
 
 
-def _are_alike(run: Run, other: Run) -> bool:
+def _are_alike(run: PlanRun, other: PlanRun) -> bool:
     return bool(run.details.get("inputs") == other.details.get("inputs"))
 
 
-def _verdict_of(run: Run, name: str) -> Mapping[str, Any]:
+def _verdict_of(run: PlanRun, name: str) -> Mapping[str, Any]:
     """Return what a run's record has of a rule."""
     rules = (run.details.get("verdict") or {}).get("rules", ())
     return next((rule for rule in rules if rule["name"] == name), {})
 
 
-def _fdr_of(run: Run, name: str, unknown: Fdr) -> str:
+def _fdr_of(run: PlanRun, name: str, unknown: Fdr) -> str:
     """Return the online rule that gave a level; versions up to 0.2 told it in a note."""
     recorded = _verdict_of(run, name)
     if "fdr" in recorded:

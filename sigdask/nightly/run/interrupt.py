@@ -17,11 +17,11 @@ DEADLINE = "the deadline"
 SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
-class Stopped(BaseException):  # no error, and nothing on the way may take it for one
+class StopRequest(BaseException):  # no error, and nothing on the way may take it for one
     """Raised where the driver waits, when it is time to stop."""
 
 
-class Stop:
+class StopSignal:
     """Says when to stop, and why.
 
     Attributes
@@ -49,7 +49,7 @@ class Stop:
         self._waiting = True
         try:
             if self.due():
-                raise Stopped
+                raise StopRequest
             yield
         finally:
             self._waiting = False
@@ -87,7 +87,7 @@ class Stop:
                 signal.signal(number, before[signal.Signals(number)])
             if self._waiting and self.reason:
                 self._waiting = False
-                raise Stopped
+                raise StopRequest
 
         for number in before:
             signal.signal(number, taken)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.pairs import Standing
+from sigdask.analysis.comparison.pairs import CountPositions
 from sigdask.analysis.comparison.stopping.counted import Blocks
 from sigdask.execution.tasks import TrialRange
 from sigdask.identity import identity_of
-from sigdask.nightly.store import Found, Kept, Store
+from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.digests import Digests, packed
@@ -31,7 +31,7 @@ N_TAILS = len(TAILS)
 
 
 @dataclass(eq=False)
-class Line:
+class LedgerEntry:
     """Comparisons that are counted together: trials `first` to `stop - 1` of one run of one panel.
 
     Attributes
@@ -75,7 +75,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spots:
+class LedgerPositions:
     """Where counts of some results stand in a ledger: int64 arrays of shape (n,).
 
     Attributes
@@ -185,13 +185,13 @@ class Ledger:
         counts[..., :N_TAILS] = self._counts[job.run][at]
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
-    def spots(self, jobs: Sequence[Job], standing: Standing) -> Spots:
+    def spots(self, jobs: Sequence[Job], standing: CountPositions) -> LedgerPositions:
         """Return where counts of results stand, of jobs by their places."""
         place = standing.numbered(jobs, self.at)
         run, wanted = (np.array([*(getattr(job, n) for job in jobs), 0], np.int64) for n in ("run", "n_trials"))
-        return Spots(run[standing.job], place, wanted[standing.job])
+        return LedgerPositions(run[standing.job], place, wanted[standing.job])
 
-    def is_complete(self, spots: Spots) -> NDArray[np.bool_]:
+    def is_complete(self, spots: LedgerPositions) -> NDArray[np.bool_]:
         """Say of each result whether all trials that are wanted of it are counted, or none stand there."""
         complete = spots.place < 0
         for run in self.wanted:
@@ -229,19 +229,19 @@ class Ledger:
             self._before[run][places] = counts.sum(axis=0) - counts[last, np.arange(len(places))]
         return Blocks(n_trials, counts)
 
-    def earlier(self, held: Found) -> tuple[Table, NDArray[np.int64]]:
+    def earlier(self, held: StoredResults) -> tuple[Table, NDArray[np.int64]]:
         """Return results that earlier runs have found, and the comparison of each; -1 where it is not complete."""
         order = np.argsort(self.ids)
         at = np.minimum(np.searchsorted(self.ids, held.comparison, sorter=order), len(order) - 1)
         known = held.complete & (self.ids[order[at]] == held.comparison)
         return held.table, np.where(known, order[at], -1)
 
-    def give_up(self, line: Line) -> None:
+    def give_up(self, line: LedgerEntry) -> None:
         """Want no more of what cannot be counted."""
         self.wanted[line.run][line.places] = 0
         self.given_up[line.run][line.places] = True
 
-    def missing(self) -> list[Line]:
+    def missing(self) -> list[LedgerEntry]:
         """Return what is still to be counted, as lines that share panels.
 
         A comparison that several jobs hold is in the line of the first.
@@ -257,7 +257,7 @@ class Ledger:
             lines += list(_lines(job, at, n, wanted, own & (n < wanted)))
         return lines
 
-    def add(self, line: Line, first: int, stop: int, tally: Tally) -> Iterator[Kept]:
+    def add(self, line: LedgerEntry, first: int, stop: int, tally: Tally) -> Iterator[StoredTallies]:
         """Enter what was counted, of one round; give the store those rounds so far of which it has less."""
         new = self.stored[line.run][line.places] < stop
         ids = self.ids[line.places[new]]
@@ -276,10 +276,10 @@ class Ledger:
         self.stored[line.run][line.places[new]] = stop
         if new.any():
             own = (counts[at] - before[at]).reshape(len(new), -1)[new]
-            yield Kept(ids, line.run, start, stop, own, whole=line.whole)
+            yield StoredTallies(ids, line.run, start, stop, own, whole=line.whole)
 
 
-def breadth_first(lines: Sequence[Line]) -> tuple[list[Job], list[Line]]:
+def breadth_first(lines: Sequence[LedgerEntry]) -> tuple[list[Job], list[LedgerEntry]]:
     """Return jobs that bring all lines through one round before the next, first runs first, and the line of each."""
     found = [
         ((round_of(first)[0], line.run), k, Job(line.panel, stop - first, line.run, label=line.label, first=first))
@@ -291,12 +291,12 @@ def breadth_first(lines: Sequence[Line]) -> tuple[list[Job], list[Line]]:
     return [job for _, _, job in found], [lines[k] for _, k, _ in found]
 
 
-class Queue:
+class CommitQueue:
     """What was counted and is not yet kept, given up in the order of its trials."""
 
-    def __init__(self, lines_of_jobs: Sequence[Line]) -> None:
+    def __init__(self, lines_of_jobs: Sequence[LedgerEntry]) -> None:
         self._lines = lines_of_jobs
-        self._touched: dict[int, Line] = {}
+        self._touched: dict[int, LedgerEntry] = {}
 
     def offer(self, trials: TrialRange, tally: Tally) -> None:
         """Take what was counted of some trials."""
@@ -304,7 +304,7 @@ class Queue:
         line.offer(trials.first, tally)
         self._touched[id(line)] = line
 
-    def take(self) -> list[tuple[Line, int, int, Tally]]:
+    def take(self) -> list[tuple[LedgerEntry, int, int, Tally]]:
         """Give up all that follows without a gap on what was given up before."""
         taken = [(line, *found) for line in self._touched.values() for found in line.take()]
         self._touched.clear()
@@ -350,11 +350,11 @@ def _first_of_each(at: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _lines(
     job: Job, at: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], open_: NDArray[np.bool_]
-) -> Iterator[Line]:
+) -> Iterator[LedgerEntry]:
     """Yield lines of one job: pairs and metrics that have the same trials to go."""
     if job.panel.is_whole:
         if open_[0, 0]:
-            yield Line(job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), at[0, :1], job.label, whole=True)
+            yield LedgerEntry(job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), at[0, :1], job.label, whole=True)
         return
     for first, stop in np.unique(np.stack([n[open_], wanted[open_]]), axis=1).T.tolist():
         here = open_ & (n == first) & (wanted == stop)
@@ -363,10 +363,10 @@ def _lines(
         for k, pattern in enumerate(patterns):
             rows, columns = some[of_row.ravel() == k], np.flatnonzero(pattern)
             panel = job.panel.part(rows.tolist(), columns.tolist())
-            yield Line(panel, job.run, first, stop, at[np.ix_(rows, columns)].ravel(), job.label, whole=False)
+            yield LedgerEntry(panel, job.run, first, stop, at[np.ix_(rows, columns)].ravel(), job.label, whole=False)
 
 
-def trials_of(lines: Iterable[Line]) -> int:
+def trials_of(lines: Iterable[LedgerEntry]) -> int:
     """Return the trials that lines have to go, of all their comparisons."""
     return sum((line.stop - line.first) * len(line.places) for line in lines)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate import GateVerdict, web_hook
-from sigdask.nightly.plan import Tell
+from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render
 from sigdask.text import as_json, printable_json
 
@@ -23,7 +23,7 @@ LONGEST_WORD = 300
 """Characters kept of what a command or server answered."""
 
 
-def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
+def tell(to: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
     """Tell whom the plan names; yield what could not be told.
 
     The command gets the verdict's JSON on its standard input and SIGDASK_GATE = passed or failed; a web
@@ -31,7 +31,7 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
 
     Parameters
     ----------
-    to : Tell
+    to : NotifySettings
         Of the plan.
     verdict : GateVerdict
         How it ended.
@@ -58,7 +58,7 @@ def tell(to: Tell, verdict: GateVerdict, name: str, folder: Path) -> Iterator[st
         yield f"gate.webhook: {trouble}"
 
 
-def _run(to: Tell, body: bytes, ending: str, folder: Path) -> str | None:
+def _run(to: NotifySettings, body: bytes, ending: str, folder: Path) -> str | None:
     """Run the command in a group of its own; what it leaves running when it ends in time is its own affair."""
     with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as words:
         try:

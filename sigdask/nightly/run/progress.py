@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.nightly.run.ledger import Ledger, Spots
+from sigdask.nightly.run.ledger import Ledger, LedgerPositions
 from sigdask.nightly.run.work import Batch
 from sigdask.nightly.store import Progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Watch:
+class ProgressWatch:
     """What a test set's progress is told by: the cells of its results, flat.
 
     Attributes
@@ -41,12 +41,14 @@ class Watch:
     counted: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @staticmethod
-    def of(ledger: Ledger, batch: Batch, of_set: int) -> Watch:
+    def of(ledger: Ledger, batch: Batch, of_set: int) -> ProgressWatch:
         """Watch one of the test sets of a batch."""
         own = np.flatnonzero(batch.set_of == of_set)
         jobs = batch.study.jobs
         spots = [ledger.spots(jobs, standing) for standing in batch.standings]
-        run, place, wanted = (np.concatenate([getattr(each, n)[own] for each in spots]) for n in Spots.__slots__)
+        run, place, wanted = (
+            np.concatenate([getattr(each, n)[own] for each in spots]) for n in LedgerPositions.__slots__
+        )
         result = np.tile(np.arange(len(own)), len(spots))
         cells = {}
         for number in ledger.wanted:
@@ -54,10 +56,10 @@ class Watch:
             here = here[np.argsort(result[here], kind="stable")]
             cells[number] = place[here], wanted[here], result[here]
         of_p = ledger.spots(jobs, batch.of_p)
-        return Watch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0)
+        return ProgressWatch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0)
 
     @staticmethod
-    def all_of(watches: Iterable[Watch], ledger: Ledger) -> list[Watch]:
+    def all_of(watches: Iterable[ProgressWatch], ledger: Ledger) -> list[ProgressWatch]:
         """Return watches whose trials add up to those of the ledger, with what it has now as what the store had."""
         taken = {run: np.zeros(len(ledger.ids), np.bool_) for run in ledger.wanted}
         found = []

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison import pairs as comparisons
-from sigdask.analysis.comparison.pairs import Standing
-from sigdask.analysis.comparison.spec import Sureness, Wanted, pairs_of
+from sigdask.analysis.comparison.pairs import CountPositions
+from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec, pairs_of
 from sigdask.analysis.comparison.study import Study, prepare
 from sigdask.counts import Counts
 from sigdask.execution import Progress
 from sigdask.execution.clusters import Where
-from sigdask.execution.extract import Spread
+from sigdask.execution.extract import ClusterExtraction
 from sigdask.io import addresses
-from sigdask.metrics.extraction import Behind, Extracted, Lines, Source, at_home, extracted
+from sigdask.metrics.extraction import ExtractedData, ExtractionLog, LayeredCache, StatisticsSource, at_home, extracted
 from sigdask.nightly.gate import Key
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Store
@@ -38,9 +38,9 @@ class Batch:
         What is counted and judged.
     set_of : int64 array, shape (n_results,)
         The test set of each result, a place among them.
-    of_p : Standing
+    of_p : CountPositions
         Where the counts stand that each result's p is of; jobs by their places in the study's.
-    standings : tuple of Standing
+    standings : tuple of CountPositions
         Where all counts of the results stand: of both runs, of all arrangements, of other units, of families,
         of intervals.
     """
@@ -48,8 +48,8 @@ class Batch:
     counts: dict[str, Counts]
     study: Study
     set_of: NDArray[np.int64]
-    of_p: Standing
-    standings: tuple[Standing, ...]
+    of_p: CountPositions
+    standings: tuple[CountPositions, ...]
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
@@ -75,21 +75,21 @@ class Batch:
         return tuple(self.counts)
 
 
-def _first_of(one: Standing, other: Standing) -> Standing:
+def _first_of(one: CountPositions, other: CountPositions) -> CountPositions:
     """Return where counts stand: the first, and where there are none the other."""
     is_first = one.job >= 0
-    return Standing(*(np.where(is_first, getattr(one, n), getattr(other, n)) for n in ("job", "row", "column")))
+    return CountPositions(*(np.where(is_first, getattr(one, n), getattr(other, n)) for n in ("job", "row", "column")))
 
 
 def source_of(
     store: Store, cluster: Where, workers: int | None, progress: Progress | None, note: Callable[[str], None]
-) -> Source:
+) -> StatisticsSource:
     """Return where a run has what its metrics take from outputs: its store, the cache of `check`, its cluster."""
-    tell = getattr(progress, "extracting", None) or Lines(note)
-    return Source(Behind(store.shelf, at_home()), Spread(cluster, workers), tell)
+    tell = getattr(progress, "extracting", None) or ExtractionLog(note)
+    return StatisticsSource(LayeredCache(store.shelf, at_home()), ClusterExtraction(cluster, workers), tell)
 
 
-def read_batches(plan: Plan, source: Source) -> tuple[list[Batch], dict[str, Any]]:
+def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dict[str, Any]]:
     """Read the test sets of a plan and list what they want counted.
 
     Returns
@@ -107,7 +107,7 @@ def read_batches(plan: Plan, source: Source) -> tuple[list[Batch], dict[str, Any
     return batches, {t.name: _record(own) for (t, _), own in zip(files, found, strict=True) if own.made or own.n_kept}
 
 
-def _record(own: Extracted) -> dict[str, Any]:
+def _record(own: ExtractedData) -> dict[str, Any]:
     """Say whose outputs were counted now, by metric, and how many were found in the store."""
     return {"made": {metric: list(systems) for metric, systems in own.made.items()}, "kept": own.n_kept}
 
@@ -141,8 +141,8 @@ def left_out(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[Key]:
         yield counts.name, subset, a, b, metric
 
 
-def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Wanted:
-    return Wanted(
+def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
+    return CompareSpec(
         metrics=metrics or test_set.metrics or counts.suggested,
         pairs=test_set.pairs,
         baseline=test_set.baseline,
@@ -153,5 +153,5 @@ def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any
         trials=test_set.trials,
         seed=plan.seed,
         tests=test_set.tests,
-        sureness=Sureness.asked(test_set.interval, test_set.confidence, test_set.resamples),
+        sureness=IntervalSpec.asked(test_set.interval, test_set.confidence, test_set.resamples),
     )

@@ -19,17 +19,17 @@ from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.nightly.store import history, results, tallies
 from sigdask.nightly.store.checksums import keys_of
 from sigdask.nightly.store.database import Database, open_to_read, open_to_write, shown
-from sigdask.nightly.store.extraction_cache import Shelf
-from sigdask.nightly.store.history import Progress, Run
+from sigdask.nightly.store.extraction_cache import StoredExtractionCache
+from sigdask.nightly.store.history import PlanRun, Progress
 from sigdask.nightly.store.lease import Lease
 from sigdask.nightly.store.repair import check
-from sigdask.nightly.store.results import Found
-from sigdask.nightly.store.tallies import Kept, Prefixes
+from sigdask.nightly.store.results import StoredResults
+from sigdask.nightly.store.tallies import StoredPrefixes, StoredTallies
 from sigdask.report.presentable import Evaluation, Independences
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS
 
-__all__ = ["Found", "Kept", "Prefixes", "Progress", "Run", "Store", "open_store", "reading"]
+__all__ = ["PlanRun", "Progress", "Store", "StoredPrefixes", "StoredResults", "StoredTallies", "open_store", "reading"]
 
 PATIENCE = 30.0
 """Seconds to try again for, when the connection to a database is lost."""
@@ -46,7 +46,7 @@ class Store:
         What opens it again.
     notes : tuple of str
         What the user should know of it.
-    shelf : Shelf
+    shelf : StoredExtractionCache
         What metrics took from outputs.
     """
 
@@ -59,7 +59,7 @@ class Store:
         self._patient = patient
         self._run = 0
         self._known = np.zeros(0, np.int64), np.zeros(0, np.uint64)
-        self.shelf = Shelf(database, self._surely)
+        self.shelf = StoredExtractionCache(database, self._surely)
         what = "" if database.is_sqlite else plan  # a file takes one writer at a time
         self._lease = Lease(database, what)
 
@@ -79,7 +79,7 @@ class Store:
         self._known = numbers, keys[first]
         return ids
 
-    def prefixes(self, ids: NDArray[np.int64], run: int) -> Prefixes:
+    def prefixes(self, ids: NDArray[np.int64], run: int) -> StoredPrefixes:
         """Return what is kept of comparisons of pairs."""
         with self.database.transaction() as connection:
             return tallies.read(connection, ids, self._keys_of(ids), run)
@@ -91,12 +91,14 @@ class Store:
         with self.database.transaction() as connection:
             return tallies.read_blocks(connection, ids, self._keys_of(ids), run)
 
-    def rounds(self, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> Prefixes:
+    def rounds(self, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> StoredPrefixes:
         """Return what is kept of comparisons in whole rounds up to trial `most`."""
         with self.database.transaction() as connection:
             return tallies.read_rounds(connection, ids, self._keys_of(ids), run, most)
 
-    def prefixes_of_wholes(self, sizes: Mapping[int, int], run: int, most: int = MAX_TRIALS) -> dict[int, Prefixes]:
+    def prefixes_of_wholes(
+        self, sizes: Mapping[int, int], run: int, most: int = MAX_TRIALS
+    ) -> dict[int, StoredPrefixes]:
         """Return what is kept of what is counted as a whole, so many counts by number, in rounds up to trial `most`."""
         with self.database.transaction() as connection:
             return tallies.read_whole(connection, sizes, run, most)
@@ -114,7 +116,10 @@ class Store:
             return history.recorded(connection, self.plan, found)
 
     def commit(
-        self, kept: Sequence[Kept], sets: Iterable[tuple[int, Progress]] = (), seconds_left: float | None = None
+        self,
+        kept: Sequence[StoredTallies],
+        sets: Iterable[tuple[int, Progress]] = (),
+        seconds_left: float | None = None,
     ) -> None:
         """Keep tallies and progress in one transaction; where the connection is lost, try again."""
         listed, keys = list(sets), [self._keys_of(one.ids) for one in kept]
@@ -125,7 +130,7 @@ class Store:
 
         self._surely(write)
 
-    def record(self, found: Sequence[Found]) -> int:
+    def record(self, found: Sequence[StoredResults]) -> int:
         """Keep what the run found; return how many results are new or otherwise."""
         changed = 0
 
@@ -154,12 +159,12 @@ class Store:
         with self.database.transaction() as connection:
             return results.first_looks(connection, self.plan, comparisons)
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[PlanRun]:
         """Return the plan's runs, the first first."""
         with self.database.transaction() as connection:
             return history.runs_of(connection, self.plan)[::-1]
 
-    def results(self, alpha: float = math.nan) -> Found:
+    def results(self, alpha: float = math.nan) -> StoredResults:
         """Return the results that hold, with a level for their words."""
         with self.database.transaction() as connection:
             return results.found_at(connection, self.plan, alpha)

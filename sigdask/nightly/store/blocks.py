@@ -30,7 +30,7 @@ PLACES: Name = ("places",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class ResultBlock:
     """Rows that one run found.
 
     Attributes
@@ -69,7 +69,9 @@ def listed(connection: Connection, plan: str, where: str = "") -> Iterator[Any]:
         yield row
 
 
-def blocks_of(connection: Connection, plan: str, where: str, names: Container[Name] | None = None) -> Iterator[Block]:
+def blocks_of(
+    connection: Connection, plan: str, where: str, names: Container[Name] | None = None
+) -> Iterator[ResultBlock]:
     """Yield the blocks of a plan's results that a condition holds of, in the order in which they were found.
 
     Of a few names, blocks have these columns alone.
@@ -85,7 +87,7 @@ def blocks_of(connection: Connection, plan: str, where: str, names: Container[Na
         until = np.full(size_of(columns), HOLDS)
         for run, places in ended.get(row["id"], ()):
             until[np.asarray(unpacked(places)[PLACES])] = run
-        yield Block(row["id"], row["since"], bool(row["earlier"]), columns, until)
+        yield ResultBlock(row["id"], row["since"], bool(row["earlier"]), columns, until)
 
 
 def keep(connection: Connection, plan: str, since: int, columns: Columns, *, is_earlier: bool = False) -> list[int]:
@@ -102,7 +104,7 @@ def keep(connection: Connection, plan: str, since: int, columns: Columns, *, is_
     return numbers
 
 
-def end(connection: Connection, number: int, block: Block, rows: Integers) -> None:
+def end(connection: Connection, number: int, block: ResultBlock, rows: Integers) -> None:
     """Say of some rows of a block that a run found otherwise."""
     insert = text("INSERT INTO ended (block, run, places) VALUES (:block, :run, :places)")
     connection.execute(insert, {"block": block.number, "run": number, "places": packed({PLACES: rows})})

@@ -80,7 +80,7 @@ def of_row(values: Sequence[Any]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedTable:
     """A table whose rows are sealed one by one.
 
     Attributes
@@ -98,16 +98,18 @@ class Sealed:
     source: str
 
 
-SEALED: Mapping[str, Sealed] = {
-    "arrays": Sealed(
+SEALED: Mapping[str, SealedTable] = {
+    "arrays": SealedTable(
         ("comparison", "run", "first"), ("stop", "counts", "digest"), "arrays LEFT JOIN comparisons ON comparison = id"
     ),
-    "runs": Sealed(("id",), ("plan", "path", "started", "ended", "state", "host", "pid", "details", "message"), "runs"),
-    "progress": Sealed(
+    "runs": SealedTable(
+        ("id",), ("plan", "path", "started", "ended", "state", "host", "pid", "details", "message"), "runs"
+    ),
+    "progress": SealedTable(
         ("run", "position"), ("test_set", "comparisons", "reached", "finished", "kept", "counted", "wanted"), "progress"
     ),
-    "found": Sealed(("id",), ("plan", "since", "until", "n", "earlier", "columns"), "found"),
-    "ended": Sealed(("block", "run"), ("places",), "ended"),
+    "found": SealedTable(("id",), ("plan", "since", "until", "n", "earlier", "columns"), "found"),
+    "ended": SealedTable(("block", "run"), ("places",), "ended"),
 }
 """Tallies beside. The time at which a run went on is told each second, and no part of what is sealed."""
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sigdask.results.columns.adjusted import AdjustmentDetails
 from sigdask.results.columns.assumptions import Assumptions
 from sigdask.results.columns.coded import Coded
-from sigdask.results.columns.inputs import Origins
+from sigdask.results.columns.inputs import InputDigests
 from sigdask.results.columns.intervals import Intervals
-from sigdask.results.table import Checked, Hanging, OtherUnit, Stops, Table, Tested
+from sigdask.results.table import AlternativeUnit, CheckResults, ClassicalColumn, StoppedCounts, Table, UnitCorrelation
 from sigdask.statistics.classical.names import in_order
 
 Name = tuple[str, ...]
@@ -99,33 +99,35 @@ def table_of(columns: Columns, alpha: float) -> Table:
         **plain,  # type: ignore[arg-type]
         checks={name: _checked(own) for name, own in grouped.get("checks", ())},
         dependence=tuple(_hanging(column, own) for column, own in grouped.get("dependence", ())),
-        beside=tuple(OtherUnit(**own) for _, own in sorted(grouped.get("beside", ()), key=lambda each: int(each[0]))),
+        beside=tuple(
+            AlternativeUnit(**own) for _, own in sorted(grouped.get("beside", ()), key=lambda each: int(each[0]))
+        ),
         stops=tuple(_stops(rule, own) for rule, own in grouped.get("stops", ())),
         tests=_tests(dict(grouped.get("tests", ()))),
         notes=_dense(columns[NOTES]),
         intervals=next((Intervals(**own) for _, own in grouped.get("intervals", ())), None),
-        origins=next((Origins(**own) for _, own in grouped.get(ORIGINS[0], ())), None),
+        origins=next((InputDigests(**own) for _, own in grouped.get(ORIGINS[0], ())), None),
         assumptions=next((Assumptions(**own) for _, own in grouped.get(ASSUMPTIONS[0], ())), None),
         adjusted=next((AdjustmentDetails(**own) for _, own in grouped.get("adjusted", ())), None),
     )
 
 
-def _checked(own: dict[str, Any]) -> Checked:
-    return Checked(**{**own, "kept": _dense(own["kept"])})
+def _checked(own: dict[str, Any]) -> CheckResults:
+    return CheckResults(**{**own, "kept": _dense(own["kept"])})
 
 
-def _hanging(column: str, own: dict[str, Any]) -> Hanging:
+def _hanging(column: str, own: dict[str, Any]) -> UnitCorrelation:
     rows = np.flatnonzero(own["n_groups"])
-    return Hanging(column, rows, **{name: values[rows] for name, values in own.items()})
+    return UnitCorrelation(column, rows, **{name: values[rows] for name, values in own.items()})
 
 
-def _tests(found: dict[str, dict[str, Any]]) -> tuple[Tested, ...]:
-    return tuple(Tested(name=name, **found[name]) for name in in_order(found))
+def _tests(found: dict[str, dict[str, Any]]) -> tuple[ClassicalColumn, ...]:
+    return tuple(ClassicalColumn(name=name, **found[name]) for name in in_order(found))
 
 
-def _stops(rule: str, own: dict[str, Any]) -> Stops:
+def _stops(rule: str, own: dict[str, Any]) -> StoppedCounts:
     name, epsilon, h = json.loads(rule)
-    return Stops(rule=name, epsilon=epsilon, h=h, **own)
+    return StoppedCounts(rule=name, epsilon=epsilon, h=h, **own)
 
 
 def _dense(column: Any) -> dict[int, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, text
 
-from sigdask.nightly.store.blocks import COMPARISON, COMPLETE, HOLDS, POSITION, Block
+from sigdask.nightly.store.blocks import COMPARISON, COMPLETE, HOLDS, POSITION, ResultBlock
 from sigdask.nightly.store.columns import columns_of
 from sigdask.nightly.store.values import made
 from sigdask.results.messages.notes import earlier
@@ -26,7 +26,7 @@ PLAIN = ("test_set", "unit", "a", "b", "metric", "alternative", "score_a", "scor
 """Fields of a result that were columns; the others were in `detail`."""
 
 
-def blocks_of(connection: Connection, plan: str) -> Iterator[Block]:
+def blocks_of(connection: Connection, plan: str) -> Iterator[ResultBlock]:
     """Yield a plan's results in columns, those that one run found after those of the run before."""
     query = text(
         "SELECT results.*, comparisons.id AS comparison FROM results "
@@ -47,13 +47,13 @@ def _alpha(connection: Connection, run: int) -> float:
     return float(details.get("settings", {}).get("alpha", 0.05))
 
 
-def _block(since: int, rows: list[Any], alpha: float) -> Block:
+def _block(since: int, rows: list[Any], alpha: float) -> ResultBlock:
     columns = columns_of(table_from_results([_result(row) for row in rows], alpha))
     columns[COMPARISON] = np.array([row["comparison"] or -1 for row in rows], np.int64)
     columns[COMPLETE] = np.array([row["complete"] for row in rows], np.bool_)
     columns[POSITION] = np.array([row["position"] for row in rows], np.int64)
     until = np.array([row["until"] or HOLDS for row in rows], np.int64)
-    return Block(0, since, is_earlier=True, columns=columns, until=until)
+    return ResultBlock(0, since, is_earlier=True, columns=columns, until=until)
 
 
 def _result(row: Any) -> Result:

@@ -26,7 +26,7 @@ FRESH = 86400.0
 OLDEST_FIRST = "SELECT digest, size FROM extracted ORDER BY used, digest"
 
 
-class Shelf:
+class StoredExtractionCache:
     """Keeps statistics in a store (`sigdask.metrics.extraction.Keeper`).
 
     Parameters

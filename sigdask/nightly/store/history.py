@@ -47,7 +47,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PlanRun:
     """One run of a plan, as recorded.
 
     Attributes
@@ -153,20 +153,20 @@ def amend(connection: Connection, number: int, more: dict[str, Any]) -> None:
     _seal(connection, number)
 
 
-def runs_of(connection: Connection, plan: str, most: int | None = None) -> list[Run]:
+def runs_of(connection: Connection, plan: str, most: int | None = None) -> list[PlanRun]:
     """Return the runs of a plan, the latest first."""
     query = text("SELECT * FROM runs WHERE plan = :plan ORDER BY id DESC LIMIT :most")
     found = connection.execute(query, {"plan": plan, "most": most or 2**31 - 1})
     return [_run(connection, row) for row in found.mappings().all()]
 
 
-def run_before(connection: Connection, run: Run) -> int | None:
+def run_before(connection: Connection, run: PlanRun) -> int | None:
     """Return the number of the plan's run before this one."""
     query = text("SELECT max(id) FROM runs WHERE plan = :plan AND id < :run")
     return connection.execute(query, {"plan": run.plan, "run": run.number}).scalar_one_or_none()
 
 
-def _run(connection: Connection, row: Any) -> Run:
+def _run(connection: Connection, row: Any) -> PlanRun:
     if not is_whole("runs", row):
         raise DamagedError([f"runs: run {row['id']}"])
     found = connection.execute(text("SELECT * FROM progress WHERE run = :run ORDER BY position"), {"run": row["id"]})
@@ -176,7 +176,7 @@ def _run(connection: Connection, row: Any) -> Run:
     progress = tuple(Progress(*(own[f.name] for f in fields(Progress))) for own in listed)
     rest = {key: row[key] for key in ("plan", "path", "started", "updated", "ended", "state", "host", "pid", "message")}
     left = row.get("seconds_left")  # which stores of earlier versions have not
-    return Run(number=row["id"], details=json.loads(row["details"]), progress=progress, seconds_left=left, **rest)
+    return PlanRun(number=row["id"], details=json.loads(row["details"]), progress=progress, seconds_left=left, **rest)
 
 
 def frame(results: Results) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation |
     }
 
 
-def _recorded(runs: list[Run], where: str, found: Mapping[str, Any]) -> dict[str, Any]:
+def _recorded(runs: list[PlanRun], where: str, found: Mapping[str, Any]) -> dict[str, Any]:
     latest = next((run for run in runs if run.details.get(where)), None)
     by_number = _by_number(runs, where)
     kept: dict[str, Any] = {}
@@ -232,14 +232,14 @@ def _recorded(runs: list[Run], where: str, found: Mapping[str, Any]) -> dict[str
     return kept
 
 
-def evaluations(runs: list[Run], number: int) -> dict[str, Evaluation | Independences]:
+def evaluations(runs: list[PlanRun], number: int) -> dict[str, Evaluation | Independences]:
     """Return what a run found beside comparisons, of all runs of its plan."""
     return {
         name: own for where, kind in BESIDE.items() for name, own in _evaluations(runs, number, where, kind).items()
     }
 
 
-def _evaluations(runs: list[Run], number: int, where: str, kind: type[Any]) -> dict[str, Any]:
+def _evaluations(runs: list[PlanRun], number: int, where: str, kind: type[Any]) -> dict[str, Any]:
     by_number = _by_number(runs, where)
     found = {}
     for name, kept in by_number.get(number, {}).items():
@@ -249,7 +249,7 @@ def _evaluations(runs: list[Run], number: int, where: str, kind: type[Any]) -> d
     return found
 
 
-def _by_number(runs: Sequence[Run], where: str) -> dict[int, dict[str, Any]]:
+def _by_number(runs: Sequence[PlanRun], where: str) -> dict[int, dict[str, Any]]:
     return {run.number: run.details.get(where, {}) for run in runs}
 
 

@@ -34,7 +34,7 @@ BEAT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LeaseHolder:
     """Who holds a lease; `space` and `born` tell a process from another that got its number later."""
 
     host: str
@@ -43,17 +43,17 @@ class Holder:
     born: str
 
     @staticmethod
-    def this() -> Holder:
+    def this() -> LeaseHolder:
         """Return this process."""
-        return Holder(socket.gethostname(), os.getpid(), _space(), _born(os.getpid()))
+        return LeaseHolder(socket.gethostname(), os.getpid(), _space(), _born(os.getpid()))
 
     @staticmethod
-    def of(kept: str) -> Holder:
+    def of(kept: str) -> LeaseHolder:
         """Return who is named by what is kept; no one that is known where that cannot be read."""
         try:
-            return Holder(**json.loads(kept))
+            return LeaseHolder(**json.loads(kept))
         except (ValueError, TypeError):
-            return Holder("a host that cannot be told", 0, "", "")
+            return LeaseHolder("a host that cannot be told", 0, "", "")
 
     def is_dead(self) -> bool:
         """Whether it is known to have ended: only where its processes can be seen."""
@@ -132,13 +132,18 @@ class Lease:
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
             ).one_or_none()
             if row is not None:
-                holder, silent = Holder.of(row.holder), now - row.beat
+                holder, silent = LeaseHolder.of(row.holder), now - row.beat
                 if silent < LIFE and row.beat != watched and not holder.is_dead():
                     if silent > -LIFE or watched is not None:
                         raise _held(self._what(), holder, row.since, max(silent, 0.0))
                     return float(row.beat)
                 connection.execute(text("DELETE FROM leases WHERE name = :name"), {"name": self.name})
-            mine = {"name": self.name, "token": self.token, "holder": json.dumps(asdict(Holder.this())), "now": now}
+            mine = {
+                "name": self.name,
+                "token": self.token,
+                "holder": json.dumps(asdict(LeaseHolder.this())),
+                "now": now,
+            }
             connection.execute(text("INSERT INTO leases VALUES (:name, :token, :holder, :now, :now, 0)"), mine)
         return None
 
@@ -156,13 +161,13 @@ def sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: i
         row = connection.execute(query, {"name": name}).one_or_none()
         if row is None or abs(now - row.beat) >= LIFE:
             continue
-        holder = Holder.of(row.holder)
+        holder = LeaseHolder.of(row.holder)
         if (holder.host, holder.pid) == (host, pid) and not holder.is_dead():
             return True
     return False
 
 
-def _held(what: str, holder: Holder, since: float, silent: float) -> HeldError:
+def _held(what: str, holder: LeaseHolder, since: float, silent: float) -> HeldError:
     when = f"{datetime.fromtimestamp(since).astimezone():%Y-%m-%d %H:%M:%S}"
     return HeldError(
         f"{what} is being run by process {holder.pid} on {holder.host} since {when} (last sign of life "

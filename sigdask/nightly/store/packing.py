@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.nightly.store.columns import Column, Columns, Name
-from sigdask.results.columns.coded import Coded, Score, Subset
+from sigdask.results.columns.coded import Coded, ScoredMetric, Subset
 from sigdask.results.messages.notes import Note
 
 LEVEL = 6
@@ -29,7 +29,7 @@ _LENGTH = struct.Struct("<I")
 
 _KINDS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "subset": (lambda value: [value.column, value.value], lambda kept: Subset(*kept)),
-    "metric": (lambda value: [value.name, value.higher_is_better, value.signature], lambda kept: Score(*kept)),
+    "metric": (lambda value: [value.name, value.higher_is_better, value.signature], lambda kept: ScoredMetric(*kept)),
     "exact_by": (list, tuple),
     "notes": (lambda notes: [asdict(note) for note in notes], lambda kept: tuple(Note(**note) for note in kept)),
 }

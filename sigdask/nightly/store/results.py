@@ -22,8 +22,8 @@ from sigdask.nightly.store.blocks import (
     HOLDS,
     OWN,
     POSITION,
-    Block,
     Integers,
+    ResultBlock,
     blocks_of,
     end,
     keep,
@@ -74,7 +74,7 @@ TOLD: tuple[Name, ...] = tuple(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class StoredResults:
     """Results with what the store knows of them; arrays of shape (n,).
 
     Attributes
@@ -96,7 +96,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Changed:
+class ResultChanges:
     """Results that are otherwise than before: first those that there are now, in order, then those that are gone.
 
     Attributes
@@ -113,9 +113,9 @@ class Changed:
     after: Integers
 
 
-def record(connection: Connection, plan: str, number: int, found: Sequence[Found]) -> int:
+def record(connection: Connection, plan: str, number: int, found: Sequence[StoredResults]) -> int:
     """Keep what a run found: rows that hold stay, others end. Return how many are new, otherwise or gone."""
-    now, live = _of_run(found), _Live.of(list(kept_blocks(connection, plan, "AND until IS NULL")))
+    now, live = _of_run(found), _LiveRows.of(list(kept_blocks(connection, plan, "AND until IS NULL")))
     before = matches(identity_of(live.columns), identity_of(now))  # of each row, the one that it succeeds
     rows = np.flatnonzero(before >= 0)
     old = before[rows]
@@ -141,14 +141,14 @@ def results_at(connection: Connection, plan: str, number: int | None) -> Columns
     return _in_order(only(block.columns, block.until > after) for block in kept_blocks(connection, plan, holding))
 
 
-def found_at(connection: Connection, plan: str, alpha: float) -> Found:
+def found_at(connection: Connection, plan: str, alpha: float) -> StoredResults:
     """Return the results that hold now, with what the store knows of them."""
     columns = results_at(connection, plan, None)
     beside = [np.asarray(columns[name]) if columns else np.zeros(0, np.int64) for name in (COMPARISON, COMPLETE)]
-    return Found(results_of(columns, alpha), beside[0], beside[1].astype(np.bool_))
+    return StoredResults(results_of(columns, alpha), beside[0], beside[1].astype(np.bool_))
 
 
-def changes(connection: Connection, plan: str, after: int, upto: int) -> Changed:
+def changes(connection: Connection, plan: str, after: int, upto: int) -> ResultChanges:
     """Return the results that are otherwise after run `upto` than after run `after`."""
     ended = f"SELECT block FROM ended WHERE run > {after} AND run <= {upto}"  # noqa: S608  # integers
     touched = f"AND (since > {after} AND since <= {upto} OR id IN ({ended}))"
@@ -160,7 +160,7 @@ def changes(connection: Connection, plan: str, after: int, upto: int) -> Changed
     alike = rows[_same(was, now, before[rows], rows)]  # changed, and back
     gone = np.setdiff1d(np.arange(size_of(was)), before)
     new = np.setdiff1d(np.arange(size_of(now)), alike)
-    return Changed(was, now, np.concatenate([before[new], gone]), np.concatenate([new, np.full(len(gone), -1)]))
+    return ResultChanges(was, now, np.concatenate([before[new], gone]), np.concatenate([new, np.full(len(gone), -1)]))
 
 
 def unchanged(connection: Connection, plan: str, before: int) -> Columns:
@@ -207,20 +207,20 @@ def results_of(columns: Columns, alpha: float) -> Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Live:
+class _LiveRows:
     """Rows that hold, with where each stands: shape (n,)."""
 
-    blocks: list[Block]
+    blocks: list[ResultBlock]
     columns: Columns
     block: Integers
     row: Integers
     is_earlier: Truths
 
     @staticmethod
-    def of(blocks: list[Block]) -> _Live:
+    def of(blocks: list[ResultBlock]) -> _LiveRows:
         holds = [block.until == HOLDS for block in blocks]
         sizes = [int(own.sum()) for own in holds]
-        return _Live(
+        return _LiveRows(
             blocks,
             joined([only(block.columns, own) for block, own in zip(blocks, holds, strict=True)]),
             np.repeat(np.arange(len(blocks)), sizes),
@@ -229,7 +229,7 @@ class _Live:
         )
 
 
-def _of_run(found: Sequence[Found]) -> Columns:
+def _of_run(found: Sequence[StoredResults]) -> Columns:
     """Return the columns of all that a run found."""
     whole = joined([{**columns_of(one.table), COMPARISON: one.comparison, COMPLETE: one.complete} for one in found])
     return {**whole, POSITION: np.arange(size_of(whole))}
@@ -267,21 +267,23 @@ def _in_order(parts: Iterable[Columns]) -> Columns:
     return taken(whole, np.argsort(np.asarray(whole[POSITION]), kind="stable")) if whole else {}
 
 
-def kept_blocks(connection: Connection, plan: str, where: str, names: Container[Name] | None = None) -> Iterator[Block]:
+def kept_blocks(
+    connection: Connection, plan: str, where: str, names: Container[Name] | None = None
+) -> Iterator[ResultBlock]:
     """Return the blocks of a plan's results that a condition holds of, whichever version kept them."""
     if version_of(connection) < COLUMNAR:
         return earlier.blocks_of(connection, plan)
     return blocks_of(connection, plan, where, names)
 
 
-def _of_blocks(live: _Live, rows: Integers) -> Iterator[tuple[Block, Integers]]:
+def _of_blocks(live: _LiveRows, rows: Integers) -> Iterator[tuple[ResultBlock, Integers]]:
     """Yield the blocks that rows are of, with which of `rows` are."""
     of_rows = live.block[rows]
     for k in np.unique(of_rows).tolist():
         yield live.blocks[k], np.flatnonzero(of_rows == k)
 
 
-def _retell(connection: Connection, live: _Live, rows: Integers, columns: Columns) -> list[int]:
+def _retell(connection: Connection, live: _LiveRows, rows: Integers, columns: Columns) -> list[int]:
     """Put into blocks of an earlier version what is now found of rows that hold; return their numbers."""
     change = text("UPDATE found SET columns = :columns, earlier = :earlier WHERE id = :block")
     changed = []

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.errors import InputError
-from sigdask.nightly.store import Run, history, reading
-from sigdask.nightly.store.blocks import COMPLETE, Block
+from sigdask.nightly.store import PlanRun, history, reading
+from sigdask.nightly.store.blocks import COMPLETE, ResultBlock
 from sigdask.nightly.store.columns import Name, columns_of, matches
 from sigdask.nightly.store.lease import sign_of_life
 from sigdask.nightly.store.results import (
     IDENTITY,
-    Changed,
+    ResultChanges,
     changes,
     identity_of,
     kept_blocks,
@@ -39,7 +39,7 @@ class Status:
 
     Attributes
     ----------
-    run : Run
+    run : PlanRun
         As recorded, with the progress of each test set.
     is_alive : bool
         Whether its driver is at work.
@@ -47,7 +47,7 @@ class Status:
         When the run last went on, before it was looked at.
     """
 
-    run: Run
+    run: PlanRun
     is_alive: bool
     seconds_ago: float = 0.0
 
@@ -113,7 +113,7 @@ class Changes(Sequence[Change]):
     after: NDArray[np.int64]
 
     @staticmethod
-    def of(changed: Changed, alpha: float) -> Changes:
+    def of(changed: ResultChanges, alpha: float) -> Changes:
         """Judge what changed at a level."""
         was, now = (results_of(columns, alpha) for columns in (changed.was, changed.now))
         return Changes(was, now, changed.before, changed.after)
@@ -180,12 +180,12 @@ def is_significant(table: Table) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class PlanReport:
     """What a plan has found.
 
     Attributes
     ----------
-    run : Run
+    run : PlanRun
         After which.
     results : dict of str to Results
         By test set.
@@ -201,7 +201,7 @@ class Report:
         Where it was read.
     """
 
-    run: Run
+    run: PlanRun
     results: dict[str, Results]
     n_incomplete: int
     before: int | None
@@ -223,11 +223,11 @@ def status(store: str, plan: str | None = None) -> Status:
         return Status(run, _is_alive(connection, name, run), max(time.time() - run.updated, 0.0))
 
 
-def _is_alive(connection: Connection, name: str, latest: Run) -> bool:
+def _is_alive(connection: Connection, name: str, latest: PlanRun) -> bool:
     return latest.ended is None and sign_of_life(connection, ("", name), latest.host, latest.pid)
 
 
-def runs(store: str, plan: str | None = None, most: int | None = None) -> list[tuple[Run, int]]:
+def runs(store: str, plan: str | None = None, most: int | None = None) -> list[tuple[PlanRun, int]]:
     """Return the runs of a plan, the latest first, with the number of results that each changed."""
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
@@ -238,7 +238,7 @@ def runs(store: str, plan: str | None = None, most: int | None = None) -> list[t
         return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in told]
 
 
-def report(store: str, plan: str | None = None, number: int | None = None) -> Report:
+def report(store: str, plan: str | None = None, number: int | None = None) -> PlanReport:
     """Return what a plan has found, after its latest run or a given one."""
     with reading(store) as connection:
         name = history.plan_of(connection, plan)
@@ -250,19 +250,19 @@ def report(store: str, plan: str | None = None, number: int | None = None) -> Re
             raise InputError(f"run {run.number} of plan {name!r}: its record was damaged; what it found cannot be told")
         columns = results_at(connection, name, run.number)
         before = history.run_before(connection, run)
-        changed = Changed({}, {}, NONE, NONE) if before is None else changes(connection, name, before, run.number)
+        changed = ResultChanges({}, {}, NONE, NONE) if before is None else changes(connection, name, before, run.number)
     settings = run.details["settings"]
     alpha = float(settings["alpha"])
     found = results_of(columns, alpha)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
     beside = history.evaluations(runs, run.number)
-    return Report(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), beside, store)
+    return PlanReport(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), beside, store)
 
 
 NONE = np.zeros(0, np.int64)
 
 
-def _by_set(run: Run, found: Table) -> dict[str, Results]:
+def _by_set(run: PlanRun, found: Table) -> dict[str, Results]:
     """Return the results of each test set, in the order in which the run had them."""
     frames: dict[str, Any] = run.details.get("frames", {})
     settings = run.details["settings"]
@@ -273,7 +273,7 @@ def _by_set(run: Run, found: Table) -> dict[str, Results]:
     return {name: history.framed(frames.get(name, empty), found.take(own)) for name, own in rows.items() if len(own)}
 
 
-def _listed(found: list[Run]) -> str:
+def _listed(found: list[PlanRun]) -> str:
     return f"{found[-1].number} to {found[0].number}" if len(found) > 1 else str(found[0].number)
 
 
@@ -289,7 +289,7 @@ class Nights:
 
     Attributes
     ----------
-    runs : tuple of Run
+    runs : tuple of PlanRun
         The first one first; those that kept results.
     n_before : int
         Runs before these, which are left out.
@@ -297,7 +297,7 @@ class Nights:
         As in `Table`.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[PlanRun, ...]
     n_before: int
     score_a: NDArray[np.float64]
     score_b: NDArray[np.float64]
@@ -314,14 +314,14 @@ class Nights:
         return replace(self, **{name: getattr(self, name)[rows] for (name,) in NUMBERS})
 
 
-def nights(store: str, run: Run, table: Table, most: int = MOST_RUNS) -> Nights:
+def nights(store: str, run: PlanRun, table: Table, most: int = MOST_RUNS) -> Nights:
     """Return what the runs of a plan, up to one of them, found of these comparisons.
 
     Parameters
     ----------
     store : str
         Where they are kept.
-    run : Run
+    run : PlanRun
         The last one.
     table : Table
         Comparisons; those of earlier runs are found by test set, subset, unit, systems, metric and alternative.
@@ -337,7 +337,7 @@ def nights(store: str, run: Run, table: Table, most: int = MOST_RUNS) -> Nights:
     return Nights(tuple(shown), len(every) - len(shown), **found)
 
 
-def _kept(run: Run) -> bool:
+def _kept(run: PlanRun) -> bool:
     """Say whether a run recorded what it found."""
     return "frames" in run.details
 
@@ -357,6 +357,6 @@ def _fill(
             found[name][own] = np.where(holds, values, found[name][own])
 
 
-def _holds(block: Block, rows: NDArray[np.int64], runs: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _holds(block: ResultBlock, rows: NDArray[np.int64], runs: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Say after which runs some rows of a block held, shape (n_rows, n_runs)."""
     return np.asarray((block.since <= runs) & (runs < block.until[rows, None]))

@@ -38,7 +38,7 @@ NEARLY = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class StoredTallies:
     """Tallies of some comparisons over one round of trials, from its start.
 
     Attributes
@@ -62,7 +62,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prefixes:
+class StoredPrefixes:
     """What is kept of some comparisons in one run: trials 0 to n - 1.
 
     Attributes
@@ -84,7 +84,7 @@ class Prefixes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class TallyRows:
     """Rows of some comparisons in one run, in the order of comparisons and trials: arrays of shape (n_rows,).
 
     Attributes
@@ -106,7 +106,7 @@ class Rows:
     follows: NDArray[np.bool_]
 
     @staticmethod
-    def of(place: Integers, first: Integers, stop: Integers, counts: Integers) -> Rows:
+    def of(place: Integers, first: Integers, stop: Integers, counts: Integers) -> TallyRows:
         """Put rows in order, and see which follow on each other."""
         order = np.lexsort((first, place))
         place, first, stop, counts = place[order], first[order], stop[order], counts[order]
@@ -115,9 +115,9 @@ class Rows:
         n_gaps = np.cumsum(first != before)
         starts = np.flatnonzero(is_new)
         at_start = n_gaps[starts] - (first != before)[starts]
-        return Rows(place, first, stop, counts, n_gaps == np.repeat(at_start, np.diff(starts, append=len(place))))
+        return TallyRows(place, first, stop, counts, n_gaps == np.repeat(at_start, np.diff(starts, append=len(place))))
 
-    def prefixes(self, n: int) -> Prefixes:
+    def prefixes(self, n: int) -> StoredPrefixes:
         """Return what they come to for n comparisons."""
         n_trials, gap = np.zeros(n, np.int64), np.zeros(n, np.int64)
         counts = np.zeros((n, *self.counts.shape[1:]), np.int64)
@@ -132,11 +132,13 @@ class Rows:
             after = np.where(self.follows, np.iinfo(np.int64).max, self.first)
             gap[some] = np.minimum.reduceat(after, starts)
             gap[gap == np.iinfo(np.int64).max] = 0
-        return Prefixes(n_trials, counts, before, gap)
+        return StoredPrefixes(n_trials, counts, before, gap)
 
-    def only(self, which: NDArray[np.bool_]) -> Rows:
+    def only(self, which: NDArray[np.bool_]) -> TallyRows:
         """Return those that are marked."""
-        return Rows(self.place[which], self.first[which], self.stop[which], self.counts[which], self.follows[which])
+        return TallyRows(
+            self.place[which], self.first[which], self.stop[which], self.counts[which], self.follows[which]
+        )
 
 
 def ids_of(connection: Connection, digests: NDArray[np.void], labels: Sequence[str]) -> Integers:
@@ -181,7 +183,7 @@ def _enter(connection: Connection, new: Mapping[bytes, str]) -> None:
     connection.exec_driver_sql(query, list(new.items()))
 
 
-def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> Prefixes:
+def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredPrefixes:
     """Read what is kept of comparisons of pairs, in the order of `ids`; `keys` are those of their checksums.
 
     Raises
@@ -191,7 +193,7 @@ def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> Prefixe
     """
     some, first, place = np.unique(ids, return_index=True, return_inverse=True)  # one comparison may stand twice
     found = _rows(connection, some, keys[first], run).prefixes(len(some))
-    return Prefixes(found.n_trials[place], found.counts[place], found.before[place], found.gap[place])
+    return StoredPrefixes(found.n_trials[place], found.counts[place], found.before[place], found.gap[place])
 
 
 def read_blocks(connection: Connection, ids: Integers, keys: Keys, run: int) -> tuple[Integers, Integers, Integers]:
@@ -205,7 +207,7 @@ def read_blocks(connection: Connection, ids: Integers, keys: Keys, run: int) -> 
     return starts, stops[:, place], counts[:, place]
 
 
-def _rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> Rows:
+def _rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> TallyRows:
     """Return the tallies of comparisons, which are in ascending order."""
     parts = [np.zeros((0, len(COLUMNS)), np.int64)]
     for some in _chunks(ids):
@@ -221,7 +223,7 @@ def _rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> Rows:
     sound = are_whole(keys[place], np.full(len(values), run), values[:, 1:])
     if not sound.all():
         raise DamagedError([told(number, run, first, stop) for number, first, stop in values[~sound, :3].tolist()])
-    return Rows.of(place, values[:, 1], values[:, 2], values[:, 3:6])
+    return TallyRows.of(place, values[:, 1], values[:, 2], values[:, 3:6])
 
 
 def _integers(rows: Sequence[tuple[Any, ...]]) -> Integers:
@@ -249,15 +251,15 @@ def told(comparison: int, run: int, first: int, stop: int, table: str = "tallies
     return f"{table}: comparison {comparison}, run {run}, trials {first:,} to {stop - 1:,}"
 
 
-def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, most: Integers) -> Prefixes:
+def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, most: Integers) -> StoredPrefixes:
     """Read the whole rounds of comparisons that end at trial `most`, shape (n,), or before."""
     _, stops, counts = read_blocks(connection, ids, keys, run)
     within = (stops > 0) & (stops <= most)
     n_trials, summed = np.where(within, stops, 0).max(axis=0, initial=0), (counts * within[..., None]).sum(axis=0)
-    return Prefixes(n_trials, summed, summed, np.zeros(len(ids), np.int64))
+    return StoredPrefixes(n_trials, summed, summed, np.zeros(len(ids), np.int64))
 
 
-def read_whole(connection: Connection, sizes: Mapping[int, int], run: int, most: int) -> dict[int, Prefixes]:
+def read_whole(connection: Connection, sizes: Mapping[int, int], run: int, most: int) -> dict[int, StoredPrefixes]:
     """Read what is kept of what is counted as a whole, by its number: so many counts, of rounds up to trial `most`."""
     rows: dict[int, list[Mapping[str, Any]]] = {number: [] for number in sizes}
     for some in _chunks(list(sizes)):
@@ -275,13 +277,13 @@ def read_whole(connection: Connection, sizes: Mapping[int, int], run: int, most:
     return {number: _prefix_of(own, sizes[number], most) for number, own in rows.items()}
 
 
-def _prefix_of(rows: Sequence[Mapping[str, Any]], size: int, most: int) -> Prefixes:
+def _prefix_of(rows: Sequence[Mapping[str, Any]], size: int, most: int) -> StoredPrefixes:
     """Return what the rows of one family come to, of rounds that end at trial `most` or before."""
     first, stop = (np.array([row[name] for row in rows], np.int64) for name in ("first", "stop"))
     counts = np.array([unpacked(row["counts"]) for row in rows], np.int64).reshape(-1, size)
     if len(rows) == 1 and first[0] == 0 and stop[0] <= most:
-        return Prefixes(stop, counts, np.zeros_like(counts), np.zeros(1, np.int64))
-    found = Rows.of(np.zeros(len(rows), np.int64), first, stop, counts)
+        return StoredPrefixes(stop, counts, np.zeros_like(counts), np.zeros(1, np.int64))
+    found = TallyRows.of(np.zeros(len(rows), np.int64), first, stop, counts)
     return found.only(found.stop <= most).prefixes(1)
 
 
@@ -296,7 +298,7 @@ def is_sound(row: Mapping[str, Any], size: int | None = None) -> bool:
     return bool((counts >= 0).all() and (counts <= row["stop"] - row["first"]).all() and size in {None, len(counts)})
 
 
-def write(connection: Connection, kept: Sequence[Kept], keys: Sequence[Keys]) -> None:
+def write(connection: Connection, kept: Sequence[StoredTallies], keys: Sequence[Keys]) -> None:
     """Keep tallies, each in place of what is kept of the first of its trials; `keys` are those of their checksums."""
     for one, own in zip(kept, keys, strict=True):
         if one.whole:
@@ -328,7 +330,7 @@ checksum = excluded.checksum WHERE excluded.stop > arrays.stop
 """
 
 
-def _write(connection: Connection, one: Kept, keys: Keys) -> None:
+def _write(connection: Connection, one: StoredTallies, keys: Keys) -> None:
     same = one.run, one.first, one.stop
     run, first, stop = (np.full(len(keys), value) for value in same)
     checksums = of_tallies(keys, run, first, stop, one.counts[:, :3])
@@ -340,7 +342,7 @@ def _write(connection: Connection, one: Kept, keys: Keys) -> None:
         connection.exec_driver_sql(query, list(zip(*columns, strict=False)))
 
 
-def _write_whole(connection: Connection, one: Kept) -> None:
+def _write_whole(connection: Connection, one: StoredTallies) -> None:
     number, counts = int(one.ids[0]), _packed(one.counts[0])
     query = text("SELECT digest FROM comparisons WHERE id = :c")
     digest = connection.execute(query, {"c": number}).scalar_one()

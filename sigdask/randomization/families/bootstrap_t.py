@@ -36,7 +36,7 @@ from sigdask.randomization.panels.families import chunks, digest_of
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.sums import kinds_of
 from sigdask.randomization.stream.shuffles import Key, draw
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 TAILS = "single-step", "step-down"
 """The last axis of the counts: resamples whose largest statistic is at least the hypothesis's own."""
@@ -72,7 +72,7 @@ Sums = tuple[Integers, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class UnitMoments:
     """Contributions of some hypotheses to the units of one test set, as integers.
 
     Attributes
@@ -141,7 +141,7 @@ class StudentisedBootstrap:
     family: Family
     n_units: tuple[int, ...]
 
-    manner: ClassVar[Manner] = Manner(n_tails=len(TAILS), timed=64)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(TAILS), timed=64)
     is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = False
     can_enumerate: ClassVar[bool] = False
@@ -302,7 +302,7 @@ class StudentisedBootstrap:
         """Bits of a contribution, so that the sum of the squares of all units is exact."""
         return (EXACT_BITS - math.ceil(math.log2(max(self.n_drawn, 2)))) // 2
 
-    def _whole_numbers(self, some: Integers) -> tuple[list[Moments], Floats]:
+    def _whole_numbers(self, some: Integers) -> tuple[list[UnitMoments], Floats]:
         """Return the contributions of some hypotheses as integers, of each test set, and what a step is worth."""
         several = self._contributions(some)
         if self._is_integral:
@@ -316,7 +316,7 @@ class StudentisedBootstrap:
         moments = []
         for (rows, added), own in zip(several, self.sets, strict=True):
             whole = np.rint(added / np.where(step[rows] > 0, step[rows], 1.0)[:, None])
-            moments.append(Moments(rows, whole, whole**2, whole @ own.multiplicity))
+            moments.append(UnitMoments(rows, whole, whole**2, whole @ own.multiplicity))
         return moments, step
 
     @cached_property
@@ -353,7 +353,9 @@ class StudentisedBootstrap:
                 draw(own.key, run, start, own.kinds, out)
             yield np.full(len(drawn[0]), -np.inf), self._sums(listed, kept, drawn)
 
-    def _sums(self, listed: list[Integers], kept: list[list[Moments]] | None, drawn: list[Floats]) -> Iterator[Sums]:
+    def _sums(
+        self, listed: list[Integers], kept: list[list[UnitMoments]] | None, drawn: list[Floats]
+    ) -> Iterator[Sums]:
         """Yield hypotheses with the sums over drawn units, less the observed ones, and their variances."""
         for k, some in enumerate(listed):
             moments = self._whole_numbers(some)[0] if kept is None else kept[k]

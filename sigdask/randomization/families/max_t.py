@@ -21,10 +21,10 @@ from sigdask.randomization.families.deviations import contributions, resolution,
 from sigdask.randomization.kernels.differences import raise_linear, raise_maxima, raise_scaled
 from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.panels.digests import Digests
-from sigdask.randomization.panels.families import Member, chunks, digest_of
+from sigdask.randomization.panels.families import FamilyMember, chunks, digest_of
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS, Panel
-from sigdask.randomization.slabs import Slab, slab_size, slabs
-from sigdask.randomization.tallies import FAMILY_TAILS, Manner, Tally
+from sigdask.randomization.slabs import TrialSlab, slab_size, slabs
+from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
 
 CHUNK = 16
 """Hypotheses whose differences are written out at a time, so that they stay in the L2 cache."""
@@ -52,7 +52,7 @@ class Family:
 
     Attributes
     ----------
-    members : tuple of Member
+    members : tuple of FamilyMember
         Whose differences are combined; panels of one test set share their swaps.
     parts : int64 array, shape (n_hypotheses, n_parts, 2)
         (member, row of its panel's pairs) of the differences that a hypothesis sums.
@@ -65,13 +65,13 @@ class Family:
         raises no maximum and has p = 1.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[FamilyMember, ...]
     parts: NDArray[np.int64]
     side: int = 0
     enumerated: bool = False
     studentised: bool = False
 
-    manner: ClassVar[Manner] = Manner(n_tails=len(FAMILY_TAILS))
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(FAMILY_TAILS))
     is_whole: ClassVar[bool] = True
 
     @property
@@ -264,7 +264,9 @@ def _together(family: Family) -> int:
     return max(ROOMS_BYTES // a_trial // 256 * 256, 1024)
 
 
-def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+def _add_integers(
+    family: Family, by_member: list[TrialSlab], _room: NDArray[np.float64], counts: NDArray[np.int64]
+) -> None:
     """Add the counts of one slab where the statistics are integers."""
     slab, order, member = by_member[0], family.order, family.members[0]
     moved, totals = slab.prepared(member.metric)
@@ -285,7 +287,9 @@ def _add_integers(family: Family, by_member: list[Slab], _room: NDArray[np.float
     _single_step(largest, own, counts)
 
 
-def _add_floats(family: Family, by_member: list[Slab], room: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+def _add_floats(
+    family: Family, by_member: list[TrialSlab], room: NDArray[np.float64], counts: NDArray[np.int64]
+) -> None:
     """Add the counts of one slab, a chunk of hypotheses at a time."""
     observed, scales, here = family.observed, family.scales, by_member[0].n_trials
     own = _within_rounding(family.statistics, scales, family.rounding) if family.studentised else family.statistics
@@ -316,7 +320,7 @@ def _single_step(largest: NDArray[Any], own: NDArray[Any], counts: NDArray[np.in
 
 def _differences(
     family: Family,
-    by_member: list[Slab],
+    by_member: list[TrialSlab],
     some: NDArray[np.int64],
     out: NDArray[np.float64],
     tie: NDArray[np.float64],

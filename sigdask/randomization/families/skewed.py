@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.families.deviations import leanings, skewness
 from sigdask.randomization.families.max_t import Family
-from sigdask.randomization.panels.families import Member
+from sigdask.randomization.panels.families import FamilyMember
 
 TOLERATED = 0.15
 """Skewness over the root of the number of units, from which the family-wise error exceeds its level by half."""
@@ -70,7 +70,7 @@ def _diagnose(family: Family, *, spread: bool) -> NDArray[np.bool_]:
 
 
 def _skewed_pairs(
-    member: Member, rows: NDArray[np.int64], lean: NDArray[np.float64], *, spread: bool
+    member: FamilyMember, rows: NDArray[np.int64], lean: NDArray[np.float64], *, spread: bool
 ) -> NDArray[np.bool_]:
     """Say which pairs of a member are skewed by what their two systems add in opposite directions."""
     panel = member.panel

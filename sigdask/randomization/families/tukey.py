@@ -15,10 +15,10 @@ from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
 from sigdask.randomization.kernels.relabel import relabelled_sums
 from sigdask.randomization.panels.digests import Digests
-from sigdask.randomization.panels.families import Member, digest_of
+from sigdask.randomization.panels.families import FamilyMember, digest_of
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS
 from sigdask.randomization.stream.shuffles import relabel_word
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 TILE_BYTES = 2**20
 
@@ -35,7 +35,7 @@ class Relabelling:
 
     Attributes
     ----------
-    members : tuple of Member
+    members : tuple of FamilyMember
         Each with all systems on one lattice.
     rows : int64 array, shape (n_hypotheses, 2)
         (member, row of its panel's pairs).
@@ -43,11 +43,11 @@ class Relabelling:
         Trials are all relabellings of the kept units.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[FamilyMember, ...]
     rows: NDArray[np.int64]
     enumerated: bool = False
 
-    manner: ClassVar[Manner] = Manner(n_tails=1, timed=256)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=1, timed=256)
     is_whole: ClassVar[bool] = True
 
     @property
@@ -116,7 +116,7 @@ def relabel_tally(family: Relabelling, *, run: int, first: int, n_trials: int) -
     return Tally(n_trials, extreme.astype(np.int64)[:, None, None])
 
 
-def _raise_ranges(member: Member, run: int, first: int, ranges: NDArray[np.float64], *, enumerated: bool) -> None:
+def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: NDArray[np.float64], *, enumerated: bool) -> None:
     panel, m = member.panel, member.metric
     size = max(1, TILE_BYTES // (panel.totals.nbytes or 1))
     values = np.ascontiguousarray(panel.values)
@@ -134,7 +134,7 @@ def _raise_ranges(member: Member, run: int, first: int, ranges: NDArray[np.float
         np.maximum(now, reach, out=now)
 
 
-def _lattice_slack(member: Member, sums: NDArray[np.int64]) -> Any:
+def _lattice_slack(member: FamilyMember, sums: NDArray[np.int64]) -> Any:
     """Return how far a range can miss a true tie, in units of the score: a number, or one a trial."""
     panel, m = member.panel, member.metric
     if panel.is_approximate(m):

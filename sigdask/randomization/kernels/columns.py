@@ -15,7 +15,7 @@ from sigdask.io.compiled_cache import compiled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class DistinctColumns:
     """Distinct nonzero columns.
 
     Attributes

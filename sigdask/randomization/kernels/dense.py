@@ -62,7 +62,7 @@ def fastest(call: Any, *arguments: Any) -> float:
     return min(times)
 
 
-class _Limit:
+class _BlasLimit:
     """Holds BLAS to one thread while anybody multiplies: tasks are the threads here."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class _Limit:
                 self._limiter.restore_original_limits()
 
 
-_limit = _Limit()
+_limit = _BlasLimit()
 
 
 @contextmanager

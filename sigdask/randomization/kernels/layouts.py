@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.randomization.kernels import dense
-from sigdask.randomization.kernels.columns import Columns
-from sigdask.randomization.kernels.sums import Layout, Pieces, planes_worth
+from sigdask.randomization.kernels.columns import DistinctColumns
+from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, planes_worth
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream.shuffles import COLUMN
 
@@ -34,10 +34,10 @@ MOST_TIMED = 64
 MOST_NUMBERS = 2**21
 """Contributions that are taken apart at a time."""
 
-_layouts: WeakKeyDictionary[ScoredSums, Layout] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[ScoredSums, SumLayout] = WeakKeyDictionary()
 
 
-def layout(panel: ScoredSums) -> Layout:
+def layout(panel: ScoredSums) -> SumLayout:
     """Arrange a panel for summing (kept as long as the panel: a family may have thousands)."""
     found = _layouts.get(panel)
     if found is None:
@@ -45,12 +45,12 @@ def layout(panel: ScoredSums) -> Layout:
     return found
 
 
-def arrange(panel: ScoredSums, arranged: Layout) -> None:
+def arrange(panel: ScoredSums, arranged: SumLayout) -> None:
     """Arrange a panel in a way that is known already."""
     _layouts[panel] = arranged
 
 
-def _arranged(panel: ScoredSums) -> Layout:
+def _arranged(panel: ScoredSums) -> SumLayout:
     _, n_systems, n_fields = panel.values.shape
     column_of = np.full((n_systems, n_fields), -1, np.int64)
     sign_of = np.ones((n_systems, n_fields), np.int64)
@@ -76,14 +76,14 @@ def _arranged(panel: ScoredSums) -> Layout:
     systems, fields = np.array(places, np.int64).reshape(-1, 2).T
     bases = np.array([panel.base_of(s) for s in systems.tolist()], np.int64)
     signs = sign_of[systems, fields].astype(panel.values.dtype)
-    columns = Columns(panel.values, systems, bases, fields, signs)
-    empty = Layout(len(columns), column_of, sign_of, largest)
+    columns = DistinctColumns(panel.values, systems, bases, fields, signs)
+    empty = SumLayout(len(columns), column_of, sign_of, largest)
     if exact and _is_dense(columns, panel.addresses, empty.dtype):
         return replace(empty, dense=columns)
     return replace(empty, pieces=_pieces(columns, panel.addresses, empty.dtype))
 
 
-def _is_dense(columns: Columns, addresses: NDArray[np.int64], dtype: Any) -> bool:
+def _is_dense(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> bool:
     """Say whether a matrix product is faster; of long panels some units, evenly spread, stand for all."""
     if len(columns) < FEWEST_DENSE:
         return False
@@ -103,13 +103,13 @@ def _starts(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(addresses // COLUMN, prepend=-1))
 
 
-def _pieces(columns: Columns, addresses: NDArray[np.int64], dtype: Any) -> Pieces:
+def _pieces(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> ContributionPieces:
     """Take columns apart into planes and tables, some columns of 128 units at a time."""
     starts = _starts(addresses)
     runs = _in_runs(starts, len(addresses), len(columns))
     found = [_taken_apart(columns, addresses, some, dtype) for some in runs]
     planes, n_tables, plane_targets, masks, weights, table_targets, values = zip(*found, strict=True)
-    return Pieces(
+    return ContributionPieces(
         columns=addresses[starts] // COLUMN,
         planes=_borders(planes),
         plane_targets=np.concatenate(plane_targets),
@@ -134,9 +134,9 @@ def _in_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Iterato
 
 
 def _taken_apart(
-    columns: Columns, addresses: NDArray[np.int64], ends: NDArray[np.int64], dtype: Any
+    columns: DistinctColumns, addresses: NDArray[np.int64], ends: NDArray[np.int64], dtype: Any
 ) -> tuple[NDArray[Any], ...]:
-    """Return planes and tables of some columns of units: how many of each, and what they are, as in `Pieces`."""
+    """Return planes and tables of some columns of units: how many of each, and what they are (`ContributionPieces`)."""
     units, n_blocks = slice(ends[0], ends[-1]), len(ends) - 1
     at = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + addresses[units] % COLUMN
     numbers = np.zeros((len(columns), n_blocks * COLUMN), columns.values.dtype)

@@ -112,7 +112,7 @@ class PairTerms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arranged:
+class ArrangedPanel:
     """A panel arranged for counting.
 
     Attributes
@@ -133,10 +133,10 @@ class Arranged:
         return WORD * int(np.clip(words // 8 * 8, 8, 128))
 
 
-_arranged: WeakKeyDictionary[Sets, Arranged] = WeakKeyDictionary()
+_arranged: WeakKeyDictionary[Sets, ArrangedPanel] = WeakKeyDictionary()
 
 
-def arrange(panel: Sets) -> Arranged:
+def arrange(panel: Sets) -> ArrangedPanel:
     """Arrange a panel for counting (kept as long as the panel)."""
     found = _arranged.get(panel)
     if found is None:
@@ -144,12 +144,12 @@ def arrange(panel: Sets) -> Arranged:
     return found
 
 
-def _in_columns(panel: Sets) -> Arranged:
+def _in_columns(panel: Sets) -> ArrangedPanel:
     units = [panel.discordant(pair) for pair in range(len(panel.pairs))]
     swapped = panel.addresses[np.unique(np.concatenate(units))] if units else np.empty(0, np.int64)
     columns = np.unique(swapped // COLUMN)
     row_of = np.searchsorted(columns, panel.addresses // COLUMN) * COLUMN + panel.addresses % COLUMN
-    return Arranged(columns, tuple(_pair_terms(panel, pair, row_of) for pair in range(len(panel.pairs))))
+    return ArrangedPanel(columns, tuple(_pair_terms(panel, pair, row_of) for pair in range(len(panel.pairs))))
 
 
 def _pair_terms(panel: Sets, pair: int, row_of: NDArray[np.int64]) -> PairTerms:
@@ -228,7 +228,7 @@ def distinct_terms(panel: Sets, *, run: int, first: int, n_trials: int) -> Itera
             yield pair, counts[:, :, :here]
 
 
-def swap_rows(panel: Sets, arranged: Arranged, *, run: int, first: int, n_words: int) -> NDArray[np.uint32]:
+def swap_rows(panel: Sets, arranged: ArrangedPanel, *, run: int, first: int, n_words: int) -> NDArray[np.uint32]:
     """Return the swap bits by unit, shape (n_rows, n_words): trial `first + r * n_words + g` is bit r of word g."""
     rows = np.empty((len(arranged.columns), 4, WORD * n_words), np.uint32)
     for k, column in enumerate(arranged.columns):

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from sigdask.io.compiled_cache import compiled
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
-from sigdask.randomization.kernels.columns import Columns
+from sigdask.randomization.kernels.columns import DistinctColumns
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream.shuffles import BLOCK, COLUMN, counting_words, swap_words
 
@@ -38,7 +38,7 @@ SLAB_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class ContributionPieces:
     """What columns of 128 units contribute to the summed columns, in flat arrays sorted by column of units.
 
     Attributes
@@ -76,7 +76,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class SumLayout:
     """A panel's contributions arranged for summing.
 
     Attributes
@@ -89,11 +89,11 @@ class Layout:
         1 or -1: equal up to sign.
     largest : int
         Bound on any sum of one column.
-    pieces : Pieces or None
+    pieces : ContributionPieces or None
         The columns, by columns of 128 units.
-    dense : Columns, or None
+    dense : DistinctColumns, or None
         The columns themselves, where a matrix product is faster than `pieces`.
-    made : tuple of Moved, or None
+    made : tuple of MovedSums, or None
         Sums that were made elsewhere, block by block, of a panel that is not here.
     """
 
@@ -101,9 +101,9 @@ class Layout:
     column_of: NDArray[np.int64]
     sign_of: NDArray[np.int64]
     largest: int
-    pieces: Pieces | None = None
-    dense: Columns | None = None
-    made: tuple[Moved, ...] | None = None
+    pieces: ContributionPieces | None = None
+    dense: DistinctColumns | None = None
+    made: tuple[MovedSums, ...] | None = None
 
     @property
     def dtype(self) -> Any:
@@ -137,12 +137,12 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moved:
+class MovedSums:
     """Sums of some systems of a panel in a range of trials.
 
     Attributes
     ----------
-    arranged : Layout
+    arranged : SumLayout
         Where the systems' columns stand; the first system is that of the whole panel.
     first : int
         The first trial.
@@ -150,16 +150,16 @@ class Moved:
         In the smallest type that holds them.
     """
 
-    arranged: Layout
+    arranged: SumLayout
     first: int
     sums: NDArray[Any]
 
 
 def moved_sums(
-    panel: ScoredSums, arranged: Layout, *, run: int, first: int, n_trials: int, room: Room | None = None
+    panel: ScoredSums, arranged: SumLayout, *, run: int, first: int, n_trials: int, room: SlabMemory | None = None
 ) -> NDArray[Any]:
     """Return the sums over swapped units, shape (n_columns, n_trials)."""
-    room = room or Room.of(arranged, n_trials)
+    room = room or SlabMemory.of(arranged, n_trials)
     words, out = room.of_trials(n_trials)
     if arranged.made is not None:
         _copy(arranged.made, first, out)
@@ -175,7 +175,7 @@ def moved_sums(
     return out
 
 
-def _copy(made: Sequence[Moved], first: int, out: NDArray[Any]) -> None:
+def _copy(made: Sequence[MovedSums], first: int, out: NDArray[Any]) -> None:
     """Write the sums of all blocks from trial `first` on."""
     row = 0
     for block in made:
@@ -186,11 +186,11 @@ def _copy(made: Sequence[Moved], first: int, out: NDArray[Any]) -> None:
 
 def _add_pieces(
     panel: ScoredSums,
-    pieces: Pieces,
+    pieces: ContributionPieces,
     run: int,
     first: int,
     words: NDArray[np.uint32],
-    room: Room,
+    room: SlabMemory,
     out: NDArray[Any],
 ) -> None:
     """Add bit planes and byte tables, a column of units at a time, to `out`."""
@@ -207,11 +207,11 @@ def _add_pieces(
 
 def _add_products(
     panel: ScoredSums,
-    columns: Columns,
+    columns: DistinctColumns,
     run: int,
     first: int,
     words: NDArray[np.uint32],
-    room: Room,
+    room: SlabMemory,
     out: NDArray[Any],
 ) -> None:
     """Add matrix products of contributions and swaps, a chunk of units at a time, to `out`."""
@@ -235,7 +235,7 @@ def _add_products(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Room:
+class SlabMemory:
     """Memory for one slab, made once a task and used again for each slab.
 
     Fresh arrays for each slab would be mapped and unmapped by the system every time, which stalls
@@ -262,9 +262,9 @@ class Room:
         return words, sums.reshape(len(self.sums), n_trials)
 
     @staticmethod
-    def of(arranged: Layout, n_trials: int) -> Room:
+    def of(arranged: SumLayout, n_trials: int) -> SlabMemory:
         """Make room for slabs of `n_trials` trials."""
-        return Room(
+        return SlabMemory(
             np.empty((4, n_trials), np.uint32),
             np.empty((arranged.n_columns, n_trials), arranged.dtype),
             np.empty((16, 256), arranged.dtype),
@@ -272,7 +272,7 @@ class Room:
 
 
 def combined(
-    arranged: Layout, moved: NDArray[Any], fields: Sequence[int], weights: Sequence[int], out: NDArray[Any]
+    arranged: SumLayout, moved: NDArray[Any], fields: Sequence[int], weights: Sequence[int], out: NDArray[Any]
 ) -> NDArray[Any]:
     """Write weighted sums of fields of all systems into `out`, shape (n_systems, n_trials)."""
     columns = np.ascontiguousarray(arranged.column_of[:, list(fields)])

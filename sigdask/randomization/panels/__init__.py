@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 
 class AnyPanel(Protocol):
@@ -21,13 +21,13 @@ class AnyPanel(Protocol):
 
     Attributes
     ----------
-    manner : Manner
+    manner : CountingMethod
         How its work is shared out.
     is_whole : bool
         Counted as a whole, as families are, and not pair by pair.
     """
 
-    manner: ClassVar[Manner]
+    manner: ClassVar[CountingMethod]
     is_whole: ClassVar[bool]
 
     @property

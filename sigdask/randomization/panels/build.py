@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, of_pairs, rows_of
-from sigdask.counts.lattice import COUNTS, CoarseLattice, Lattice, Scale, lattice_for, lost
+from sigdask.counts.lattice import COUNTS, CoarseLattice, Lattice, ScoreScale, lattice_for, lost
 from sigdask.errors import InputError
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.panels.contents import of_column, unit_hashes
 from sigdask.randomization.panels.scored_sums import PanelMetric
-from sigdask.randomization.panels.sums import Pair, Panel, Units
+from sigdask.randomization.panels.sums import Pair, Panel, SwapUnits
 
 MOST_SUMMED = 2**62
 
@@ -45,7 +45,7 @@ class PlacedPanel:
 
 def build(
     counts: Counts,
-    units: Units,
+    units: SwapUnits,
     metrics: Sequence[BoundMetric],
     pairs: Sequence[Pair] | NDArray[np.int64],
     *,
@@ -57,7 +57,7 @@ def build(
     ----------
     counts : Counts
         The aligned systems.
-    units : Units
+    units : SwapUnits
         Of the whole test set.
     metrics : sequence of BoundMetric
         Bound to `counts`, all on the same items (`BoundMetric.held`).
@@ -71,11 +71,11 @@ def build(
     list of PlacedPanel
         One for each set of pairs that have the same items and scale; most often one.
     """
-    return Sharing.of(counts, metrics, np.asarray(pairs, np.int64).reshape(-1, 2)).panels(units, subset)
+    return PanelSharing.of(counts, metrics, np.asarray(pairs, np.int64).reshape(-1, 2)).panels(units, subset)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sharing:
+class PanelSharing:
     """Which pairs of a test set share panels: found once for all its subsets.
 
     Attributes
@@ -102,7 +102,7 @@ class Sharing:
     groups: tuple[tuple[NDArray[np.int64], tuple[Lattice, ...]], ...]
 
     @staticmethod
-    def of(counts: Counts, metrics: Sequence[BoundMetric], pairs: NDArray[np.int64]) -> Sharing:
+    def of(counts: Counts, metrics: Sequence[BoundMetric], pairs: NDArray[np.int64]) -> PanelSharing:
         """Group pairs by their items and lattices, for metrics on the same items."""
         found = {name: metric.field(name, counts) for metric in metrics for name in metric.fields}
         names, fields, held = tuple(found), tuple(found.values()), metrics[0].held
@@ -127,10 +127,10 @@ class Sharing:
         bound = tuple(
             PanelMetric(m.name, m.form, tuple(names.index(f) for f in m.fields), m.higher_is_better) for m in metrics
         )
-        return Sharing(counts, fields, bound, held, pairs, tuple(groups))
+        return PanelSharing(counts, fields, bound, held, pairs, tuple(groups))
 
     def panels(
-        self, units: Units, subset: NDArray[np.bool_] | None = None, *, every_unit: bool = False
+        self, units: SwapUnits, subset: NDArray[np.bool_] | None = None, *, every_unit: bool = False
     ) -> list[PlacedPanel]:
         """Make the panels of all items, or of a subset of them; with `every_unit`, of concordant units as well."""
         placed = []
@@ -154,11 +154,11 @@ def of_items(counts: Counts, pairs: NDArray[np.int64], held: NDArray[np.bool_] |
 
 
 def _of_scales(
-    scales: Sequence[Scale], pairs: NDArray[np.int64], n_items: int
+    scales: Sequence[ScoreScale], pairs: NDArray[np.int64], n_items: int
 ) -> tuple[NDArray[np.int64], list[Lattice]]:
     """Return numbers of pairs by the lattice of one field, and the lattices by their numbers."""
     digits = max((s.digits for s in scales if s.digits is not None), default=None)
-    alike: dict[Scale, int] = {}
+    alike: dict[ScoreScale, int] = {}
     codes = np.array([alike.setdefault(scale, len(alike)) for scale in scales], np.int64)
     lattices: dict[Lattice, None] = {}
 
@@ -194,7 +194,7 @@ def _coarse(lattice: Lattice) -> CoarseLattice:
 
 def joint(
     counts: Counts,
-    units: Units,
+    units: SwapUnits,
     metric: BoundMetric,
     pairs: Sequence[Pair] | NDArray[np.int64],
     subset: NDArray[np.bool_] | None = None,
@@ -220,7 +220,9 @@ def joint(
     for f in range(len(fields)):
         own = [scales[f][s] for s in systems] if f in scales else []
         digits = None if any(s.digits is None for s in own) else max((s.digits or 0 for s in own), default=0)
-        widest = Scale(digits, max((s.exponent for s in own), default=0), max((s.rounding for s in own), default=0.0))
+        widest = ScoreScale(
+            digits, max((s.exponent for s in own), default=0), max((s.rounding for s in own), default=0.0)
+        )
         lattices.append(lattice_for(widest, widest, counts.n_items) if own else COUNTS)
     bound = PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better)
     return _panel(units, fields, lattices, np.asarray(pairs, np.int64).reshape(-1, 2), (bound,), mask)
@@ -233,13 +235,13 @@ def _rounding(metrics: Sequence[BoundMetric], counts: Counts) -> list[tuple[floa
 
 def _scales(
     fields: Sequence[NDArray[Any]], rounding: Sequence[Sequence[float]], counts: Counts
-) -> dict[int, list[Scale]]:
+) -> dict[int, list[ScoreScale]]:
     scales = {}
     for f, field in enumerate(fields):
         if field.dtype.kind == "f":
             columns = (_column(field, s, counts) for s in range(counts.n_systems))
             scales[f] = [
-                Scale.of(_measurable(column, s, counts), off)
+                ScoreScale.of(_measurable(column, s, counts), off)
                 for s, (column, off) in enumerate(zip(columns, rounding[f], strict=True))
             ]
     return scales
@@ -273,7 +275,7 @@ def _place(counts: Counts, system: int, item: int) -> str:
 
 
 def _panel(
-    units: Units,
+    units: SwapUnits,
     fields: Sequence[NDArray[Any]],
     lattices: Sequence[Lattice],
     pairs: NDArray[np.int64],
@@ -371,7 +373,7 @@ def _holding(values: NDArray[Any]) -> np.dtype[Any]:
     return np.dtype(next((t for t in (np.int8, np.int16, np.int32) if most <= np.iinfo(t).max), np.int64))
 
 
-def _used(units: Units, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _used(units: SwapUnits, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the addresses of the units of some items, and the place of each item's unit among them."""
     own = units.index if mask.all() else units.index[mask]
     has = np.zeros(units.n_units, np.bool_)

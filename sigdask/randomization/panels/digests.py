@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Made
+from sigdask.counts.fields import LazyOutputs
 from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
-from sigdask.counts.precision import Numbers
+from sigdask.counts.precision import ExactNumbers
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, identity_of
@@ -172,9 +172,9 @@ def _as_hashed(value: Any) -> Any:
     """Return what a value was before it became an array or a view."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, Numbers) and not value.rounding:
+    if isinstance(value, ExactNumbers) and not value.rounding:
         return dict(value.fields)  # as which all numbers were hashed before some were known to be rounded
-    return tuple(value) if isinstance(value, Texts | Factor | Made) else value
+    return tuple(value) if isinstance(value, Texts | Factor | LazyOutputs) else value
 
 
 def _known(it: Any) -> Identity | None:

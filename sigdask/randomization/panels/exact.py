@@ -19,9 +19,9 @@ from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.scored_sums import as_arguments
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 from sigdask.statistics import exact
-from sigdask.statistics.exact import Chosen, Problem, Quotients, Scored, Sums
+from sigdask.statistics.exact import ChosenMethod, EnumeratedScore, Problem, QuotientProblem, SumProblem
 
 CLOSE = 1e-6
 """Of themselves that limits of p may be apart and still tell it."""
@@ -36,7 +36,7 @@ N_LIMITS, N_COUNTS = 6, 2
 
 @known_as("Scoring", "form lattices")
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class IntegerScoring:
     """A form of integer sums, as a problem takes it: it travels to workers.
 
     Attributes
@@ -64,14 +64,14 @@ class ExactPanel:
     ----------
     problem : Problem
         What units move, and what a score makes of it.
-    chosen : Chosen
+    chosen : ChosenMethod
         How it is solved.
     """
 
     problem: Problem
-    chosen: Chosen
+    chosen: ChosenMethod
 
-    manner: ClassVar[Manner] = Manner(n_tails=N_LIMITS * BITS, grain=1, timed=1)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_LIMITS * BITS, grain=1, timed=1)
     is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = True
     shape: ClassVar[tuple[int, int]] = (1, 1)
@@ -135,10 +135,10 @@ SHIFTS, ONE = np.arange(BITS, dtype=np.uint64), np.uint64(1)
 
 def _content(problem: Problem) -> tuple[Any, ...]:
     """Return what a problem is."""
-    if isinstance(problem, Sums):
+    if isinstance(problem, SumProblem):
         return "sums", problem.differences, problem.slack
-    if isinstance(problem, Quotients):
+    if isinstance(problem, QuotientProblem):
         sums = (problem.above, problem.below, problem.totals_above, problem.totals_below)
         return "quotients", *sums, problem.zero_division
-    assert isinstance(problem, Scored)
+    assert isinstance(problem, EnumeratedScore)
     return "scored", problem.differences, problem.totals, problem.score.__self__  # type: ignore[attr-defined]

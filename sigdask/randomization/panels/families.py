@@ -23,7 +23,7 @@ SIDES = {"two-sided": 0, "greater": 1, "less": -1}
 
 @known_as("Member", "panel metric weight")
 @dataclass(frozen=True, slots=True, eq=False)
-class Member:
+class FamilyMember:
     """One metric of one panel, and what a unit of its score is worth in the family."""
 
     panel: Panel
@@ -31,7 +31,7 @@ class Member:
     weight: float = 1.0
 
 
-def digest_of(family: Any, members: Sequence[Member]) -> Digests:
+def digest_of(family: Any, members: Sequence[FamilyMember]) -> Digests:
     """Return what a family is as a whole, by content, shape (1, 1)."""
     wider = [mark for member in members for mark in widened(member.panel, member.metric)]
     return packed([bytes.fromhex(digest((family, *wider) if wider else family))]).reshape(1, 1)

@@ -20,9 +20,9 @@ from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.exceedances import count_scores
 from sigdask.randomization.panels.contents import of_outputs
 from sigdask.randomization.panels.digests import Digests, digest, packed
-from sigdask.randomization.panels.sums import Pair, Units
+from sigdask.randomization.panels.sums import Pair, SwapUnits
 from sigdask.randomization.stream.shuffles import Key, swap_bits
-from sigdask.randomization.tallies import TAILS, Manner, Tally
+from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 ENUMERATED_UNITS = 12
 """Discordant units up to which a black-box metric is enumerated."""
@@ -68,13 +68,13 @@ class OutputsPanel:
     n_units: int
     enumerated: bool = False
 
-    manner: ClassVar[Manner] = Manner(grain=1, timed=2, vectorised=False)
+    manner: ClassVar[CountingMethod] = CountingMethod(grain=1, timed=2, vectorised=False)
     is_whole: ClassVar[bool] = False
     kind: ClassVar[str] = "a metric of whole outputs"
 
     @staticmethod
     def of(
-        counts: Counts, units: Units, metric: BlackBox, pair: Pair, subset: NDArray[np.bool_] | None = None
+        counts: Counts, units: SwapUnits, metric: BlackBox, pair: Pair, subset: NDArray[np.bool_] | None = None
     ) -> OutputsPanel:
         """Take one pair out of `counts`, on the items both have."""
         if counts.replicates:

@@ -20,7 +20,7 @@ from sigdask.metrics.forms import Form
 from sigdask.randomization.kernels.permute import agreements
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.stream.shuffles import Key, permute_word
-from sigdask.randomization.tallies import TAILS, Manner, Tally
+from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 TILE = 2**18
 """Agreements that are held at a time."""
@@ -28,7 +28,7 @@ TILE = 2**18
 
 @known_as("Agreeing", "columns limits form fixed")
 @dataclass(frozen=True, slots=True, eq=False)
-class Agreeing:
+class AgreementScore:
     """What a score of two labellings makes of their agreements, and from where on it counts as extreme.
 
     Attributes
@@ -64,7 +64,7 @@ class Agreeing:
         greater, less, above, below = self.limits
         return np.stack([values >= greater, values <= less, (values >= above) | (values <= below)])
 
-    def of_parts(self, labels: Sequence[Any]) -> Agreeing:
+    def of_parts(self, labels: Sequence[Any]) -> AgreementScore:
         """Return it of parts that count as some labels do."""
         return replace(self, columns=self.columns[:, labels])
 
@@ -83,7 +83,7 @@ def parts_of(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
 
 @known_as("Permuted", "key starts meant given scores")
 @dataclass(frozen=True, eq=False)
-class Permuted:
+class PermutedPanel:
     """Labellings of one test set beside one that is permuted, under several metrics.
 
     Attributes
@@ -96,7 +96,7 @@ class Permuted:
         Labels that are permuted within each stratum, in canonical order.
     given : int32 array, shape (n_systems, n_items)
         Labels of each labelling.
-    scores : tuple of tuple of Agreeing
+    scores : tuple of tuple of AgreementScore
         Of each labelling under each metric; their parts are the labels.
     """
 
@@ -104,9 +104,9 @@ class Permuted:
     starts: NDArray[np.int64]
     meant: NDArray[np.int32]
     given: NDArray[np.int32]
-    scores: tuple[tuple[Agreeing, ...], ...]
+    scores: tuple[tuple[AgreementScore, ...], ...]
 
-    manner: ClassVar[Manner] = Manner(grain=256, timed=256)
+    manner: ClassVar[CountingMethod] = CountingMethod(grain=256, timed=256)
     is_whole: ClassVar[bool] = False
     enumerated: ClassVar[bool] = False
 
@@ -116,7 +116,7 @@ class Permuted:
         return len(self.scores), len(self.scores[0])
 
     @property
-    def metrics(self) -> tuple[Agreeing, ...]:
+    def metrics(self) -> tuple[AgreementScore, ...]:
         """The metrics, as the first labelling is scored by them: functions of users travel by name."""
         return self.scores[0]
 
@@ -148,7 +148,7 @@ class Permuted:
                     counts[s, m] += np.count_nonzero(own.extreme(own.values(here[:, s])), axis=1)
         return Tally(n_trials, counts)
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Permuted:
+    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PermutedPanel:
         """Return the panel of some labellings and metrics."""
         of_rows = [self.scores[int(row)] for row in rows]
         kept = tuple(row if columns is None else tuple(row[m] for m in columns) for row in of_rows)

@@ -26,9 +26,9 @@ from sigdask.randomization.kernels.sets import distinct_terms, scores_of
 from sigdask.randomization.panels.build import of_items
 from sigdask.randomization.panels.contents import nothing, of_terms
 from sigdask.randomization.panels.digests import Digests, content, digest, mixed, packed
-from sigdask.randomization.panels.sums import Pair, Units, is_whole
+from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole
 from sigdask.randomization.stream.shuffles import Key
-from sigdask.randomization.tallies import TAILS, Manner, Tally
+from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 DEVIATION_TRIALS = 4096
 """Trials from which the deviation of a set metric is taken: known to 1.1 %."""
@@ -71,7 +71,7 @@ class PresencePanel:
     enumerated: bool = False
     terms: NDArray[np.uint64] = field(default_factory=nothing)
 
-    manner: ClassVar[Manner] = Manner()
+    manner: ClassVar[CountingMethod] = CountingMethod()
     is_whole: ClassVar[bool] = False
     kind: ClassVar[str] = "a score of sets"
 
@@ -235,7 +235,7 @@ class PresencePanel:
 
 def build_sets(
     counts: Counts,
-    units: Units,
+    units: SwapUnits,
     metrics: Sequence[BoundSets],
     pairs: Sequence[Pair] | NDArray[np.int64],
     *,
@@ -255,7 +255,7 @@ def build_sets(
 
 def _panel(
     counts: Counts,
-    units: Units,
+    units: SwapUnits,
     metrics: Sequence[BoundSets],
     pairs: NDArray[np.int64],
     subset: NDArray[np.bool_] | None,

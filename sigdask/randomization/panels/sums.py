@@ -31,7 +31,7 @@ from sigdask.randomization.panels.digests import Digests, of_pairs
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import slabs
 from sigdask.randomization.stream.shuffles import Key, stream_key
-from sigdask.randomization.tallies import TAILS, Manner, Tally
+from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 
 Pair = tuple[int, int]
@@ -52,7 +52,7 @@ SUMS = "sums"
 
 @known_as("Units", "key index n_units", apart_from="content")
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
+class SwapUnits:
     """What is exchanged as a whole, in canonical order.
 
     Attributes
@@ -73,12 +73,12 @@ class Units:
     content: int = 0
 
     @staticmethod
-    def of(counts: Counts, seed: int) -> Units:
+    def of(counts: Counts, seed: int) -> SwapUnits:
         """Group the items of `counts` into units."""
         names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
         if names is None:
             key = stream_key(seed, counts.name, counts.n_items)
-            return Units(key, np.arange(counts.n_items), counts.n_items, content_of(counts.n_items))
+            return SwapUnits(key, np.arange(counts.n_items), counts.n_items, content_of(counts.n_items))
         texts = names.levels if isinstance(names, Factor) else Texts.of(names)
         if not texts.sizes.all():
             position = next(k for k, name in enumerate(names) if not name)
@@ -89,7 +89,7 @@ class Units:
         address[order] = np.cumsum(~tied) - 1
         units = forms[order[~tied]]
         index = address[names.codes] if isinstance(names, Factor) else address
-        return Units(stream_key(seed, counts.name, units), index, len(units), content_of(units))
+        return SwapUnits(stream_key(seed, counts.name, units), index, len(units), content_of(units))
 
 
 def content_of(units: Sequence[str] | int) -> int:
@@ -115,7 +115,7 @@ class Panel(ScoredSums):
 
     contents: NDArray[np.uint64] = field(default_factory=nothing)
 
-    manner: ClassVar[Manner] = Manner()
+    manner: ClassVar[CountingMethod] = CountingMethod()
     is_whole: ClassVar[bool] = False
     kind: ClassVar[str] = SUMS
 

@@ -28,7 +28,7 @@ MOST_KEPT = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
+class ObservedPair:
     """The units of one pair under one metric, in the order of their influence on the difference.
 
     Attributes
@@ -169,7 +169,7 @@ class Observed:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class SystemPairs:
     """Pairs of systems of a panel that has all units, under one metric; a pair is looked at when it is asked for.
 
     Attributes
@@ -179,19 +179,19 @@ class Pairs:
     """
 
     panel: Panel
-    _kept: dict[int, Observed] = field(default_factory=dict)
+    _kept: dict[int, ObservedPair] = field(default_factory=dict)
 
-    def __getitem__(self, row: int) -> Observed:
+    def __getitem__(self, row: int) -> ObservedPair:
         found = self._kept.get(row)
         if found is None:
-            found = Observed(self.panel.part([row]))
+            found = ObservedPair(self.panel.part([row]))
             if len(self._kept) * len(self.panel.values) < MOST_KEPT:
                 self._kept[row] = found
         return found
 
-    def part(self, rows: NDArray[np.int64]) -> Pairs:
+    def part(self, rows: NDArray[np.int64]) -> SystemPairs:
         """Return some of the pairs, with the systems that they need."""
-        return Pairs(self.panel.part(rows))
+        return SystemPairs(self.panel.part(rows))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Pairs, (self.panel,)
+        return SystemPairs, (self.panel,)

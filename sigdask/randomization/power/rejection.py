@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from sigdask.counts.lattice import TIE
-from sigdask.randomization.power.population import EXACT_32, Observed
+from sigdask.randomization.power.population import EXACT_32, ObservedPair
 from sigdask.randomization.power.samples import draw, swaps
 from sigdask.randomization.stream.shuffles import Key
 
@@ -43,7 +43,7 @@ MOST_SWAPS = 2**24
 """Of one sample near the level."""
 
 
-class Statistic(Protocol):
+class SampleStatistic(Protocol):
     """Differences of samples, and how often swaps make them as extreme."""
 
     def certain(self, bar: float) -> NDArray[np.bool_]:
@@ -56,13 +56,13 @@ class Statistic(Protocol):
 
 
 def n_rejected(
-    observed: Observed, key: Key, strength: float, alternative: str, alpha: float, *, size: int, first: int, n: int
+    observed: ObservedPair, key: Key, strength: float, alternative: str, alpha: float, *, size: int, first: int, n: int
 ) -> int:
     """Return how many samples the test rejects.
 
     Parameters
     ----------
-    observed : Observed
+    observed : ObservedPair
         The pairs of units.
     key : tuple of int
         Of the stream.
@@ -84,12 +84,16 @@ def n_rejected(
     found = 0
     for start in range(first, first + n, step):
         places = draw(key, weights, first=start, n_samples=min(step, first + n - start), size=size)
-        statistic: Statistic = (_Mean if observed.panel.linear[0] else _Score).of(observed, places, alternative)
+        statistic: SampleStatistic = (_MeanDifference if observed.panel.linear[0] else _ScoreDifference).of(
+            observed, places, alternative
+        )
         found += int(_rejected(statistic, key, len(places), size, alpha, sides).sum())
     return found
 
 
-def _rejected(statistic: Statistic, key: Key, n_samples: int, size: int, alpha: float, sides: int) -> NDArray[np.bool_]:
+def _rejected(
+    statistic: SampleStatistic, key: Key, n_samples: int, size: int, alpha: float, sides: int
+) -> NDArray[np.bool_]:
     rejected = statistic.certain(-float(special.ndtri(alpha / (sides * RADEMACHER))))
     left = np.flatnonzero(~rejected)
     n_extreme, done = np.zeros(n_samples, np.int64), 0
@@ -144,7 +148,7 @@ def _limits(n: int, alpha: float) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mean:
+class _MeanDifference:
     """The difference of numerators of a mean: swapping a unit turns the sign of what it adds, T = t - 2 sum."""
 
     apart: NDArray[np.floating[Any]]  # (n_samples, size)
@@ -153,14 +157,14 @@ class _Mean:
     side: int  # 1 greater, -1 less, 0 both
 
     @staticmethod
-    def of(observed: Observed, places: NDArray[np.int64], alternative: str) -> _Mean:
+    def of(observed: ObservedPair, places: NDArray[np.int64], alternative: str) -> _MeanDifference:
         reach = float(np.abs(observed.apart).max(initial=0)) * places.shape[1]
         apart: NDArray[Any] = observed.apart.astype(np.float32 if reach < EXACT_32 else np.float64)[places]
         slack = observed.slack[places].sum(axis=1).astype(np.float64)
         if reach >= EXACT_64:
             slack = np.maximum(slack, np.abs(apart).sum(axis=1) * TIE)
         side = {"greater": 1, "less": -1}.get(alternative, 0)
-        return _Mean(apart, apart.sum(axis=1), slack, side)
+        return _MeanDifference(apart, apart.sum(axis=1), slack, side)
 
     def certain(self, bar: float) -> NDArray[np.bool_]:
         norm = np.sqrt((self.apart.astype(np.float64) ** 2).sum(axis=1))
@@ -180,10 +184,10 @@ class _Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class _Score:
+class _ScoreDifference:
     """The difference of any score of sums, scored again with each swap."""
 
-    observed: Observed
+    observed: ObservedPair
     apart: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A
     totals: Array  # (n_samples, 2, n_fields)
     difference: Array
@@ -191,14 +195,14 @@ class _Score:
     side: int
 
     @staticmethod
-    def of(observed: Observed, places: NDArray[np.int64], alternative: str) -> _Score:
+    def of(observed: ObservedPair, places: NDArray[np.int64], alternative: str) -> _ScoreDifference:
         totals = np.stack([observed.arguments[own].sum(axis=0) for own in places])  # (n_samples, 2, n_fields)
         form = observed.panel.metrics[0].form
         scores = form.score(totals)  # (n_samples, 2)
         side = {"greater": 1, "less": -1}.get(alternative, 0)
         slack = observed.roundoff(totals).sum(axis=1)
         apart = observed.moved[places]
-        return _Score(observed, apart, totals, scores[:, 0] - scores[:, 1], slack, side)
+        return _ScoreDifference(observed, apart, totals, scores[:, 0] - scores[:, 1], slack, side)
 
     def certain(self, _bar: float) -> NDArray[np.bool_]:
         return np.zeros(len(self.difference), np.bool_)

@@ -14,19 +14,19 @@ from sigdask.options import Alternative
 from sigdask.randomization.kernels.dense import one_thread
 from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.scored_sums import PanelMetric
-from sigdask.randomization.power.population import Pairs
+from sigdask.randomization.power.population import SystemPairs
 from sigdask.randomization.power.rejection import n_rejected
-from sigdask.randomization.tallies import TAILS, Manner, Tally
+from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 
 @known_as("Resampled", "alternative alpha rows strengths sizes", apart_from="pairs")
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class PowerSamples:
     """Samples of some sizes, drawn under some tilts from pairs of systems; a trial is a sample of each.
 
     Attributes
     ----------
-    pairs : Pairs
+    pairs : SystemPairs
         Of one metric.
     alternative, alpha
         Of the test.
@@ -38,21 +38,21 @@ class Resampled:
         Units of a sample.
     """
 
-    pairs: Pairs
+    pairs: SystemPairs
     alternative: Alternative
     alpha: float
     rows: NDArray[np.int64]
     strengths: NDArray[np.float64]
     sizes: NDArray[np.int64]
 
-    manner: ClassVar[Manner] = Manner(grain=256, timed=4)
+    manner: ClassVar[CountingMethod] = CountingMethod(grain=256, timed=4)
     is_whole: ClassVar[bool] = False
     enumerated: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel with the pairs that it draws from alone."""
         used, places = np.unique(self.rows, return_inverse=True)
-        return Resampled, (
+        return PowerSamples, (
             self.pairs.part(used), self.alternative, self.alpha, places, self.strengths, self.sizes
         )  # fmt: skip
 
@@ -87,7 +87,7 @@ class Resampled:
                 )  # fmt: skip
         return Tally(n_trials, counts)
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> Resampled:
+    def part(self, rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> PowerSamples:
         """Return some of the points."""
         own = np.asarray(rows, np.int64)
         return replace(self, rows=self.rows[own], strengths=self.strengths[own], sizes=self.sizes[own])

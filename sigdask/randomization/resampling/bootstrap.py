@@ -23,7 +23,7 @@ from sigdask.randomization.resampling.cells import N_CELLS, add_differences, add
 from sigdask.randomization.resampling.jackknife import binary_size
 from sigdask.randomization.resampling.sums import WeightedSums
 from sigdask.randomization.stream.shuffles import draw
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 PILOT = 256
 """Resamples that tell how wide cells must be."""
@@ -54,7 +54,7 @@ class Bootstrap:
     ties: Floats
     widths: Floats
 
-    manner: ClassVar[Manner] = Manner(n_tails=N_CELLS, timed=64)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, timed=64)
     is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = False
 

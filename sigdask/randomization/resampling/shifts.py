@@ -28,7 +28,7 @@ from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.cells import INNER, N_CELLS, add_values, width_of
 from sigdask.randomization.resampling.sums import WeightedSums
 from sigdask.randomization.stream.shuffles import COLUMN, swap_words
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 COARSER = 4
 """Widths of cells beside those of resamples: they reach 0 where it is near, and both ends."""
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 @known_as("Shifts", "panel origins widths")
 @dataclass(frozen=True, eq=False)
-class Shifts:
+class ShiftPanel:
     """The shifts at which trials become as extreme as observed, of a panel's pairs under means, counted as a whole.
 
     Rows are, for each metric in turn, the smaller shifts of all pairs and then the larger ones.
@@ -58,12 +58,12 @@ class Shifts:
     origins: Floats
     widths: Floats
 
-    manner: ClassVar[Manner] = Manner(n_tails=N_CELLS, timed=64)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, timed=64)
     is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = False
 
     @staticmethod
-    def of(panel: Panel) -> Shifts:
+    def of(panel: Panel) -> ShiftPanel:
         """Make cells as wide as differences of subsets' means ask for."""
         origins, widths = [], []
         for m in range(len(panel.metrics)):
@@ -79,7 +79,7 @@ class Shifts:
             is_near = np.abs(observed) <= NEAR * errors
             origins += [np.where(is_near, 0.0, observed * worth)] * 2
             widths += [width] * 2
-        return Shifts(panel, np.concatenate(origins), np.concatenate(widths))
+        return ShiftPanel(panel, np.concatenate(origins), np.concatenate(widths))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -119,9 +119,9 @@ class Shifts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel without what is arranged for summing, which is made where it is needed."""
-        return Shifts, (self.panel, self.origins, self.widths)
+        return ShiftPanel, (self.panel, self.origins, self.widths)
 
-    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Shifts:
+    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ShiftPanel:
         """Return itself: it is counted as a whole."""
         return self
 

@@ -17,7 +17,7 @@ from sigdask.randomization.panels.digests import Digests, digest, packed
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.resampling.cells import N_CELLS, add_values, width_of
 from sigdask.randomization.stream.shuffles import drawn_units
-from sigdask.randomization.tallies import Manner, Tally
+from sigdask.randomization.tallies import CountingMethod, Tally
 
 DEFAULT_RESAMPLES = 1000
 """Of a black box, which is called twice for each."""
@@ -49,7 +49,7 @@ class BootstrapOutputs:
     ties: Floats
     widths: Floats
 
-    manner: ClassVar[Manner] = Manner(n_tails=N_CELLS, grain=1, timed=2, vectorised=False)
+    manner: ClassVar[CountingMethod] = CountingMethod(n_tails=N_CELLS, grain=1, timed=2, vectorised=False)
     is_whole: ClassVar[bool] = True
     enumerated: ClassVar[bool] = False
     shape: ClassVar[tuple[int, int]] = (3, 1)

@@ -21,7 +21,7 @@ Whole = Panel | PresencePanel | OutputsPanel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shuffled:
+class ShuffledDifferences:
     """The shuffled differences of one pair under one metric.
 
     Attributes
@@ -39,14 +39,14 @@ class Shuffled:
     extreme: NDArray[np.bool_]
 
     @staticmethod
-    def of(observed: float, differences: Floats, tie: Floats) -> Shuffled:
+    def of(observed: float, differences: Floats, tie: Floats) -> ShuffledDifferences:
         """Hold differences against the observed one, of which each may miss a tie by so much."""
         extreme = np.empty((len(differences), len(TAILS)), np.bool_)
         mark_extreme(differences, tie, observed, extreme)
-        return Shuffled(observed, differences, extreme)
+        return ShuffledDifferences(observed, differences, extreme)
 
 
-def shuffled(panel: Whole, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[Shuffled]:
+def shuffled(panel: Whole, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[ShuffledDifferences]:
     """Yield the shuffled differences of each pair of a panel under its first metric, pair after pair.
 
     Those of the same trials as `panel.tally` counts; all of them are held at once.
@@ -63,10 +63,10 @@ def shuffled(panel: Whole, *, n_trials: int, run: int = 0, first: int = 0) -> It
         return
     scores = panel.shuffled(run=run, first=first, n_trials=n_trials)
     for (a, b), seen in zip(scores, panel.scores_of_pairs[:, 0], strict=True):
-        yield Shuffled.of(float(seen[0] - seen[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b)))
+        yield ShuffledDifferences.of(float(seen[0] - seen[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b)))
 
 
-def _of_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[Shuffled]:
+def _of_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[ShuffledDifferences]:
     """Yield those of sums: of all pairs, whose trials are shuffled together."""
     every = np.arange(len(panel.pairs))
     differences, tie = np.zeros((2, len(every), n_trials))
@@ -78,4 +78,4 @@ def _of_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[S
         differences[:, here], tie[:, here] = out, miss
         observed = slab.observed(0)
     for k in every:
-        yield Shuffled.of(float(observed[k]), differences[k], tie[k])
+        yield ShuffledDifferences.of(float(observed[k]), differences[k], tie[k])

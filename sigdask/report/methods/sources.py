@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CitedWork:
     """A work.
 
     Attributes
@@ -29,26 +29,26 @@ class Source:
     fields: dict[str, str] = field(default_factory=dict)
 
 
-def _article(author: str, title: str, year: int, journal: str, at: str, pages: str, doi: str = "") -> Source:
+def _article(author: str, title: str, year: int, journal: str, at: str, pages: str, doi: str = "") -> CitedWork:
     """Take volume and number as `volume(number)`."""
     volume, _, number = at.rstrip(")").partition("(")
     given = {"journal": journal, "volume": volume, "number": number, "pages": pages, "doi": doi}
-    return Source("article", author, title, year, {name: text for name, text in given.items() if text})
+    return CitedWork("article", author, title, year, {name: text for name, text in given.items() if text})
 
 
-def _book(author: str, title: str, year: int, publisher: str, address: str) -> Source:
-    return Source("book", author, title, year, {"publisher": publisher, "address": address})
+def _book(author: str, title: str, year: int, publisher: str, address: str) -> CitedWork:
+    return CitedWork("book", author, title, year, {"publisher": publisher, "address": address})
 
 
-def _talk(author: str, title: str, year: int, where: str, pages: str, **more: str) -> Source:
-    return Source("inproceedings", author, title, year, {"booktitle": where, "pages": pages, **more})
+def _talk(author: str, title: str, year: int, where: str, pages: str, **more: str) -> CitedWork:
+    return CitedWork("inproceedings", author, title, year, {"booktitle": where, "pages": pages, **more})
 
 
 JASA = "Journal of the American Statistical Association"
 
 SOURCES = {
     # the program: as CITATION.cff has it
-    "sigdask": Source(
+    "sigdask": CitedWork(
         "misc", "{The sigdask developers}", "{sigdask}: approximate-randomization tests at any scale", 2026,
         {"note": "Computer software"},
     ),
@@ -256,7 +256,7 @@ def bibtex(keys: Iterable[str]) -> str:
     return "\n\n".join(_entry(key, SOURCES[key]) for key in keys)
 
 
-def _entry(key: str, source: Source) -> str:
+def _entry(key: str, source: CitedWork) -> str:
     given = {"author": source.author, "title": source.title, "year": str(source.year), **source.fields}
     lines = ",\n".join(f"  {name} = {{{text}}}" for name, text in given.items())
     return f"@{source.kind}{{{key},\n{lines}\n}}"

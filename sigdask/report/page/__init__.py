@@ -14,9 +14,9 @@ from sigdask.report.files import write_whole
 from sigdask.report.page import comparisons
 from sigdask.report.page import data as behind
 from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, answer, close
-from sigdask.report.page.frame import Part, framed
-from sigdask.report.page.grids import Grid
-from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, Section, sections
+from sigdask.report.page.frame import PagePart, framed
+from sigdask.report.page.grids import PageTable
+from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, RankingSection, sections
 from sigdask.report.summary.sentences import citation, is_adjusted
 from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.trials import trials_text
@@ -32,7 +32,7 @@ Inputs = Mapping[str, Mapping[str, str]]
 
 NOTHING: Inputs = {}
 NO_TEXTS: Mapping[str, str] = {}
-NO_PARTS: Mapping[str, Part] = {}
+NO_PARTS: Mapping[str, PagePart] = {}
 
 
 MOST_OPEN = 30
@@ -40,13 +40,13 @@ MOST_OPEN = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OfSet:
+class TestSetSection:
     """What the page says of one test set, beside its comparisons."""
 
     name: str
-    rankings: Sequence[Section]
+    rankings: Sequence[RankingSection]
     n_left_out: int
-    together: Grid | None
+    together: PageTable | None
     trials: Sequence[str]
 
 
@@ -58,7 +58,7 @@ def write_page(
     inputs: Inputs = NOTHING,
     candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
-    parts: Mapping[str, Part] = NO_PARTS,
+    parts: Mapping[str, PagePart] = NO_PARTS,
 ) -> None:
     """Write results as a page, whole or not at all; what else it takes is as in `page`."""
     created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
@@ -83,7 +83,7 @@ def page(
     inputs: Inputs = NOTHING,
     candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
-    parts: Mapping[str, Part] = NO_PARTS,
+    parts: Mapping[str, PagePart] = NO_PARTS,
 ) -> str:
     """Return a page.
 
@@ -103,7 +103,7 @@ def page(
         What is said of rankings of candidates, by name.
     command : str
         That makes the same page again.
-    parts : mapping of str to Part
+    parts : mapping of str to PagePart
         Sections that others add: "details" of single comparisons, "plan" of a run.
     """
     shown = {name: results for name, results in sets.items() if len(results)}
@@ -146,10 +146,10 @@ def page(
     return framed(context, data, parts)
 
 
-def _of_sets(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[OfSet]:
+def _of_sets(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:
     n_left = MOST_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
         found, n_left_out = sections(results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed)
         n_left -= sum(len(own.places) for own in found)
         together = behind.over_sets(f"together-{k}", results) if results.together else None
-        yield OfSet(name, found, n_left_out, together, [*trials_text(results)])
+        yield TestSetSection(name, found, n_left_out, together, [*trials_text(results)])

@@ -22,7 +22,7 @@ MOST_SENTENCES = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class AnswerCard:
     """What the card says.
 
     Attributes
@@ -59,11 +59,11 @@ class Answer:
         return [("", own) for _, own in found] if len(of_lines) == 1 else found
 
 
-def answer(sets: Mapping[str, ComparisonResults], table: Table) -> Answer:
+def answer(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCard:
     """Return the card of all test sets, whose comparisons are in one table."""
     verdicts = {name: of(results) for name, results in islice(sets.items(), MOST_SETS)}
     causes = [cause for own in verdicts.values() for cause in own.causes]
-    return Answer(verdicts, len(sets), [*_counts(table, causes)])
+    return AnswerCard(verdicts, len(sets), [*_counts(table, causes)])
 
 
 def close(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:

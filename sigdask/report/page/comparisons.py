@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.page.grids import Column, Grid, by_rows, coded, named
+from sigdask.report.page.grids import GridColumn, PageTable, by_rows, coded, named
 from sigdask.report.summary.sentences import is_adjusted
 from sigdask.report.tables.cells import METHODS, confidence, ends_of, how, interval_text, is_bounded, p_cell
 from sigdask.results.adjusted import intervals_to_show
@@ -25,7 +25,7 @@ MOST_ROWS = 20_000
 """Comparisons listed; of more, those with the smallest p."""
 
 
-def grid(table: Table, close: Sequence[int]) -> tuple[Grid, NDArray[np.int64]]:
+def grid(table: Table, close: Sequence[int]) -> tuple[PageTable, NDArray[np.int64]]:
     """Return the grid of comparisons and the rows of the table that it lists.
 
     Parameters
@@ -48,7 +48,9 @@ def grid(table: Table, close: Sequence[int]) -> tuple[Grid, NDArray[np.int64]]:
     }
     if own.intervals is not None:
         more["plot"] = _plot(own)
-    return Grid("comparisons", "Comparisons of systems", [*_columns(own, np.isin(rows, close))], left_out, more), rows
+    return PageTable(
+        "comparisons", "Comparisons of systems", [*_columns(own, np.isin(rows, close))], left_out, more
+    ), rows
 
 
 def listed(table: Table) -> NDArray[np.int64]:
@@ -60,42 +62,44 @@ def listed(table: Table) -> NDArray[np.int64]:
     return order[:MOST_ROWS]
 
 
-def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[Column]:
+def _columns(table: Table, close: NDArray[np.bool_]) -> Iterator[GridColumn]:
     test_set, subset = named(table.test_set), named(table.subset, lambda s: s.value if s else "")
-    yield Column("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
-    yield Column("subset", subset, is_filter=True, is_hidden=not any(subset.values))
-    yield Column("A", named(table.a))
-    yield Column("B", named(table.b))
-    yield Column("metric", named(table.metric, lambda score: score.name), is_filter=True)
-    yield Column("score A", coded(table.score_a, score_text), is_number=True)
-    yield Column("score B", coded(table.score_b, score_text), is_number=True)
-    yield Column("A − B", coded(table.difference, signed), is_number=True)
+    yield GridColumn("test set", test_set, is_filter=True, is_hidden=len(np.unique(test_set.codes)) < 2)
+    yield GridColumn("subset", subset, is_filter=True, is_hidden=not any(subset.values))
+    yield GridColumn("A", named(table.a))
+    yield GridColumn("B", named(table.b))
+    yield GridColumn("metric", named(table.metric, lambda score: score.name), is_filter=True)
+    yield GridColumn("score A", coded(table.score_a, score_text), is_number=True)
+    yield GridColumn("score B", coded(table.score_b, score_text), is_number=True)
+    yield GridColumn("A − B", coded(table.difference, signed), is_number=True)
     sure, kind = intervals_to_show(table)
     if sure is not None:
         head = f"{kind}{_only(100 * sure.confidence)} interval".strip()
         text = _simultaneous if kind == SIMULTANEOUS else interval_text
-        yield Column(head, by_rows(table, (sure.low, sure.high, sure.method.codes), text), is_number=True)
+        yield GridColumn(head, by_rows(table, (sure.low, sure.high, sure.method.codes), text), is_number=True)
     for head, p in zip(_p_heads(table), (table.p_value, table.p_adjusted), strict=False):
-        yield Column(head, coded(p, lambda p: p_cell(p, table.alpha)), is_number=True)
-    yield Column("verdict", _verdicts(table), is_filter=True)
-    yield Column("calls", coded(close, lambda is_close: "close" if is_close else ""), is_filter=True, is_hidden=True)
-    yield Column("checks", _checks(table), is_filter=True)
+        yield GridColumn(head, coded(p, lambda p: p_cell(p, table.alpha)), is_number=True)
+    yield GridColumn("verdict", _verdicts(table), is_filter=True)
+    yield GridColumn(
+        "calls", coded(close, lambda is_close: "close" if is_close else ""), is_filter=True, is_hidden=True
+    )
+    yield GridColumn("checks", _checks(table), is_filter=True)
     if bool(table.is_skewed.any()):
-        yield Column("units", by_rows(table, _deciding(table), _decide), is_filter=True)
+        yield GridColumn("units", by_rows(table, _deciding(table), _decide), is_filter=True)
     counted = (table.exact, table.n_trials, table.p_low, table.p_high, np.isnan(table.p_value), _stopped(table))
-    yield Column(
+    yield GridColumn(
         "interval of p", by_rows(table, counted, lambda r: _limits(r, table.alpha)), is_number=True, is_aside=True
     )
-    yield Column("method", by_rows(table, counted, how), is_aside=True)
+    yield GridColumn("method", by_rows(table, counted, how), is_aside=True)
     units = by_rows(table, (table.n_discordant, table.n_units), _units)
-    yield Column("discordant units", units, is_number=True, is_aside=True)
+    yield GridColumn("discordant units", units, is_number=True, is_aside=True)
     if sure is not None:
-        yield Column("paired d", coded(sure.paired_d, _effect), is_number=True, is_aside=True)
+        yield GridColumn("paired d", coded(sure.paired_d, _effect), is_number=True, is_aside=True)
         if kind == SIMULTANEOUS and (alone := table.intervals) is not None:
             ends = by_rows(table, (alone.low, alone.high, alone.method.codes), interval_text)
-            yield Column("unadjusted interval", ends, is_number=True, is_aside=True)
+            yield GridColumn("unadjusted interval", ends, is_number=True, is_aside=True)
         how_sure = by_rows(table, (sure.confidence, sure.method.codes), _how_sure)
-        yield Column(f"method of the {'unadjusted ' * bool(kind)}interval", how_sure, is_aside=True)
+        yield GridColumn(f"method of the {'unadjusted ' * bool(kind)}interval", how_sure, is_aside=True)
 
 
 def _p_heads(table: Table) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigdask.report.page.grids import Column, Grid
+from sigdask.report.page.grids import GridColumn, PageTable
 from sigdask.report.tables.cells import p_cell
 from sigdask.report.terminal import classical
 from sigdask.results.columns.coded import Coded
@@ -31,7 +31,7 @@ FEWEST_IN_CURVE, MOST_IN_CURVE = 10, 1000
 class Classical:
     """Classical tests as a grid, None without any, and which do not fit which scores."""
 
-    grid: Grid | None
+    grid: PageTable | None
     misfits: Sequence[str]
 
 
@@ -45,43 +45,43 @@ def classical_tests(table: Table) -> Classical:
     of = [line.result for line in lines]
     sets, subsets = Coded.of(r.test_set for r in of), Coded.of(r.subset["value"] if r.subset else "" for r in of)
     columns = [
-        Column("test set", sets, is_filter=True, is_hidden=len(sets.values) < 2),
-        Column("subset", subsets, is_filter=True, is_hidden=not any(subsets.values)),
-        Column("A", Coded.of(r.a for r in of)),
-        Column("B", Coded.of(r.b for r in of)),
-        Column("metric", Coded.of(r.metric for r in of), is_filter=True),
-        Column("test", Coded.of(line.name for line in lines), is_filter=True),
-        Column("statistic", Coded.of(line.statistic for line in lines), is_number=True),
-        Column("p", Coded.of(line.p for line in lines), is_number=True),
-        Column("n", Coded.of(line.n for line in lines), is_number=True),
-        Column("remark", Coded.of(line.remark for line in lines)),
+        GridColumn("test set", sets, is_filter=True, is_hidden=len(sets.values) < 2),
+        GridColumn("subset", subsets, is_filter=True, is_hidden=not any(subsets.values)),
+        GridColumn("A", Coded.of(r.a for r in of)),
+        GridColumn("B", Coded.of(r.b for r in of)),
+        GridColumn("metric", Coded.of(r.metric for r in of), is_filter=True),
+        GridColumn("test", Coded.of(line.name for line in lines), is_filter=True),
+        GridColumn("statistic", Coded.of(line.statistic for line in lines), is_number=True),
+        GridColumn("p", Coded.of(line.p for line in lines), is_number=True),
+        GridColumn("n", Coded.of(line.n for line in lines), is_number=True),
+        GridColumn("remark", Coded.of(line.remark for line in lines)),
     ]
     left_out = ""
     if len(tested) > MOST_TESTED:
         left_out = f"Of {MOST_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
     contrast = "".join("1" if line.is_contrast else "0" for line in lines)
     more = {"quiet": contrast}
-    return Classical(Grid("tests", "Classical tests of the same comparisons", columns, left_out, more), misfits)
+    return Classical(PageTable("tests", "Classical tests of the same comparisons", columns, left_out, more), misfits)
 
 
-def over_sets(name: str, results: ComparisonResults) -> Grid:
+def over_sets(name: str, results: ComparisonResults) -> PageTable:
     """List the verdicts over several test sets or subsets."""
     own = results.together[:MOST_TOGETHER]
     alpha = results.alpha
     columns = [
-        Column("A", Coded.of(v.a for v in own)),
-        Column("B", Coded.of(v.b for v in own)),
-        Column("metric", Coded.of(v.metric for v in own), is_filter=True),
-        Column("mean A − B", Coded.of(signed(v.difference) for v in own), is_number=True),
-        Column("unadjusted p", Coded.of(p_cell(v.p_value, alpha) for v in own), is_number=True),
-        Column("adjusted p", Coded.of(p_cell(v.p_adjusted, alpha) for v in own), is_number=True),
-        Column("A above B in", Coded.of(_in_sets(v.greater_in, v.n_sets, v.p_greater, alpha) for v in own)),
-        Column("below in", Coded.of(_in_sets(v.less_in, v.n_sets, v.p_less, alpha) for v in own)),
+        GridColumn("A", Coded.of(v.a for v in own)),
+        GridColumn("B", Coded.of(v.b for v in own)),
+        GridColumn("metric", Coded.of(v.metric for v in own), is_filter=True),
+        GridColumn("mean A − B", Coded.of(signed(v.difference) for v in own), is_number=True),
+        GridColumn("unadjusted p", Coded.of(p_cell(v.p_value, alpha) for v in own), is_number=True),
+        GridColumn("adjusted p", Coded.of(p_cell(v.p_adjusted, alpha) for v in own), is_number=True),
+        GridColumn("A above B in", Coded.of(_in_sets(v.greater_in, v.n_sets, v.p_greater, alpha) for v in own)),
+        GridColumn("below in", Coded.of(_in_sets(v.less_in, v.n_sets, v.p_less, alpha) for v in own)),
     ]
     left_out = ""
     if len(own) < len(results.together):
         left_out = f"The first {len(own):,} of {len(results.together):,}; the JSON has all."
-    return Grid(name, "Comparisons over all sets", columns, left_out)
+    return PageTable(name, "Comparisons over all sets", columns, left_out)
 
 
 def _in_sets(n_found: int, n_sets: int, p: float, alpha: float) -> str:
@@ -93,7 +93,7 @@ WIDTH, HEIGHT = 600, 240
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class SignificanceCurve:
     """The achieved-significance curve.
 
     Attributes
@@ -111,7 +111,7 @@ class Curve:
     n: int
 
 
-def curve(table: Table) -> Curve | None:
+def curve(table: Table) -> SignificanceCurve | None:
     """Draw all p-values, the largest first (Sakai 2006); None of few."""
     ordered = np.array(achieved_significance(table.p_value))
     n = len(ordered)
@@ -120,4 +120,4 @@ def curve(table: Table) -> Curve | None:
     places = np.unique(np.linspace(0, n - 1, min(n, MOST_IN_CURVE)).round().astype(np.int64))
     across, down = WIDTH * places / (n - 1), HEIGHT * (1 - ordered[places])
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across.tolist(), down.tolist(), strict=True))
-    return Curve(points, HEIGHT * (1 - table.alpha), n)
+    return SignificanceCurve(points, HEIGHT * (1 - table.alpha), n)

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sigdask.analysis.details.details import Opened
-from sigdask.analysis.details.histogram import Histogram
-from sigdask.analysis.details.null_distribution import Null
+from sigdask.analysis.details.histogram import EqualBars
+from sigdask.analysis.details.null_distribution import NullDistribution
 from sigdask.analysis.details.runs import Convergence
-from sigdask.analysis.details.shares import Shares
-from sigdask.analysis.details.units import Item, Unit
-from sigdask.report.page.frame import Part
+from sigdask.analysis.details.shares import UnitShares
+from sigdask.analysis.details.units import ItemDetails, UnitDetails
+from sigdask.report.page.frame import PagePart
 from sigdask.report.summary.sentences import size_text, standing
 from sigdask.report.tables.cells import p_cell
 from sigdask.report.terminal import classical
@@ -58,7 +58,7 @@ class Details:
 
 def part(
     table: Table, opened: Sequence[Opened], *, why: str = "", made_of: Mapping[str, str] | None = None
-) -> dict[str, Part]:
+) -> dict[str, PagePart]:
     """Return the page's part of the comparisons that are opened, by its name.
 
     Parameters
@@ -73,16 +73,16 @@ def part(
         Versions, seed and the like.
     """
     if not opened:
-        return {"details": Part(Details(0, len(table), why, ()))} if why else {}
+        return {"details": PagePart(Details(0, len(table), why, ()))} if why else {}
     results = [*result_views(table.take(np.array([one.row for one in opened], np.int64)))]
-    texts = _Texts()
+    texts = _DistinctTexts()
     data = {
         "alpha": table.alpha,
         "opened": [_one(one, r, table.alpha, texts) for one, r in zip(opened, results, strict=True)],
         "texts": texts.listed,
     }
     shown = Details(len(opened), len(table), why, tuple(map(title_of, results)), tuple((made_of or {}).items()))
-    return {"details": Part(shown, data)}
+    return {"details": PagePart(shown, data)}
 
 
 def title_of(r: Result) -> str:
@@ -92,7 +92,7 @@ def title_of(r: Result) -> str:
 
 
 @dataclass(slots=True)
-class _Texts:
+class _DistinctTexts:
     """Distinct texts, in the order in which they come."""
 
     places: dict[str, int] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class _Texts:
         return [*self.places]
 
 
-def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
+def _one(one: Opened, r: Result, alpha: float, texts: _DistinctTexts) -> dict[str, Any]:
     found: dict[str, Any] = {
         "row": one.row,
         "title": title_of(r),
@@ -132,7 +132,7 @@ def _one(one: Opened, r: Result, alpha: float, texts: _Texts) -> dict[str, Any]:
     return found
 
 
-def _null(null: Null, alternative: str) -> dict[str, Any]:
+def _null(null: NullDistribution, alternative: str) -> dict[str, Any]:
     drawn = (
         f"all {count_noun(null.n_trials, 'arrangement')}"
         if null.is_whole
@@ -145,7 +145,7 @@ def _null(null: Null, alternative: str) -> dict[str, Any]:
     return {"observed": _short(null.observed), "bars": _bars(null.histogram), "words": words}
 
 
-def _bars(own: Histogram) -> dict[str, Any]:
+def _bars(own: EqualBars) -> dict[str, Any]:
     return {"low": own.low, "width": own.width, "n": own.counts.tolist(), "marked": own.marked.tolist()}
 
 
@@ -170,12 +170,12 @@ def _about_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) ->
     return f"How p comes about as trials are added, with its 99 % interval. {'; '.join(ends).capitalize()}."
 
 
-def _shares(own: Shares) -> dict[str, Any]:
+def _shares(own: UnitShares) -> dict[str, Any]:
     bars = None if own.histogram is None else _bars(own.histogram)
     return {"counts": [own.n_for_a, own.n_alike, own.n_for_b], "add_up": own.add_up, "bars": bars}
 
 
-def _units(one: Opened, texts: _Texts) -> list[list[Any]]:
+def _units(one: Opened, texts: _DistinctTexts) -> list[list[Any]]:
     assert one.shares is not None
     return [
         [unit.name, _short(value), unit.n_items, [_item(item, unit, texts) for item in unit.items]]
@@ -183,7 +183,7 @@ def _units(one: Opened, texts: _Texts) -> list[list[Any]]:
     ]
 
 
-def _item(item: Item, unit: Unit, texts: _Texts) -> list[Any]:
+def _item(item: ItemDetails, unit: UnitDetails, texts: _DistinctTexts) -> list[Any]:
     """Return the name of an item, unless the unit has it, what was asked, right and given, as places of texts."""
     name = "" if item.name == unit.name else item.name
     return [

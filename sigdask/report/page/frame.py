@@ -28,7 +28,7 @@ UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PagePart:
     """What another room adds to the page.
 
     Attributes
@@ -43,7 +43,7 @@ class Part:
     data: Any = None
 
 
-def framed(context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[str, Part]) -> str:
+def framed(context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[str, PagePart]) -> str:
     """Return the page.
 
     Parameters
@@ -52,7 +52,7 @@ def framed(context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[s
         The variables of `page.html`.
     data : mapping of str to object
         What scripts read, by name.
-    parts : mapping of str to Part
+    parts : mapping of str to PagePart
         By name, that of their files.
     """
     styles, scripts = _sources("css", parts), _sources("js", parts)
@@ -93,7 +93,7 @@ def embedded(value: Any) -> Any:
     return _markup(text)
 
 
-def _sources(kind: str, parts: Mapping[str, Part]) -> list[str]:
+def _sources(kind: str, parts: Mapping[str, PagePart]) -> list[str]:
     """Return the files of a kind: the page's own, and those of its parts that have one."""
     folder = files(__package__)
     own = (folder.joinpath(f"{name}.{kind}") for name in ("page", *parts))

@@ -19,7 +19,7 @@ MOST_PLAIN = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class GridColumn:
     """A column of a grid.
 
     Attributes
@@ -56,7 +56,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class PageTable:
     """A table of the page.
 
     Attributes
@@ -65,7 +65,7 @@ class Grid:
         Of its data, by which the script finds it.
     caption : str
         What it is a table of.
-    columns : sequence of Column
+    columns : sequence of GridColumn
         At least one.
     left_out : str
         What is said of rows that the page does not have.
@@ -77,7 +77,7 @@ class Grid:
 
     name: str
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[GridColumn]
     left_out: str = ""
     more: dict[str, Any] = field(default_factory=dict)
     n_plain: int = MOST_PLAIN
@@ -87,7 +87,7 @@ class Grid:
         """Return the number of its rows."""
         return len(self.columns[0].texts)
 
-    def plain(self) -> Iterator[list[tuple[Column, str]]]:
+    def plain(self) -> Iterator[list[tuple[GridColumn, str]]]:
         """Yield the cells of the first rows, each with its column."""
         shown = [column for column in self.columns if not column.is_hidden]
         for row in range(min(self.n_rows, self.n_plain)):

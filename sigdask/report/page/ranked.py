@@ -14,7 +14,7 @@ from sigdask.results.adjusted import intervals_to_show
 from sigdask.results.ranking import SystemRanking, ranked, ranking_of
 from sigdask.results.table import Table
 from sigdask.results.views import result_views
-from sigdask.statistics.letters import Ranked
+from sigdask.statistics.letters import RankedSystem
 from sigdask.statistics.rounding import score_text, signed
 
 MOST_IN_MATRIX = 150
@@ -28,7 +28,7 @@ WIDTH, PAD = 340, 14
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DifferenceMark:
     """Where a difference and the ends of its interval, if it has one, stand in the drawing."""
 
     at: float
@@ -37,7 +37,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankedRow:
     """One system of a ranking.
 
     Attributes
@@ -50,7 +50,7 @@ class Place:
         Of its score and that of the best, as they are printed; empty for the best.
     verdict : str
         Of the comparison with the best.
-    mark : Mark or None
+    mark : DifferenceMark or None
         Its place in the drawing.
     """
 
@@ -62,18 +62,18 @@ class Place:
     interval: str = ""
     p: str = ""
     verdict: str = ""
-    mark: Mark | None = None
+    mark: DifferenceMark | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class RankingSection:
     """A ranking as the page shows it.
 
     Attributes
     ----------
     ranking : SystemRanking
         As found.
-    places : sequence of Place
+    places : sequence of RankedRow
         The best first.
     zero : float
         Where no difference stands in the drawing.
@@ -86,7 +86,7 @@ class Section:
     """
 
     ranking: SystemRanking
-    places: Sequence[Place]
+    places: Sequence[RankedRow]
     zero: float
     ticks: Sequence[tuple[float, str]]
     has_matrix: bool
@@ -99,7 +99,7 @@ class Section:
         return self.ranking.metric + (f" ({subset['column']} {subset['value']})" if subset else "")
 
 
-def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[Section], int]:
+def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[RankingSection], int]:
     """Return the rankings of a test set that the page has room for, and how many it leaves out.
 
     Parameters
@@ -113,7 +113,7 @@ def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> 
     all_listed : bool
         Whether the page has every comparison, of which matrices are drawn.
     """
-    found: list[Section] = []
+    found: list[RankingSection] = []
     n_left_out = 0
     for own in ranked(table):
         ranking = ranking_of(own)
@@ -126,17 +126,17 @@ def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> 
     return found, n_left_out
 
 
-def _section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> Section:
+def _section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> RankingSection:
     """Draw each system's difference from the best."""
-    found = _Against.best(table, ranking.systems[0].system)
-    scale = _Scale.of(np.concatenate([found.difference, found.low, found.high]))
+    found = _BestAgainstOthers.best(table, ranking.systems[0].system)
+    scale = _DrawingScale.of(np.concatenate([found.difference, found.low, found.high]))
     places = [_place(own, found, scale, table.alpha) for own in ranking.systems]
     fits = all_listed and len(places) <= MOST_IN_MATRIX
-    return Section(ranking, places, scale.at(0.0), scale.ticks(), fits, found.confidence)
+    return RankingSection(ranking, places, scale.at(0.0), scale.ticks(), fits, found.confidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Against:
+class _BestAgainstOthers:
     """The comparisons of a ranking's best system with the others, each difference that of the other's score from its.
 
     Attributes
@@ -160,14 +160,14 @@ class _Against:
     confidence: str
 
     @staticmethod
-    def best(table: Table, best: str) -> _Against:
+    def best(table: Table, best: str) -> _BestAgainstOthers:
         """Find the comparisons with the best."""
         a, b = (np.array([name == best for name in c.values], np.bool_)[c.codes] for c in (table.a, table.b))
         own = table.take(np.flatnonzero(a | b))
         is_a = a[a | b]
         others = [own.b[k] if first else own.a[k] for k, first in enumerate(is_a.tolist())]
         low, high, confidence = _ends(own)
-        return _Against(
+        return _BestAgainstOthers(
             {name: k for k, name in enumerate(others)},
             np.where(is_a, -own.difference, own.difference),
             np.where(is_a, -high, low),
@@ -190,31 +190,31 @@ def _ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
     return np.where(has, sure.low, np.nan), np.where(has, sure.high, np.nan), confidence
 
 
-def _place(own: Ranked, found: _Against, scale: _Scale, alpha: float) -> Place:
+def _place(own: RankedSystem, found: _BestAgainstOthers, scale: _DrawingScale, alpha: float) -> RankedRow:
     named = (own.rank, own.system, score_text(own.score), letters_text(own.letters))
     k = found.rows.get(own.system)
     if k is None:
-        return Place(*named, mark=Mark(scale.at(0.0)))
+        return RankedRow(*named, mark=DifferenceMark(scale.at(0.0)))
     difference, low, high = (float(column[k]) for column in (found.difference, found.low, found.high))
     has = not math.isnan(low)
     interval = f"[{signed(low)}, {signed(high)}]" if has else ""
-    mark = Mark(scale.at(difference), *(map(scale.at, (low, high)) if has else ()))
-    return Place(*named, signed(difference), interval, p_cell(found.p[k], alpha), found.verdicts[k], mark)
+    mark = DifferenceMark(scale.at(difference), *(map(scale.at, (low, high)) if has else ()))
+    return RankedRow(*named, signed(difference), interval, p_cell(found.p[k], alpha), found.verdicts[k], mark)
 
 
 @dataclass(frozen=True, slots=True)
-class _Scale:
+class _DrawingScale:
     """Differences to places in the drawing."""
 
     low: float
     high: float
 
     @staticmethod
-    def of(values: NDArray[np.float64]) -> _Scale:
+    def of(values: NDArray[np.float64]) -> _DrawingScale:
         """Make a scale that holds all of them and zero."""
         finite = np.append(values[np.isfinite(values)], 0.0)
         low, high = float(finite.min()), float(finite.max())
-        return _Scale(low, high) if high > low else _Scale(-1.0, 1.0)
+        return _DrawingScale(low, high) if high > low else _DrawingScale(-1.0, 1.0)
 
     def at(self, value: float) -> float:
         """Return a place."""

@@ -20,7 +20,7 @@ MOST_TOGETHER = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class NBestCurve:
     """What was found for each n, with its interval: arrays of shape (n_points,)."""
 
     n: NDArray[np.int64]
@@ -29,12 +29,12 @@ class Curve:
     high: NDArray[np.float64]
 
 
-def n_best_curves(curves: Mapping[str, Curve], *, title: str = "", score: str = "precision") -> Figure:
+def n_best_curves(curves: Mapping[str, NBestCurve], *, title: str = "", score: str = "precision") -> Figure:
     """Draw the precision (or recall) of the n best, for each n, with intervals.
 
     Parameters
     ----------
-    curves : mapping of str to Curve
+    curves : mapping of str to NBestCurve
         By measure.
     title, score : str
         Above the figure, and of its axis.
@@ -72,7 +72,7 @@ def n_best_curves(curves: Mapping[str, Curve], *, title: str = "", score: str = 
     return figure
 
 
-def _line(axes: Axes, own: Curve, look: dict[str, Any]) -> Any:
+def _line(axes: Axes, own: NBestCurve, look: dict[str, Any]) -> Any:
     """Draw a curve in its band; return the curve."""
     axes.fill_between(own.n, own.low, own.high, color=look["color"], alpha=0.18, linewidth=0)
     more = {"markevery": 0.1} if len(own.n) > 1 else {"marker": "o"}

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.candidate_rankings.results import Measure, RankingEvaluation
-from sigdask.analysis.details.null_distribution import Null
+from sigdask.analysis.details.null_distribution import NullDistribution
 from sigdask.errors import InputError
 from sigdask.report import plots
-from sigdask.report.plots.curves import Curve
+from sigdask.report.plots.curves import NBestCurve
 from sigdask.results.adjusted import intervals_to_show
 from sigdask.results.ranking import SystemRanking, groups, is_ranked, ranking_of
 from sigdask.results.table import Table
@@ -158,7 +158,7 @@ def achieved_significance(table: Table) -> Figure:
     return plots.achieved_significance(curves, table.alpha, title="" if several else ", ".join(of(table)[:-1]))
 
 
-def null(table: Table, row: int, found: Null) -> Figure:
+def null(table: Table, row: int, found: NullDistribution) -> Figure:
     """Draw the null distribution of one comparison."""
     own, bars = table.take(slice(row, row + 1)), found.histogram
     edges = np.asarray(bars.low + bars.width * np.arange(len(bars.counts) + 1), np.float64)
@@ -259,14 +259,14 @@ def n_best(found: RankingEvaluation, score: str) -> Figure:
     return plots.n_best_curves({name: curves[name] for name in shown}, title=title, score=score)
 
 
-def _curves(found: RankingEvaluation, score: str) -> dict[str, Curve]:
+def _curves(found: RankingEvaluation, score: str) -> dict[str, NBestCurve]:
     names = ["n", score, "low", "high"] if score == "precision" else ["n", "recall", "recall_low", "recall_high"]
     rows = found.precision or (found.sampled if score == "precision" else ())
     points: dict[str, list[list[float]]] = {}
     for row in rows:
         points.setdefault(row.measure, []).append([getattr(row, name) for name in names])
     columns = {name: np.array(sorted(own)).T for name, own in points.items()}
-    return {name: Curve(own[0].astype(np.int64), *own[1:]) for name, own in columns.items()}
+    return {name: NBestCurve(own[0].astype(np.int64), *own[1:]) for name, own in columns.items()}
 
 
 def _best_first(measure: Measure) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sigdask.report.summary.amounts import amount, in_points
 from sigdask.report.summary.answer import chance, doubt, lead, sentence
-from sigdask.report.summary.standings import Contests
+from sigdask.report.summary.standings import Standings
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.table import Table
 from sigdask.results.views import result_view
@@ -19,11 +19,11 @@ from sigdask.statistics.rounding import p_equals
 from sigdask.text import count_noun
 
 
-class Told(Protocol):
+class VerdictGroups(Protocol):
     """Comparisons in groups, and words for single ones of them."""
 
     @property
-    def contests(self) -> Contests:
+    def contests(self) -> Standings:
         """Who is ahead of whom."""
         ...
 
@@ -63,15 +63,15 @@ class Told(Protocol):
 
 
 @dataclass(frozen=True)
-class Single:
+class SingleComparisons:
     """Comparisons as they are."""
 
     table: Table
 
     @cached_property
-    def contests(self) -> Contests:
+    def contests(self) -> Standings:
         """Who is ahead of whom."""
-        return Contests.of(self.table)
+        return Standings.of(self.table)
 
     @cached_property
     def _points(self) -> frozenset[str]:
@@ -135,16 +135,16 @@ class Single:
 
 
 @dataclass(frozen=True)
-class Together:
+class JointVerdicts:
     """Verdicts over all test sets or subsets."""
 
     table: Table
     found: tuple[ResultAcrossSets, ...]
 
     @cached_property
-    def contests(self) -> Contests:
+    def contests(self) -> Standings:
         """Who is ahead of whom."""
-        return Contests.together(self.table, self.found)
+        return Standings.together(self.table, self.found)
 
     @property
     def noun(self) -> str:
@@ -246,8 +246,8 @@ def joined(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def told(results: ComparisonResults) -> Told:
+def told(results: ComparisonResults) -> VerdictGroups:
     """Return what a headline is of: verdicts over all sets where these were asked for."""
     if results.together:
-        return Together(results.table, results.together)
-    return Single(results.table)
+        return JointVerdicts(results.table, results.together)
+    return SingleComparisons(results.table)

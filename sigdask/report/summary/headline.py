@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sigdask.report.summary.groups import Told, joined
+from sigdask.report.summary.groups import VerdictGroups, joined
 from sigdask.report.summary.standings import ALL, BASELINE, PAIR
 from sigdask.text import count_noun, listed
 
@@ -17,7 +17,7 @@ NAMED = 3
 """Systems that are named, of more."""
 
 
-def headline(told: Told) -> str:
+def headline(told: VerdictGroups) -> str:
     """Return the answer of some comparisons, at least one, without a full stop."""
     c = told.contests
     if c.n_groups == 1:
@@ -26,17 +26,17 @@ def headline(told: Told) -> str:
     return shapes.get(c.shape, _any)(told)
 
 
-def group(told: Told, g: int) -> str:
+def group(told: VerdictGroups, g: int) -> str:
     """Return the answer of one test set, subset and metric."""
     shapes = {PAIR: _pair, BASELINE: _baseline, ALL: _ranking}
     return shapes.get(told.contests.shape, _several)(told, g)
 
 
-def _pair(told: Told, g: int) -> str:
+def _pair(told: VerdictGroups, g: int) -> str:
     return told.sentence(int(told.contests.first[g]))
 
 
-def _pairs(told: Told) -> str:
+def _pairs(told: VerdictGroups) -> str:
     """Tell two systems by several metrics, subsets or test sets."""
     c = told.contests
     a, b = c.names[int(c.a[0])], c.names[int(c.b[0])]
@@ -81,7 +81,7 @@ def _all_of(n: int, of: str, total: int) -> str:
     return f"all {of}" if n == total else f"{n:,} of {of}"
 
 
-def _baseline(told: Told, g: int) -> str:
+def _baseline(told: VerdictGroups, g: int) -> str:
     """Tell several systems against one."""
     c = told.contests
     rows = np.flatnonzero(c.group == g)
@@ -103,7 +103,7 @@ def _baseline(told: Told, g: int) -> str:
     return text + closest + rest + told.doubts(rows.tolist(), shown)
 
 
-def _outcomes(told: Told, rows: np.ndarray) -> tuple[list[int], list[int], list[int], list[int]]:
+def _outcomes(told: VerdictGroups, rows: np.ndarray) -> tuple[list[int], list[int], list[int], list[int]]:
     """Divide rows by what A is against B: better, worse, not significantly different, undecided."""
     c = told.contests
     decision, ahead = c.decision[rows], c.ahead[rows]
@@ -123,7 +123,7 @@ def _systems(n: int, of: int) -> str:
     return f"None of {of:,} systems is" if n == 0 else f"{n:,} of {of:,} systems {'is' if n == 1 else 'are'}"
 
 
-def _baselines(told: Told) -> str:
+def _baselines(told: VerdictGroups) -> str:
     """Tell several systems against one, by several metrics, subsets or test sets."""
     c = told.contests
     base = c.names[int(c.b[0])]
@@ -141,7 +141,7 @@ def _baselines(told: Told) -> str:
     return text + told.doubts(range(len(c.group)))
 
 
-def _ranking(told: Told, g: int) -> str:
+def _ranking(told: VerdictGroups, g: int) -> str:
     """Tell the best of systems that were all compared with each other."""
     c = told.contests
     best = c.names[int(c.top[g])]
@@ -171,7 +171,7 @@ def _beside(names: list[str], n_others: int) -> str:
     return joined(names) if len(names) <= NAMED else f"{len(names):,} of {n_others:,} others"
 
 
-def _rankings(told: Told) -> str:
+def _rankings(told: VerdictGroups) -> str:
     """Tell the best of several metrics, subsets or test sets."""
     c = told.contests
     sure = c.n_beside == 0
@@ -209,7 +209,7 @@ def _unsure(alone: bool) -> str:
     return ", significantly better than all others" if alone else ", but not significantly better than all others"
 
 
-def _several(told: Told, g: int) -> str:
+def _several(told: VerdictGroups, g: int) -> str:
     """Tell comparisons of no order: how many differ, and which most."""
     c = told.contests
     rows = np.flatnonzero(c.group == g)
@@ -224,11 +224,11 @@ def _several(told: Told, g: int) -> str:
     return _counted(told, rows, f" {told.places[g]}") + largest + told.doubts(rows.tolist(), [most])
 
 
-def _any(told: Told) -> str:
+def _any(told: VerdictGroups) -> str:
     return _counted(told, np.arange(len(told.contests.group)), "") + told.doubts(range(len(told.contests.group)))
 
 
-def _counted(told: Told, rows: np.ndarray, where: str) -> str:
+def _counted(told: VerdictGroups, rows: np.ndarray, where: str) -> str:
     if len(rows) == 1:
         return told.sentence(int(rows[0]))
     better, worse, _, undecided = _outcomes(told, rows)

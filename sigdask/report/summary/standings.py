@@ -19,7 +19,7 @@ PAIR, BASELINE, ALL, SOME = "pair", "baseline", "all", "some"
 
 
 @dataclass(frozen=True, eq=False)
-class Contests:
+class Standings:
     """Comparisons in groups: arrays of shape (n,), a row for each.
 
     Attributes
@@ -51,11 +51,11 @@ class Contests:
     is_two_sided: bool
 
     @staticmethod
-    def of(table: Table) -> Contests:
+    def of(table: Table) -> Standings:
         """Group comparisons by test set, subset and metric."""
         names, a, b = systems_of(table)
         codes = np.unique(table.alternative.codes).tolist()
-        return Contests(
+        return Standings(
             names=names,
             group=numbered(table.test_set.codes, table.subset.codes, table.metric.codes),
             a=a,
@@ -68,7 +68,7 @@ class Contests:
         )
 
     @staticmethod
-    def together(table: Table, found: tuple[ResultAcrossSets, ...]) -> Contests:
+    def together(table: Table, found: tuple[ResultAcrossSets, ...]) -> Standings:
         """Group verdicts over all sets by metric."""
         places: dict[str, int] = {}
         a, b = (np.array([places.setdefault(getattr(v, side), len(places)) for v in found]) for side in "ab")
@@ -80,7 +80,7 @@ class Contests:
         lacks = np.isnan(ahead)
         decision = (p <= table.alpha).astype(np.int8)
         two_sided = all(v == "two-sided" for v in table.alternative.values)
-        return Contests([*places], group, a, b, ahead, lacks, lacks, decision, two_sided)
+        return Standings([*places], group, a, b, ahead, lacks, lacks, decision, two_sided)
 
     @cached_property
     def n_groups(self) -> int:

@@ -15,14 +15,14 @@ from sigdask.report.summary import checks as checked
 from sigdask.report.summary.borderline import causes, close
 from sigdask.report.summary.groups import told
 from sigdask.report.summary.headline import MOST_TOLD, group, headline
-from sigdask.report.summary.standings import ALL, BASELINE, PAIR, Contests
+from sigdask.report.summary.standings import ALL, BASELINE, PAIR, Standings
 from sigdask.results.comparisons import ComparisonResults
 
 DOUBT = "Do not rely on this, a check disagrees: "
 
 
 @dataclass(frozen=True, slots=True)
-class Best:
+class BestSystems:
     """Which systems may be the best of a test set and subset by a metric.
 
     Attributes
@@ -68,7 +68,7 @@ class Verdict:
         Comparisons that are significant, undecided, and all.
     is_ranking : bool
         Whether all systems were compared with each other, three or more, two-sided.
-    best : tuple of Best
+    best : tuple of BestSystems
         Of each test set, subset and metric; none where the comparisons give no order.
     """
 
@@ -83,7 +83,7 @@ class Verdict:
     n_undecided: int
     n_comparisons: int
     is_ranking: bool
-    best: tuple[Best, ...]
+    best: tuple[BestSystems, ...]
 
 
 def of(results: ComparisonResults) -> Verdict:
@@ -98,7 +98,7 @@ def of(results: ComparisonResults) -> Verdict:
     decision = table.decision
     is_checked = not bool(table.disagrees.any())
     answer, sentences = _answer(results)
-    contests = Contests.of(table)
+    contests = Standings.of(table)
     borderline = close(table)
     return Verdict(
         scope=tuple(_full(note.text) for note in results.notes if note.kind == "scope"),
@@ -128,7 +128,7 @@ def _full(text: str) -> str:
     return f"{text}."
 
 
-def _best(results: ComparisonResults, c: Contests) -> list[Best]:
+def _best(results: ComparisonResults, c: Standings) -> list[BestSystems]:
     table = results.table
     if not len(table) or c.shape not in {PAIR, BASELINE, ALL}:
         return []
@@ -136,12 +136,14 @@ def _best(results: ComparisonResults, c: Contests) -> list[Best]:
     rows = c.first.tolist()
     sets, subsets, metrics = table.test_set, table.subset, table.metric
     return [
-        Best(sets[row], None if s is None else {"column": s.column, "value": s.value}, metrics[row].name, tuple(own))
+        BestSystems(
+            sets[row], None if s is None else {"column": s.column, "value": s.value}, metrics[row].name, tuple(own)
+        )
         for row, s, own in zip(rows, (subsets[row] for row in rows), names, strict=True)
     ]
 
 
-def _leaders(c: Contests) -> list[list[str]]:
+def _leaders(c: Standings) -> list[list[str]]:
     """Return of each group the best, and those that are not significantly different from it."""
     top, rows = c.top, c.beside_top
     found = [[c.names[k]] for k in top.tolist()]
@@ -153,7 +155,7 @@ def _leaders(c: Contests) -> list[list[str]]:
     return found
 
 
-def _above_baseline(c: Contests) -> list[list[str]]:
+def _above_baseline(c: Standings) -> list[list[str]]:
     rows = np.flatnonzero((c.decision == 1) & (c.ahead > 0))
     found: list[list[str]] = [[] for _ in range(c.n_groups)]
     for row in rows[np.argsort(-c.ahead[rows], kind="stable")].tolist():

@@ -13,11 +13,11 @@ from sigdask.options import PRINTED, Layout
 from sigdask.report.methods.description import sentences, sources, used
 from sigdask.report.summary.amounts import LARGEST_PLAIN, in_points
 from sigdask.report.tables.cells import letters_text
-from sigdask.report.tables.model import Column, PaperTable, Section
+from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.results.adjusted import intervals_to_show
 from sigdask.results.columns.coded import Coded, Subset, Value
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.ranking import Scored, groups, is_ranked, ranking_of, scored
+from sigdask.results.ranking import SystemScores, groups, is_ranked, ranking_of, scored
 from sigdask.results.table import Table
 from sigdask.statistics.letters import best
 from sigdask.statistics.rounding import limits_text, p_text, score_text, signed
@@ -62,7 +62,7 @@ def tables(
     if percent:
         results, digits = in_percent(results), 2 if digits is None else digits
     table = results.table
-    own = _Groups.of(table)
+    own = _ComparisonGroups.of(table)
     layout = layout or own.layout
     by_system = layout == "systems" and len(table)
     made = _by_system(results, own, digits) if by_system else _by_pair(results, digits)
@@ -96,55 +96,57 @@ def in_percent(results: ComparisonResults) -> ComparisonResults:
 
 def natural(table: Table) -> Layout:
     """Return the layout that comparisons have by themselves."""
-    return _Groups.of(table).layout
+    return _ComparisonGroups.of(table).layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Groups:
+class _ComparisonGroups:
     """The comparisons of each test set, subset and metric, and what can be marked of all of them.
 
     Attributes
     ----------
     tables : list of Table
         One of each.
-    scores : list of Scored
+    scores : list of SystemScores
         Their systems.
     design : {"letters", "baseline", ""}
         All pairs were compared, two-sided, or all systems with one; or neither.
     """
 
     tables: list[Table]
-    scores: list[Scored]
+    scores: list[SystemScores]
     design: str
 
     @staticmethod
-    def of(table: Table) -> _Groups:
+    def of(table: Table) -> _ComparisonGroups:
         own = [table if len(rows) == len(table) else table.take(rows) for rows in groups(table)]
         scores = [scored(each) for each in own]
         if own and all(map(is_ranked, own)):
-            return _Groups(own, scores, "letters")
-        return _Groups(own, scores, "baseline" if own and all(map(_has_baseline, scores)) else "")
+            return _ComparisonGroups(own, scores, "letters")
+        return _ComparisonGroups(own, scores, "baseline" if own and all(map(_has_baseline, scores)) else "")
 
     @property
     def layout(self) -> Layout:
         return "systems" if self.design and max(len(each.systems) for each in self.scores) > 2 else "pairs"
 
 
-def _has_baseline(own: Scored) -> bool:
+def _has_baseline(own: SystemScores) -> bool:
     """Say whether every other system was compared with one that is B."""
     return bool((own.b == own.b[0]).all()) and len(own.a) == len(own.systems) - 1
 
 
-def _by_system(results: ComparisonResults, own: _Groups, digits: int | None) -> PaperTable:
+def _by_system(results: ComparisonResults, own: _ComparisonGroups, digits: int | None) -> PaperTable:
     """Return a row a system, a column a metric, a section for each test set and subset."""
     metrics = {table.metric[0].name: table.metric[0].higher_is_better for table in own.tables}
     systems = _order(own)
-    sections: dict[tuple[str, Subset | None], dict[str, Column]] = {}
+    sections: dict[tuple[str, Subset | None], dict[str, TableColumn]] = {}
     for table, scores in zip(own.tables, own.scores, strict=True):
         column = _scores_column(table, scores, own.design, systems, digits)
         sections.setdefault((table.test_set[0], table.subset[0]), {})[table.metric[0].name] = column
     made = [
-        Section(heading, _present((Column("system", systems, is_name=True), *_all_metrics(columns, metrics, systems))))
+        TableSection(
+            heading, _present((TableColumn("system", systems, is_name=True), *_all_metrics(columns, metrics, systems)))
+        )
         for heading, columns in zip(_headings([*sections]), sections.values(), strict=True)
     ]
     title = f"Scores of {len(systems):,} systems{_on(results.table)}."
@@ -153,7 +155,7 @@ def _by_system(results: ComparisonResults, own: _Groups, digits: int | None) -> 
     return _described(PaperTable(title, tuple(made), tuple(legend)), results, cited)
 
 
-def _order(own: _Groups) -> list[str]:
+def _order(own: _ComparisonGroups) -> list[str]:
     """Return all systems, the best by the first metric first, and a baseline before all."""
     scores, table = own.scores[0], own.tables[0]
     sign = -1 if table.metric[0].higher_is_better else 1
@@ -163,14 +165,14 @@ def _order(own: _Groups) -> list[str]:
     return [*dict.fromkeys((*baseline, *names, *(name for each in own.scores for name in each.systems)))]
 
 
-def _scores_column(table: Table, own: Scored, design: str, systems: list[str], digits: int | None) -> Column:
+def _scores_column(table: Table, own: SystemScores, design: str, systems: list[str], digits: int | None) -> TableColumn:
     """Return the scores by one metric, in the order of all systems."""
     metric = table.metric[0]
     is_best = best(own.scores, higher_is_better=metric.higher_is_better)
     marks = dict(zip(own.systems, _system_marks(table, own, design), strict=True))
     texts = dict(zip(own.systems, numbers(own.scores, digits), strict=True))
     bold = dict(zip(own.systems, is_best.tolist(), strict=True))
-    return Column(
+    return TableColumn(
         _header(metric.name, metric.higher_is_better),
         [texts.get(name, "") for name in systems],
         bold=np.array([bold.get(name, False) for name in systems]),
@@ -178,7 +180,7 @@ def _scores_column(table: Table, own: Scored, design: str, systems: list[str], d
     )
 
 
-def _system_marks(table: Table, own: Scored, design: str) -> list[str]:
+def _system_marks(table: Table, own: SystemScores, design: str) -> list[str]:
     if design == "letters":
         letters = {one.system: letters_text(one.letters) for one in ranking_of(table).systems}
         return [letters[name] for name in own.systems]
@@ -191,13 +193,13 @@ def _system_marks(table: Table, own: Scored, design: str) -> list[str]:
     return marks
 
 
-def _all_metrics(columns: dict[str, Column], metrics: dict[str, bool], systems: list[str]) -> list[Column]:
+def _all_metrics(columns: dict[str, TableColumn], metrics: dict[str, bool], systems: list[str]) -> list[TableColumn]:
     """Return a column of every metric, empty ones where a section is without."""
     nothing = [""] * len(systems)
-    return [columns.get(name, Column(_header(name, higher), nothing)) for name, higher in metrics.items()]
+    return [columns.get(name, TableColumn(_header(name, higher), nothing)) for name, higher in metrics.items()]
 
 
-def _present(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+def _present(columns: tuple[TableColumn, ...]) -> tuple[TableColumn, ...]:
     """Leave out systems without any score in a section."""
     rows = [k for k, texts in enumerate(zip(*(column.texts for column in columns[1:]), strict=True)) if any(texts)]
     return columns if len(rows) == len(columns[0].texts) else tuple(column.chosen(rows) for column in columns)
@@ -220,7 +222,7 @@ def _lower(metrics: dict[str, bool]) -> list[str]:
     return [] if all(metrics.values()) else [f"Of metrics with{LOWER}, less is better."]
 
 
-def _marks_of_systems(results: ComparisonResults, own: _Groups) -> list[str]:
+def _marks_of_systems(results: ComparisonResults, own: _ComparisonGroups) -> list[str]:
     alpha = f"{results.alpha:g}"
     if own.design == "letters":
         return [f"Systems that share a letter are not significantly different at {alpha}."]
@@ -246,24 +248,24 @@ def _by_pair(results: ComparisonResults, digits: int | None) -> PaperTable:
     ahead = np.sign(table.difference) * np.where(higher, 1, -1)
     metrics = {score.name: score.higher_is_better for score in used(table.metric)}
     shared = [
-        Column("test set", table.test_set.listed(), is_name=True),
-        Column("subset", _listed(table.subset, lambda one: one.value if one else ""), is_name=True),
+        TableColumn("test set", table.test_set.listed(), is_name=True),
+        TableColumn("subset", _listed(table.subset, lambda one: one.value if one else ""), is_name=True),
     ]
     columns = [
         *(column for column in shared if len(set(column.texts)) > 1),
-        Column("A", table.a.listed(), is_name=True),
-        Column("B", table.b.listed(), is_name=True),
+        TableColumn("A", table.a.listed(), is_name=True),
+        TableColumn("B", table.b.listed(), is_name=True),
         *([] if len(metrics) == 1 else [_metric_column(table)]),
-        Column("score A", numbers(table.score_a, digits), bold=ahead > 0),
-        Column("score B", numbers(table.score_b, digits), bold=ahead < 0),
-        Column("A - B", numbers(table.difference, digits, sign=True)),
+        TableColumn("score A", numbers(table.score_a, digits), bold=ahead > 0),
+        TableColumn("score B", numbers(table.score_b, digits), bold=ahead < 0),
+        TableColumn("A - B", numbers(table.difference, digits, sign=True)),
         *_interval_columns(table, digits),
         *_p_columns(table),
     ]
     legend = ["Better scores in bold.", *_marks_of_pairs(results), *_lower(metrics)]
     n = "One comparison" if len(table) == 1 else f"{len(table):,} comparisons"
     title = f"{n} of systems{_on(table)}{_by(table)}."
-    return _described(PaperTable(title, (Section("", tuple(columns)),), tuple(legend)), results, intervals=True)
+    return _described(PaperTable(title, (TableSection("", tuple(columns)),), tuple(legend)), results, intervals=True)
 
 
 def _on(table: Table) -> str:
@@ -272,9 +274,9 @@ def _on(table: Table) -> str:
     return f" on {names[0]}" if len(names) == 1 and names[0] else ""
 
 
-def _metric_column(table: Table) -> Column:
+def _metric_column(table: Table) -> TableColumn:
     texts = _listed(table.metric, lambda one: _header(one.name, one.higher_is_better))
-    return Column("metric", texts, is_name=True)
+    return TableColumn("metric", texts, is_name=True)
 
 
 def _by(table: Table) -> str:
@@ -283,7 +285,7 @@ def _by(table: Table) -> str:
     return "".join(f" by {_header(name, higher)}" for name, higher in names.items()) if len(names) == 1 else ""
 
 
-def _interval_columns(table: Table, digits: int | None) -> list[Column]:
+def _interval_columns(table: Table, digits: int | None) -> list[TableColumn]:
     own, kind = intervals_to_show(table)
     if own is None or bool(np.isnan(own.low).all()):
         return []
@@ -291,10 +293,10 @@ def _interval_columns(table: Table, digits: int | None) -> list[Column]:
     there = (~np.isnan(own.low)).tolist()
     name = " / ".join(f"{100 * share:.4g} %" for share in np.unique(own.confidence[there]).tolist())
     texts = [f"[{a}, {b}]" if has else "" for a, b, has in zip(low, high, there, strict=True)]
-    return [Column(f"{kind}{name} interval", texts)]
+    return [TableColumn(f"{kind}{name} interval", texts)]
 
 
-def _p_columns(table: Table) -> list[Column]:
+def _p_columns(table: Table) -> list[TableColumn]:
     """Return p and adjusted p, where there is any; the last has the marks of verdicts."""
     adjusted = not bool(np.isnan(table.p_adjusted).all())
     marks = [*np.array(("", SIGNIFICANT, UNDECIDED), object)[table.decision]]
@@ -306,9 +308,9 @@ def _p_columns(table: Table) -> list[Column]:
     for row in np.flatnonzero(np.isnan(table.p_value)).tolist():  # a rule, or bounds, may give no more
         single[row] = limits_text(float(table.p_low[row]), float(table.p_high[row]), table.alpha)
     if not adjusted:
-        return [Column("p", single, marks=marks, is_p=True)]
+        return [TableColumn("p", single, marks=marks, is_p=True)]
     judged = p_texts(table.p_adjusted, table.alpha)
-    return [Column("p", single, is_p=True), Column("adjusted p", judged, marks=marks, is_p=True)]
+    return [TableColumn("p", single, is_p=True), TableColumn("adjusted p", judged, marks=marks, is_p=True)]
 
 
 def _marks_of_pairs(results: ComparisonResults) -> Iterator[str]:
@@ -333,22 +335,22 @@ def _together(results: ComparisonResults, digits: int | None) -> PaperTable:
     marks = [SIGNIFICANT if value <= results.alpha else "" for value in judged.tolist()]
     adjusted = not bool(np.isnan(p[1]).all())
     columns = [
-        Column("A", [one.a for one in found], is_name=True),
-        Column("B", [one.b for one in found], is_name=True),
-        Column("metric", [one.metric for one in found], is_name=True),
-        Column("sets", [f"{one.n_sets}" for one in found]),
-        Column("mean A - B", numbers(difference, digits, sign=True)),
-        Column("p", p_texts(p[0], results.alpha), marks=None if adjusted else marks, is_p=True),
-        *([Column("adjusted p", p_texts(p[1], results.alpha), marks=marks, is_p=True)] if adjusted else []),
-        Column("A above B in", [f"{one.greater_in}" for one in found]),
-        Column("below in", [f"{one.less_in}" for one in found]),
+        TableColumn("A", [one.a for one in found], is_name=True),
+        TableColumn("B", [one.b for one in found], is_name=True),
+        TableColumn("metric", [one.metric for one in found], is_name=True),
+        TableColumn("sets", [f"{one.n_sets}" for one in found]),
+        TableColumn("mean A - B", numbers(difference, digits, sign=True)),
+        TableColumn("p", p_texts(p[0], results.alpha), marks=None if adjusted else marks, is_p=True),
+        *([TableColumn("adjusted p", p_texts(p[1], results.alpha), marks=marks, is_p=True)] if adjusted else []),
+        TableColumn("A above B in", [f"{one.greater_in}" for one in found]),
+        TableColumn("below in", [f"{one.less_in}" for one in found]),
     ]
     legend = (
         "A above B in, below in: in at least how many sets, each direction shown for the pair alone.",
         f"{SIGNIFICANT}: significant at {results.alpha:g}.",
     )
     title = "Verdicts over all sets: the mean difference."
-    return _described(PaperTable(title, (Section("", tuple(columns)),), legend), results, ("benjamini2008",))
+    return _described(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, ("benjamini2008",))
 
 
 def _described(

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from sigdask.report.tables.model import Column, PaperTable, Section
+from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.results.comparisons import made_by
 from sigdask.text import printable
 
@@ -139,13 +139,13 @@ def _floats(table: PaperTable, caption: str | None, label: str) -> Iterator[str]
         yield from (r"\end{table}", "")
 
 
-def _form(columns: Sequence[Column]) -> tuple[str, str, str]:
+def _form(columns: Sequence[TableColumn]) -> tuple[str, str, str]:
     """Return the size of type, what opens the tabular, and its header."""
     opening = rf"\begin{{tabular}}{{{''.join(map(_aligned, columns))}}}"
     return _size(columns), opening, _line(map(_header, columns))
 
 
-def _size(columns: Sequence[Column]) -> str:
+def _size(columns: Sequence[TableColumn]) -> str:
     """Return the largest type in which the columns are not wider than a line of a page, about."""
     n_characters = sum(max(len(column.header), *map(len, column.texts), 0) for column in columns)
     n_characters += sum(max(map(len, column.marks)) for column in columns if column.marks)
@@ -155,17 +155,17 @@ def _size(columns: Sequence[Column]) -> str:
     return SIZES[-1][0]
 
 
-def _narrow(sections: Sequence[Section]) -> Iterator[list[Section]]:
+def _narrow(sections: Sequence[TableSection]) -> Iterator[list[TableSection]]:
     """Yield the sections with as many columns of numbers as a line takes, each time behind the names."""
     columns = sections[0].columns
     names = [k for k, column in enumerate(columns) if column.is_name]
     numbers = [k for k, column in enumerate(columns) if not column.is_name]
     for first in range(0, max(len(numbers), 1), MOST_COLUMNS):
         kept = sorted(names + numbers[first : first + MOST_COLUMNS])
-        yield [Section(own.heading, tuple(own.columns[k] for k in kept)) for own in sections]
+        yield [TableSection(own.heading, tuple(own.columns[k] for k in kept)) for own in sections]
 
 
-def _pages(sections: Sequence[Section]) -> Iterator[list[str]]:
+def _pages(sections: Sequence[TableSection]) -> Iterator[list[str]]:
     """Yield the rows of a page; a heading stands above its rows on each of them."""
     page: list[str] = []
     for section in sections:
@@ -180,7 +180,7 @@ def _pages(sections: Sequence[Section]) -> Iterator[list[str]]:
     yield page
 
 
-def _rows(section: Section) -> Iterator[str]:
+def _rows(section: TableSection) -> Iterator[str]:
     return map(_line, zip(*map(_cells, section.columns), strict=True))
 
 
@@ -188,7 +188,7 @@ def _line(cells: Iterable[str]) -> str:
     return rf"{' & '.join(cells)} \\"
 
 
-def _cells(column: Column) -> Iterator[str]:
+def _cells(column: TableColumn) -> Iterator[str]:
     """Return the cells of a column, each distinct text made once, marks raised behind."""
     of = escaped if column.is_name else number
     made = {text: of(text) for text in dict.fromkeys(column.texts)}
@@ -203,20 +203,20 @@ def _cells(column: Column) -> Iterator[str]:
     return map("{} & {}".format if _is_double(column) else "{}{}".format, texts, map(raised.__getitem__, column.marks))
 
 
-def _is_double(column: Column) -> bool:
+def _is_double(column: TableColumn) -> bool:
     """Say whether marks have a column of their own, so that numbers align."""
     return column.marks is not None and not column.is_p
 
 
-def _aligned(column: Column) -> str:
+def _aligned(column: TableColumn) -> str:
     return "l" if column.is_name or column.is_p else "r@{}l" if _is_double(column) else "r"
 
 
-def _width(columns: Sequence[Column]) -> int:
+def _width(columns: Sequence[TableColumn]) -> int:
     return len(columns) + sum(map(_is_double, columns))
 
 
-def _header(column: Column) -> str:
+def _header(column: TableColumn) -> str:
     text = MATHEMATICAL.get(column.header) or escaped(column.header)
     return rf"\multicolumn{{2}}{{c}}{{{text}}}" if _is_double(column) else text
 

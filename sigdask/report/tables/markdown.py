@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sigdask.report.methods.sources import named
-from sigdask.report.tables.model import Column, PaperTable, Section
+from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
 from sigdask.text import printable
 
 ENTITIES = {"\\": "&#92;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -55,7 +55,7 @@ def _paragraph(sentences: Iterable[str]) -> Iterator[str]:
         yield f"{text}\n\n"
 
 
-def _lines(section: Section) -> Iterator[str]:
+def _lines(section: TableSection) -> Iterator[str]:
     """Yield the lines of a table, its columns filled so that people can read them as well."""
     columns = [[escaped(column.header), *_cells(column)] for column in section.columns]
     widths = [max(3, *map(len, cells)) for cells in columns]
@@ -70,7 +70,7 @@ def _lines(section: Section) -> Iterator[str]:
     yield from (f"| {' | '.join(cells)} |" for cells in (header, rules, *rows))
 
 
-def _cells(column: Column) -> list[str]:
+def _cells(column: TableColumn) -> list[str]:
     """Return the cells of a column, each distinct text made once; marks stand behind their texts."""
     of = escaped if column.is_name else _number
     made = {text: of(text) for text in dict.fromkeys(column.texts)}

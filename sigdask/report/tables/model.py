@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class TableColumn:
     """A column of a table.
 
     Attributes
@@ -45,7 +45,7 @@ class Column:
         bold = [False] * n if self.bold is None else self.bold.tolist()
         return zip(self.texts, bold, [""] * n if self.marks is None else self.marks, strict=True)
 
-    def chosen(self, rows: Sequence[int]) -> Column:
+    def chosen(self, rows: Sequence[int]) -> TableColumn:
         """Return some rows."""
         bold = None if self.bold is None else self.bold[list(rows)]
         marks = None if self.marks is None else [self.marks[k] for k in rows]
@@ -53,11 +53,11 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Section:
+class TableSection:
     """Rows under a heading, which may be empty; all sections of a table have the same headers."""
 
     heading: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
 
     def __len__(self) -> int:
         return len(self.columns[0].texts)
@@ -71,7 +71,7 @@ class PaperTable:
     ----------
     title : str
         What it shows.
-    sections : tuple of Section
+    sections : tuple of TableSection
         Its rows.
     legend : tuple of str
         Sentences on bold type, letters and marks.
@@ -84,7 +84,7 @@ class PaperTable:
     """
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[TableSection, ...]
     legend: tuple[str, ...] = ()
     method: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()

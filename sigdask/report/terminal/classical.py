@@ -19,7 +19,7 @@ CONTRAST = "for contrast"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ClassicalTestRow:
     """One test of one comparison, in words.
 
     Attributes
@@ -43,12 +43,12 @@ class Line:
         return self.remark.startswith(CONTRAST)
 
 
-def lines(results: Sequence[Result], alpha: float) -> Iterator[Line]:
+def lines(results: Sequence[Result], alpha: float) -> Iterator[ClassicalTestRow]:
     """Yield the tests of comparisons, those that fit their scores."""
     for r in results:
         for test in r.tests:
             if test.p_value is not None:
-                yield Line(
+                yield ClassicalTestRow(
                     r, test.name, _number(test.statistic), p_text(test.p_value, alpha), f"{test.n:,}", remark(r, test)
                 )
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, Validated
+from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, ValidatedAcceptance
 from sigdask.report.layout import lay_out
-from sigdask.statistics.candidates.repeated import Coverage, Histogram
+from sigdask.statistics.candidates.repeated import IntervalCoverage, PrecisionHistogram
 from sigdask.statistics.rounding import p_equals
 from sigdask.text import printable
 
@@ -36,7 +36,7 @@ def render(found: RepeatedSamples, *, width: int | None = None) -> str:
     return "\n\n".join([*parts, how])
 
 
-def _repeated(one: Validated, confidence: float, width: int | None) -> Iterator[str]:
+def _repeated(one: ValidatedAcceptance, confidence: float, width: int | None) -> Iterator[str]:
     d, sets = one.dispersion, one.sets
     which = f"n = {sets.n:,}" if sets.cutoff is None else f"cutoff {sets.cutoff:g}"
     varies = f"vary more than the model says, by {d.factor:.2f} in variance" if d.p_value < ODD else "vary as it says"
@@ -52,14 +52,14 @@ def _repeated(one: Validated, confidence: float, width: int | None) -> Iterator[
     yield _bars(one.bars, width)
 
 
-def _outside(what: str, found: Coverage, confidence: float) -> str:
+def _outside(what: str, found: IntervalCoverage, confidence: float) -> str:
     return (
         f"{100 * confidence:g} % {what} that miss it: {found.n_outside} of {found.n_samples}, "
         f"{p_equals(found.p_value)} (exact binomial)"
     )
 
 
-def _bars(bars: Histogram, width: int | None) -> str:
+def _bars(bars: PrecisionHistogram, width: int | None) -> str:
     """Draw samples as bars, with a mark where the model expects them to end."""
     room = max(5, min(BAR, (width or 80) - 40))
     unit = max(bars.observed.max(), bars.expected.max()) / room

@@ -51,7 +51,7 @@ class Coded(Generic[Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ScoredMetric:
     """What a row's metric is.
 
     Attributes

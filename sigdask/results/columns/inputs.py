@@ -13,7 +13,7 @@ Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Origins:
+class InputDigests:
     """What p depends on that no other column says: columns of a table, empty texts where it is not known.
 
     Attributes
@@ -46,7 +46,7 @@ class Origins:
     version: Coded[str]
 
 
-def no_origins(n: int) -> Origins:
+def no_origins(n: int) -> InputDigests:
     """Return the columns of rows of which it is not known what they come from."""
-    texts = {f.name: Coded.same("", n) for f in fields(Origins) if f.name != "seed"}
-    return Origins(seed=np.zeros(n, np.int64), **texts)
+    texts = {f.name: Coded.same("", n) for f in fields(InputDigests) if f.name != "seed"}
+    return InputDigests(seed=np.zeros(n, np.int64), **texts)

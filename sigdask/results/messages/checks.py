@@ -17,7 +17,7 @@ from sigdask.statistics.rounding import limits_text, p_equals, rounded_up
 from sigdask.text import count_noun
 
 if TYPE_CHECKING:
-    from sigdask.results.table import Checked, Table, Tested
+    from sigdask.results.table import CheckResults, ClassicalColumn, Table
 
 SECOND_RUN = "second run"
 
@@ -58,7 +58,7 @@ def _runs(table: Table, rows: NDArray[np.intp]) -> Sequence[str]:
     return [*map(of_runs, *(column.tolist() for column in columns), agreement)]
 
 
-def _known(table: Table, checked: Checked, rows: NDArray[np.intp]) -> Sequence[str]:
+def _known(table: Table, checked: CheckResults, rows: NDArray[np.intp]) -> Sequence[str]:
     trials, extreme = (column[rows].tolist() for column in table.counted)
     known = p_values(checked.p_value[rows], KNOWN_DIGITS)
     fits = p_values(checked.fit[rows])
@@ -68,7 +68,7 @@ def _known(table: Table, checked: Checked, rows: NDArray[np.intp]) -> Sequence[s
     ]
 
 
-def of_test(own: Tested) -> list[str]:
+def of_test(own: ClassicalColumn) -> list[str]:
     """Return what a classical test says of each row; nothing where it was not asked for."""
     said = own.detail.listed()
     told = np.array([DROPPED in text for text in own.detail.values], np.bool_)[own.detail.codes]

@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class RankedList:
     """A list, best first, with its tied candidates side by side.
 
     Attributes
@@ -37,7 +37,7 @@ class Ranked:
     stop: Integers
 
     @staticmethod
-    def of(scores: Floats, gold: NDArray[np.bool_], before: Integers) -> Ranked:
+    def of(scores: Floats, gold: NDArray[np.bool_], before: Integers) -> RankedList:
         """Rank candidates by their scores, larger ones first.
 
         Parameters
@@ -55,7 +55,7 @@ class Ranked:
         starts = np.flatnonzero(first)
         group = np.cumsum(first) - 1
         stops = np.append(starts[1:], len(order))
-        return Ranked(order, np.concatenate([[0], np.cumsum(gold[order])]), starts[group], stops[group])
+        return RankedList(order, np.concatenate([[0], np.cumsum(gold[order])]), starts[group], stops[group])
 
     @property
     def n_distinct(self) -> int:
@@ -86,12 +86,12 @@ class NBest:
     n_tied: Integers
 
 
-def n_best(ranked: Ranked, cutoffs: Integers) -> NBest:
+def n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
     """Count the true candidates among the n best.
 
     Parameters
     ----------
-    ranked : Ranked
+    ranked : RankedList
         The list.
     cutoffs : int64 array, shape (n_cutoffs,)
         Each n, from 1 to the number of candidates.
@@ -130,7 +130,7 @@ def outward_interval(count: Floats, n: Integers, confidence: float) -> tuple[Flo
     return low, high
 
 
-def average_precision(ranked: Ranked) -> float:
+def average_precision(ranked: RankedList) -> float:
     """Return the mean of the precision at each true candidate, over all orders of tied ones.
 
     References

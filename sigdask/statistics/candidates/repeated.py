@@ -135,7 +135,7 @@ def widened_interval(
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class IntervalCoverage:
     """How many intervals miss what they are to hold.
 
     Attributes
@@ -156,7 +156,9 @@ class Coverage:
     p_value: float
 
 
-def coverage(low: Floats, high: Floats, precision: float, confidence: float, *, expected: float = math.nan) -> Coverage:
+def coverage(
+    low: Floats, high: Floats, precision: float, confidence: float, *, expected: float = math.nan
+) -> IntervalCoverage:
     """Count the intervals that miss a precision.
 
     Parameters
@@ -172,7 +174,7 @@ def coverage(low: Floats, high: Floats, precision: float, confidence: float, *, 
     """
     n_outside = int(((precision < low) | (precision > high)).sum())
     nominal = 1 - confidence
-    return Coverage(
+    return IntervalCoverage(
         n_samples=len(low),
         n_outside=n_outside,
         expected=nominal * len(low) if math.isnan(expected) else expected,
@@ -218,7 +220,7 @@ def _binomial(k: Integers, n: int, p: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
+class PrecisionHistogram:
     """Precisions of the samples in bars, beside what the model expects.
 
     Attributes
@@ -245,7 +247,7 @@ class Histogram:
     p_value: float
 
 
-def histogram(true: Integers, accepted: Integers, precision: float, *, known: bool = False) -> Histogram:
+def histogram(true: Integers, accepted: Integers, precision: float, *, known: bool = False) -> PrecisionHistogram:
     """Lay out the precisions of samples in bars half a predicted standard deviation wide.
 
     Parameters
@@ -268,7 +270,7 @@ def histogram(true: Integers, accepted: Integers, precision: float, *, known: bo
     expected = _expected(accepted, precision, edges)
     chi2, df = _goodness(observed, expected, known=known)
     p_value = float(special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
-    return Histogram(edges, observed, expected, chi2, df, p_value)
+    return PrecisionHistogram(edges, observed, expected, chi2, df, p_value)
 
 
 def _width(about: float) -> float:

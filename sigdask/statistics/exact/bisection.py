@@ -14,10 +14,10 @@ import numpy as np
 
 from sigdask.statistics.exact.classes import Cells, Integers
 from sigdask.statistics.exact.grids import log_p
-from sigdask.statistics.exact.problems import Quotients, Scored
-from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
+from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums import binomials
-from sigdask.statistics.exact.ties import Decision
+from sigdask.statistics.exact.ties import TieRule
 
 LOST = 1e-16
 NARROW = 1e-13
@@ -30,7 +30,7 @@ NANOSECONDS = 150
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ArrangementTable:
     """The arrangements of units of two kinds.
 
     Attributes
@@ -55,7 +55,7 @@ class Table:
         return counts[self.across], counts[self.along] if self.along >= 0 else 0
 
     @staticmethod
-    def of(problem: Quotients, decision: Decision) -> Table | None:
+    def of(problem: QuotientProblem, decision: TieRule) -> ArrangementTable | None:
         """Return how a threshold is found; None where differences neither grow nor fall, or may be 0/0."""
         cells = problem.cells
         if not 1 <= len(cells.counts) <= 2:
@@ -64,7 +64,7 @@ class Table:
             falls = _falls(problem, cells, across)
             if falls is not None:
                 along = 1 - across if len(cells.counts) == 2 else -1
-                return Table(cells, across, along, falls != decision.negative)
+                return ArrangementTable(cells, across, along, falls != decision.negative)
         return None
 
     def numbers(self, x: Integers, y: Integers) -> Integers:
@@ -75,7 +75,7 @@ class Table:
             found[:, self.along] = y
         return found
 
-    def thresholds(self, decision: Decision, y: Integers) -> Integers:
+    def thresholds(self, decision: TieRule, y: Integers) -> Integers:
         """Return the smallest x that reaches |t| in each row, and that passes it, shape (2, n_rows)."""
         width = self.widths[0] + 1
         if width * len(y) <= AT_ONCE:
@@ -95,7 +95,7 @@ class Table:
         return low.reshape(2, -1)
 
 
-def _falls(problem: Quotients, cells: Cells, across: int) -> bool | None:
+def _falls(problem: QuotientProblem, cells: Cells, across: int) -> bool | None:
     """Say whether a - b falls as more units of a kind are exchanged; None where that depends on the others.
 
     The slope of n / d has the sign of n' d - n d', in which the kind's own number cancels.
@@ -115,7 +115,7 @@ def is_exact(n: int) -> bool:
     return n <= binomials.LARGEST_FRACTION
 
 
-def operations(table: Table, expected: float) -> int:
+def operations(table: ArrangementTable, expected: float) -> int:
     """Return about how many nanoseconds it takes."""
     across, along = table.widths
     low, high = _rows(table, expected)
@@ -123,13 +123,13 @@ def operations(table: Table, expected: float) -> int:
     return searched + ((across + along) * (table.cells.n // 8 + 40) if is_exact(table.cells.n) else 40 * (high - low))
 
 
-def n_bytes(table: Table, expected: float) -> int:
+def n_bytes(table: ArrangementTable, expected: float) -> int:
     """Return the memory it takes."""
     low, high = _rows(table, expected)
     return 400 * (high - low + 1) + (table.cells.n**2 // 8 if is_exact(table.cells.n) else 100 * table.widths[0])
 
 
-def count(table: Table, decision: Decision) -> tuple[int, int]:
+def count(table: ArrangementTable, decision: TieRule) -> tuple[int, int]:
     """Return how many arrangements reach |t| and pass it."""
     across, along = table.widths
     tails = _tail_counts(across)
@@ -141,9 +141,11 @@ def count(table: Table, decision: Decision) -> tuple[int, int]:
     )
 
 
-def tails(problem: Quotients | Scored, table: Table, decision: Decision, check: Check) -> tuple[Tail, Tail]:
+def tails(
+    problem: QuotientProblem | EnumeratedScore, table: ArrangementTable, decision: TieRule, check: Check
+) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
-    assert isinstance(problem, Quotients)
+    assert isinstance(problem, QuotientProblem)
     expected = log_p(problem, decision)
     for _ in range(4):
         low, high = _rows(table, expected)
@@ -154,11 +156,11 @@ def tails(problem: Quotients | Scored, table: Table, decision: Decision, check: 
         if missed <= NARROW * least or least == 0:
             break
         expected = min(math.log(least), expected) - 3.0
-    reached, passed = (Tail(one.low, min(float(one.high) + missed, 1.0)) for one in found)
+    reached, passed = (TailProbability(one.low, min(float(one.high) + missed, 1.0)) for one in found)
     return reached, passed
 
 
-def _rows(table: Table, expected: float) -> tuple[int, int]:
+def _rows(table: ArrangementTable, expected: float) -> tuple[int, int]:
     """Return the first and last row that are looked at: all, where arrangements are counted."""
     along = table.widths[1]
     if is_exact(table.cells.n):
@@ -174,7 +176,7 @@ def _lost(along: int, low: int, high: int) -> float:
     return 2 * math.exp(-2 * (min(along / 2 - low, high - along / 2) + 1) ** 2 / along) * (1 + 1e-12)
 
 
-def _sums(table: Table, decision: Decision, low: int, high: int) -> list[Tail]:
+def _sums(table: ArrangementTable, decision: TieRule, low: int, high: int) -> list[TailProbability]:
     across, along = table.widths
     rows, error = binomials.shares(along, low, high)
     found = []
@@ -183,7 +185,7 @@ def _sums(table: Table, decision: Decision, low: int, high: int) -> list[Tail]:
         p = math.fsum(rows * tail)
         wrong = (error + own + 2 * UNIT) * (1 + 1e-6)
         tiny = (len(rows) + 1) * 2.0**-1070
-        found.append(Tail(max(p * (1 - wrong) - tiny, 0.0), min(p * (1 + wrong) + tiny, 1.0)))
+        found.append(TailProbability(max(p * (1 - wrong) - tiny, 0.0), min(p * (1 + wrong) + tiny, 1.0)))
     return found
 
 

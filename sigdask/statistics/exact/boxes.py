@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from sigdask.io.compiled_cache import compiled
 from sigdask.statistics.exact.classes import MOST_UNITS, Cells, Integers
-from sigdask.statistics.exact.problems import Quotients, Scored
-from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
+from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums.convolution import SLAB, TINY, UNIT
-from sigdask.statistics.exact.ties import Decision
+from sigdask.statistics.exact.ties import TieRule
 
 MOST_DIRECTIONS = 8
 BLOCK = 2**17
@@ -30,7 +30,7 @@ NANOSECONDS = 25
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class ValueGrid:
     """The grid of all values of some sums.
 
     Attributes
@@ -48,7 +48,7 @@ class Box:
     observed: Integers
 
     @staticmethod
-    def of(cells: Cells) -> Box:
+    def of(cells: Cells) -> ValueGrid:
         """Choose directions that all sums follow from."""
         kept = _independent(cells)
         kinds = cells.vectors[:, kept]
@@ -56,7 +56,7 @@ class Box:
         sums = np.linalg.lstsq(kinds.astype(np.float64), cells.vectors.astype(np.float64), rcond=None)[0]
         order = np.argsort(np.abs(kinds).sum(axis=1), kind="stable")
         observed = (cells.counts - 2 * cells.moved) @ kinds
-        return Box(np.repeat(kinds[order], cells.counts[order], axis=0), sums, observed)
+        return ValueGrid(np.repeat(kinds[order], cells.counts[order], axis=0), sums, observed)
 
     @property
     def n(self) -> int:
@@ -96,17 +96,17 @@ def _independent(cells: Cells) -> list[int]:
     return kept
 
 
-def cost(problem: Quotients | Scored) -> tuple[int, int] | None:
+def cost(problem: QuotientProblem | EnumeratedScore) -> tuple[int, int] | None:
     """Return the operations and the bytes; None where there are too many directions."""
     vectors = problem.vectors
     if vectors.shape[1] > MOST_DIRECTIONS or not len(vectors):
         return None
-    box = Box.of(problem.cells)
+    box = ValueGrid.of(problem.cells)
     operations = box.n * box.size // 2 + box.size * NANOSECONDS * (1 + vectors.shape[1])
     return operations, 8 * box.size + BLOCK * 8 * (20 + 6 * vectors.shape[1])
 
 
-def count(problem: Quotients | Scored, decision: Decision, check: Check) -> tuple[int, int, int]:
+def count(problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check) -> tuple[int, int, int]:
     """Return how many arrangements reach |t|, are past it for certain, and tie for certain."""
     found = [0, 0, 0]
     for ways, *groups in _decided(problem, decision, check):
@@ -115,7 +115,9 @@ def count(problem: Quotients | Scored, decision: Decision, check: Check) -> tupl
     return found[0], found[1], found[2]
 
 
-def tails(problem: Quotients | Scored, decision: Decision, check: Check) -> tuple[Tail, Tail]:
+def tails(
+    problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
+) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     parts: list[list[float]] = [[], [], []]
     n_places = 0
@@ -128,17 +130,17 @@ def tails(problem: Quotients | Scored, decision: Decision, check: Check) -> tupl
     error, missed = k / (1 - k), TINY * n_places * len(problem.vectors)
     least, most = (reached, passed) if decision.true is not None else (min(passed + known, reached), reached - known)
     return (
-        Tail(max(least * (1 - error) - missed, 0.0), min(reached * (1 + error) + missed, 1.0)),
-        Tail(max(passed * (1 - error) - missed, 0.0), min(max(most, passed) * (1 + error) + missed, 1.0)),
+        TailProbability(max(least * (1 - error) - missed, 0.0), min(reached * (1 + error) + missed, 1.0)),
+        TailProbability(max(passed * (1 - error) - missed, 0.0), min(max(most, passed) * (1 + error) + missed, 1.0)),
     )
 
 
 Decided = tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 
-def _decided(problem: Quotients | Scored, decision: Decision, check: Check) -> Iterator[Decided]:
+def _decided(problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check) -> Iterator[Decided]:
     """Yield the arrangements of some places, and which reach |t|, pass it, tie for certain."""
-    box = Box.of(problem.cells)
+    box = ValueGrid.of(problem.cells)
     found = _distribution(box, check)
     for start in range(0, len(found), BLOCK):
         places = np.flatnonzero(found[start : start + BLOCK]) + start
@@ -147,7 +149,7 @@ def _decided(problem: Quotients | Scored, decision: Decision, check: Check) -> I
         check()
 
 
-def _distribution(box: Box, check: Check) -> NDArray[np.int64] | NDArray[np.float64]:
+def _distribution(box: ValueGrid, check: Check) -> NDArray[np.int64] | NDArray[np.float64]:
     """Return the arrangements, or the probability, of each place."""
     counted = box.n <= MOST_UNITS
     found: NDArray[Any] = np.zeros(box.size, np.int64 if counted else np.float64)

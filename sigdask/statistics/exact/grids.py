@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from sigdask.io.compiled_cache import compiled
 from sigdask.statistics.exact.classes import Cells, Integers
-from sigdask.statistics.exact.problems import Quotients
-from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.problems import QuotientProblem
+from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums.convolution import LOST, SLAB, TINY, UNIT
 from sigdask.statistics.exact.sums.saddlepoint import log_tail
-from sigdask.statistics.exact.ties import Decision
+from sigdask.statistics.exact.ties import TieRule
 
 NARROW = 1e-13
 """Share of p up to which what left the window is accepted; else it is done again in a wider one."""
@@ -43,7 +43,7 @@ OVERHEAD = 10**6
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class StepGrid:
     """Units as steps on a grid of two directions.
 
     Attributes
@@ -64,7 +64,7 @@ class Grid:
     observed: Integers
 
     @staticmethod
-    def of(cells: Cells) -> Grid:
+    def of(cells: Cells) -> StepGrid:
         """Return what moves numerators and denominators in the fewest steps.
 
         Examples
@@ -79,7 +79,7 @@ class Grid:
         flip = (kinds[:, 0] < 0) | ((kinds[:, 0] == 0) & (kinds[:, 1] < 0))
         kinds = np.where(flip[:, None], -kinds, kinds)
         order = np.lexsort((kinds[:, 1], kinds[:, 0], (kinds**2).sum(axis=1)))
-        return Grid(kinds[order], cells.counts[order], basis, observed)
+        return StepGrid(kinds[order], cells.counts[order], basis, observed)
 
     @property
     def n(self) -> int:
@@ -160,7 +160,7 @@ def _reduced(basis: Integers, cells: Cells) -> Integers:
         basis[small] += k * basis[1 - small]
 
 
-def log_p(problem: Quotients, decision: Decision) -> float:
+def log_p(problem: QuotientProblem, decision: TieRule) -> float:
     """Return about the logarithm of P(T >= |t|), of a difference that is nearly linear in what units move."""
     cells = problem.cells
     moved = cells.vectors @ decision.slopes()
@@ -172,19 +172,19 @@ def log_p(problem: Quotients, decision: Decision) -> float:
     return math.floor(log_tail(np.abs(moved[some]) / largest, cells.counts[some], 1.02 * observed / largest)) - 2.0
 
 
-def cost(problem: Quotients) -> tuple[int, int]:
+def cost(problem: QuotientProblem) -> tuple[int, int]:
     """Return the additions with what the decision about each cell takes, and the bytes."""
-    grid = Grid.of(problem.cells)
-    low, high = grid.bounds(grid.widths(log_p(problem, Decision.of(problem))))
+    grid = StepGrid.of(problem.cells)
+    low, high = grid.bounds(grid.widths(log_p(problem, TieRule.of(problem))))
     spans = (high - low + 1).astype(np.float64)
     cells = spans.prod(axis=1)
     operations = int(OF_A_PLACE * cells.sum() + NANOSECONDS * cells[-1]) + OVERHEAD
     return operations, int(16 * spans.max(axis=0).prod()) + 200 * BLOCK
 
 
-def tails(problem: Quotients, check: Check) -> tuple[Tail, Tail]:
+def tails(problem: QuotientProblem, check: Check) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
-    grid, decision = Grid.of(problem.cells), Decision.of(problem)
+    grid, decision = StepGrid.of(problem.cells), TieRule.of(problem)
     expected = log_p(problem, decision)
     for _ in range(4):
         widths = grid.widths(expected)
@@ -197,11 +197,13 @@ def tails(problem: Quotients, check: Check) -> tuple[Tail, Tail]:
     missed += grid.n * found.size * TINY
     k = (grid.n + SUMMED) * UNIT
     error = k / (1 - k)
-    reached, passed = (Tail(max(p * (1 - error) - missed, 0.0), min(p * (1 + error) + missed, 1.0)) for p in sums)
+    reached, passed = (
+        TailProbability(max(p * (1 - error) - missed, 0.0), min(p * (1 + error) + missed, 1.0)) for p in sums
+    )
     return reached, passed
 
 
-def _distribution(grid: Grid, widths: Integers, check: Check) -> tuple[NDArray[np.float64], Integers]:
+def _distribution(grid: StepGrid, widths: Integers, check: Check) -> tuple[NDArray[np.float64], Integers]:
     """Return the probability of each place of the window, and its first place."""
     low, high = grid.bounds(widths)
     shape = tuple((high - low + 1).max(axis=0).tolist())
@@ -245,7 +247,7 @@ def _shift(row, other, start, stop, first, last):
 
 
 def compared(
-    grid: Grid, decision: Decision, found: NDArray[np.float64], low: Integers, check: Check
+    grid: StepGrid, decision: TieRule, found: NDArray[np.float64], low: Integers, check: Check
 ) -> tuple[float, float]:
     """Return the sums of what reaches |t| and of what passes it."""
     parts: tuple[list[float], list[float]] = ([], [])

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.statistics.exact.classes import Cells, Integers
-from sigdask.statistics.exact.problems import Quotients, Scored
-from sigdask.statistics.exact.result import Check, Chosen, Tail, about
-from sigdask.statistics.exact.ties import Decision
+from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
+from sigdask.statistics.exact.result import Check, ChosenMethod, TailProbability, about
+from sigdask.statistics.exact.ties import TieRule
 
 MOST_CELLS = 2**34
 BLOCK = 2**16
@@ -21,15 +21,15 @@ NANOSECONDS = 60
 UNIT = 2.0**-53
 
 
-def ways(problem: Quotients | Scored) -> Iterator[Chosen]:
+def ways(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenMethod]:
     """Yield how it can be done."""
     cells = problem.cells
     if not cells.n:
-        yield Chosen("no difference", "exact", 1, 0)
+        yield ChosenMethod("no difference", "exact", 1, 0)
     elif cells.size <= MOST_CELLS:
         exact = cells.is_counted
         distinct = len(cells.counts) == cells.n
-        yield Chosen(
+        yield ChosenMethod(
             "enumeration" if distinct else "collapse",
             "exact" if exact else "certified",
             cells.size * NANOSECONDS * (1 + problem.vectors.shape[1]),
@@ -37,7 +37,7 @@ def ways(problem: Quotients | Scored) -> Iterator[Chosen]:
         )
 
 
-def why_none(problem: Quotients | Scored) -> str:
+def why_none(problem: QuotientProblem | EnumeratedScore) -> str:
     """Say why there is no method."""
     cells = problem.cells
     return (
@@ -46,7 +46,7 @@ def why_none(problem: Quotients | Scored) -> str:
     )
 
 
-def count(problem: Quotients | Scored, check: Check) -> tuple[int, int, int]:
+def count(problem: QuotientProblem | EnumeratedScore, check: Check) -> tuple[int, int, int]:
     """Return how many arrangements reach |t|, ties included; are past it for certain; and tie for certain."""
     cells = problem.cells
     reached = passed = known = 0
@@ -59,7 +59,7 @@ def count(problem: Quotients | Scored, check: Check) -> tuple[int, int, int]:
     return reached, passed, known
 
 
-def tails(problem: Quotients | Scored, check: Check) -> tuple[Tail, Tail]:
+def tails(problem: QuotientProblem | EnumeratedScore, check: Check) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|), of too many units to count arrangements."""
     cells = problem.cells
     sums: list[list[float]] = [[], [], []]
@@ -73,17 +73,17 @@ def tails(problem: Quotients | Scored, check: Check) -> tuple[Tail, Tail]:
     tiny = 2.0**-1074 * (cells.size + 1)
     least, most = min(passed + known, reached), max(reached - known, passed)
     return (
-        Tail(max(least * (1 - error) - tiny, 0.0), min(reached * (1 + error) + tiny, 1.0)),
-        Tail(max(passed * (1 - error) - tiny, 0.0), min(most * (1 + error) + tiny, 1.0)),
+        TailProbability(max(least * (1 - error) - tiny, 0.0), min(reached * (1 + error) + tiny, 1.0)),
+        TailProbability(max(passed * (1 - error) - tiny, 0.0), min(most * (1 + error) + tiny, 1.0)),
     )
 
 
 Compared = tuple[Integers, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 
-def _compared(problem: Quotients | Scored, cells: Cells) -> Iterator[Compared]:
+def _compared(problem: QuotientProblem | EnumeratedScore, cells: Cells) -> Iterator[Compared]:
     """Yield cells, which of them reach |t|, pass it, and tie for certain."""
-    decide = Decision.of(problem)
+    decide = TieRule.of(problem)
     for start in range(0, cells.size, BLOCK):
         numbers = cells.numbers(start, min(start + BLOCK, cells.size))
         yield numbers, *decide(cells.shifts(numbers))

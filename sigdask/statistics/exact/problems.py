@@ -21,7 +21,7 @@ from sigdask.statistics.exact.classes import Cells, Integers
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class SumProblem:
     """The difference is a sum: accuracy, recall, WER, means of decimals, cluster sums, signed ranks.
 
     Attributes
@@ -38,13 +38,13 @@ class Sums:
     slack: int = 0
 
     @cached_property
-    def steps(self) -> Steps:
+    def steps(self) -> StepSizes:
         """The problem in its smallest numbers."""
-        return Steps.of(self.differences, self.slack)
+        return StepSizes.of(self.differences, self.slack)
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class StepSizes:
     """Sizes of differences without common divisor, of which a random half is added up.
 
     With X the sum of the sizes whose sign is the observed difference's, the difference is 2 X - sum(weights).
@@ -71,7 +71,7 @@ class Steps:
     negative: bool
 
     @staticmethod
-    def of(differences: ArrayLike, slack: int = 0) -> Steps:
+    def of(differences: ArrayLike, slack: int = 0) -> StepSizes:
         """Reduce differences; those of 0 are left out."""
         d = np.asarray(differences, np.int64)
         d = d[d != 0]
@@ -80,7 +80,7 @@ class Steps:
         negative = bool(d.sum() < 0)
         own = -d if negative else d
         weights = np.sort(np.abs(d))
-        return Steps(
+        return StepSizes(
             weights,
             reached=int(own[own > 0].sum()),
             slack=int(slack) // (2 * max(divisor, 1)),
@@ -129,7 +129,7 @@ def _known_ties(d: Integers) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Quotients:
+class QuotientProblem:
     """The score is the mean of quotients of sums: one of precision, F, Jaccard, micro-F; a few of macro averages.
 
     Attributes
@@ -156,7 +156,7 @@ class Quotients:
         numerators: ArrayLike,
         denominators: ArrayLike,
         zero_division: float = 0.0,
-    ) -> Quotients:
+    ) -> QuotientProblem:
         """Make one of counts.
 
         Parameters
@@ -179,10 +179,10 @@ class Quotients:
         d = np.asarray(a, np.int64) - np.asarray(b, np.int64)
         up, down = np.asarray(numerators, np.int64).T, np.asarray(denominators, np.int64).T
         sums = np.asarray(totals, np.int64)
-        return Quotients(d @ up, d @ down, sums @ up, sums @ down, float(zero_division))
+        return QuotientProblem(d @ up, d @ down, sums @ up, sums @ down, float(zero_division))
 
     @cached_property
-    def as_sums(self) -> Sums | None:
+    def as_sums(self) -> SumProblem | None:
         """The same question of a sum, where no swap changes a denominator; None elsewhere."""
         if self.below.any():
             return None
@@ -193,7 +193,7 @@ class Quotients:
         reach = int(np.abs(self.above).sum(axis=0, dtype=object) @ np.array(weights, object)) if rows else 0
         if reach >= 2**61:
             return None
-        return Sums(self.above @ np.array(weights, np.int64))
+        return SumProblem(self.above @ np.array(weights, np.int64))
 
     @cached_property
     def vectors(self) -> Integers:
@@ -233,7 +233,7 @@ class Quotients:
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class EnumeratedScore:
     """Any score that is a function of sums: enumerated, as far as its arrangements collapse.
 
     Attributes
@@ -265,4 +265,4 @@ class Scored:
         return Cells.of(self.vectors)
 
 
-Problem = Sums | Quotients | Scored
+Problem = SumProblem | QuotientProblem | EnumeratedScore

@@ -45,7 +45,7 @@ LEAST = math.ulp(0.0)
 """What a probability that is too small for a float is at most."""
 
 
-class Interval(NamedTuple):
+class PValueLimits(NamedTuple):
     """Limits of a p-value."""
 
     p_lo: float
@@ -57,7 +57,7 @@ LARGEST = 10**100
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenMethod:
     """The method that is taken.
 
     Attributes
@@ -104,19 +104,19 @@ def about(number: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class NoMethod:
     """There is no method within the limits.
 
     Attributes
     ----------
     reason : str
         Why, in a sentence's part.
-    needed : Chosen or None
+    needed : ChosenMethod or None
         What would do it with more; None where no method is known.
     """
 
     reason: str
-    needed: Chosen | None = None
+    needed: ChosenMethod | None = None
 
 
 class TooLargeError(InputError):
@@ -124,14 +124,14 @@ class TooLargeError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
+class ExactTails:
     """Three p-values without sampling.
 
     Attributes
     ----------
     method, guarantee
-        As in `Chosen`.
-    greater, less, two_sided : Interval
+        As in `ChosenMethod`.
+    greater, less, two_sided : PValueLimits
         Of the raw difference a - b; ties count.
     n_units : int
         Units that move the difference, of which 2**n_units arrangements were taken.
@@ -143,9 +143,9 @@ class Exact:
 
     method: str
     guarantee: Guarantee
-    greater: Interval
-    less: Interval
-    two_sided: Interval
+    greater: PValueLimits
+    less: PValueLimits
+    two_sided: PValueLimits
     n_units: int
     operations: int
     rationals: dict[str, Fraction] | None = None
@@ -155,30 +155,30 @@ class Exact:
         """p_lo and p_hi, shape (3, 2), in the order of `TAILS`."""
         return np.array([self.greater, self.less, self.two_sided])
 
-    def of(self, alternative: str) -> Interval:
+    def of(self, alternative: str) -> PValueLimits:
         """Return the limits under one alternative."""
         return (self.greater, self.less, self.two_sided)[TAILS.index(alternative)]
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class TailProbability:
     """Limits of a probability: floats, or the same fraction twice."""
 
     low: float | Fraction
     high: float | Fraction
 
 
-ALL = Tail(Fraction(1), Fraction(1))
+ALL = TailProbability(Fraction(1), Fraction(1))
 
 
 def counted(
-    chosen: Chosen, n: int, *, reached: int, passed: int, known: int = 0, negative: bool, zero: bool, exact: bool
-) -> Exact:
+    chosen: ChosenMethod, n: int, *, reached: int, passed: int, known: int = 0, negative: bool, zero: bool, exact: bool
+) -> ExactTails:
     """Return what two counts among 2**n arrangements say.
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenMethod
         How they were counted.
     n : int
         Units.
@@ -196,15 +196,17 @@ def counted(
     whole = 1 << n
     least = reached if exact else min(passed + known, reached)
     most_passed = passed if exact else max(reached - known, passed)
-    at_least = Tail(Fraction(least, whole), Fraction(reached, whole))
-    above = Tail(Fraction(passed, whole), Fraction(most_passed, whole))
+    at_least = TailProbability(Fraction(least, whole), Fraction(reached, whole))
+    above = TailProbability(Fraction(passed, whole), Fraction(most_passed, whole))
     return judged(chosen, n, at_least, above, negative=negative, zero=zero)
 
 
-def judged(chosen: Chosen, n: int, at_least: Tail, above: Tail, *, negative: bool, zero: bool) -> Exact:
+def judged(
+    chosen: ChosenMethod, n: int, at_least: TailProbability, above: TailProbability, *, negative: bool, zero: bool
+) -> ExactTails:
     """Return the three p-values that limits of P(T >= |t|) and P(T > |t|) give."""
-    other = Tail(_rest(above.high, 0.0), _rest(above.low, 1.0))
-    double = Tail(_twice(at_least.low), 1 if zero else _twice(at_least.high))
+    other = TailProbability(_rest(above.high, 0.0), _rest(above.low, 1.0))
+    double = TailProbability(_twice(at_least.low), 1 if zero else _twice(at_least.high))
     if zero and at_least.low == at_least.high and above.low == above.high:
         double = ALL
     greater, less = (other, at_least) if negative else (at_least, other)
@@ -216,7 +218,7 @@ def judged(chosen: Chosen, n: int, at_least: Tail, above: Tail, *, negative: boo
         guarantee = "certified" if near else "bounds"
     limits = [_floats(tail, closed=closed) for tail in found.values()]
     rationals = {name: Fraction(tail.high) for name, tail in found.items()} if closed else None
-    return Exact(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
+    return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
 
 
 def _rest(p: float | Fraction, outwards: float) -> float | Fraction:
@@ -227,10 +229,10 @@ def _twice(p: float | Fraction) -> float | Fraction:
     return min(2 * p, Fraction(1) if isinstance(p, Fraction) else 1.0)
 
 
-def _floats(tail: Tail, *, closed: bool) -> Interval:
+def _floats(tail: TailProbability, *, closed: bool) -> PValueLimits:
     """Return limits as floats: the nearest to a fraction that is known, else rounded outwards; never 0 above."""
     low, high = float(tail.low), float(tail.high)
     if not closed:
         low = math.nextafter(low, 0.0) if low != tail.low else low
         high = math.nextafter(high, 1.0) if high != tail.high else high
-    return Interval(min(max(low, 0.0), 1.0), min(max(high, LEAST), 1.0))
+    return PValueLimits(min(max(low, 0.0), 1.0), min(max(high, LEAST), 1.0))

@@ -9,8 +9,18 @@ import numpy as np
 from sigdask.statistics.exact import bisection, boxes, grids, grouped, tilted_grids
 from sigdask.statistics.exact.classes import Integers
 from sigdask.statistics.exact.planning import plan
-from sigdask.statistics.exact.problems import Problem, Quotients, Scored, Steps, Sums
-from sigdask.statistics.exact.result import ALL, Check, Chosen, Exact, Refused, Tail, TooLargeError, counted, judged
+from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, StepSizes, SumProblem
+from sigdask.statistics.exact.result import (
+    ALL,
+    Check,
+    ChosenMethod,
+    ExactTails,
+    NoMethod,
+    TailProbability,
+    TooLargeError,
+    counted,
+    judged,
+)
 from sigdask.statistics.exact.sums import (
     binomials,
     convolution,
@@ -20,21 +30,21 @@ from sigdask.statistics.exact.sums import (
     saddlepoint,
     tilted,
 )
-from sigdask.statistics.exact.ties import Decision
+from sigdask.statistics.exact.ties import TieRule
 
 
 def nothing() -> None:
     """Look at no deadline."""
 
 
-def solve(problem: Problem, chosen: Chosen | None = None, *, check: Check = nothing) -> Exact:
+def solve(problem: Problem, chosen: ChosenMethod | None = None, *, check: Check = nothing) -> ExactTails:
     """Compute the three p-values of a problem.
 
     Parameters
     ----------
-    problem : Sums or Quotients or Scored
+    problem : SumProblem or QuotientProblem or EnumeratedScore
         The question.
-    chosen : Chosen, optional
+    chosen : ChosenMethod, optional
         What `plan` gave; planned within the usual limits where left out.
     check : callable
         Called every fifth of a second or so; what it raises ends the computation.
@@ -52,13 +62,13 @@ def solve(problem: Problem, chosen: Chosen | None = None, *, check: Check = noth
     (0.00390625, 'polynomial', 'exact')
     """
     taken = plan(problem) if chosen is None else chosen
-    if isinstance(taken, Refused):
+    if isinstance(taken, NoMethod):
         raise TooLargeError(taken.reason)
     if taken.method == "no difference":
-        return judged(taken, 0, ALL, Tail(Fraction(0), Fraction(0)), negative=False, zero=True)
-    if isinstance(problem, Quotients) and problem.as_sums is not None:
+        return judged(taken, 0, ALL, TailProbability(Fraction(0), Fraction(0)), negative=False, zero=True)
+    if isinstance(problem, QuotientProblem) and problem.as_sums is not None:
         problem = problem.as_sums
-    if isinstance(problem, Sums):
+    if isinstance(problem, SumProblem):
         return _of_sums(problem.steps, taken, check)
     return _of_cells(problem, taken, check)
 
@@ -68,10 +78,10 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = nothing)
 
     Parameters
     ----------
-    problem : Sums
+    problem : SumProblem
         The question, with at most 62 units that differ.
     first, n : int
-        The parts, of 0 to `Chosen.n_parts` - 1.
+        The parts, of 0 to `ChosenMethod.n_parts` - 1.
     check : callable
         As in `solve`.
 
@@ -83,33 +93,33 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = nothing)
     return meet_in_the_middle.count(sums_of(problem).steps, first, n, check)
 
 
-def of_parts(problem: Problem, chosen: Chosen, counts: Integers) -> Exact:
+def of_parts(problem: Problem, chosen: ChosenMethod, counts: Integers) -> ExactTails:
     """Return what the counts of all parts, added up, say."""
     reached, passed = np.asarray(counts, np.int64).tolist()
     return _of_counts(sums_of(problem).steps, chosen, reached, passed)
 
 
-def approximate(problem: Problem) -> Exact:
+def approximate(problem: Problem) -> ExactTails:
     """Return the saddlepoint approximation of a sum at once: of no guarantee, and never what is judged.
 
     Both limits are the same number, a few per cent of p off it where n is small, less far out in the tail.
     """
     steps = sums_of(problem).steps
-    found = Chosen("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
+    found = ChosenMethod("saddlepoint", "approximate", 100 * steps.n, 100 * steps.n)
     if not steps.n or 2 * steps.thresholds[0] <= steps.total:
-        return judged(found, steps.n, ALL, Tail(0.0, 0.0), negative=steps.negative, zero=True)
+        return judged(found, steps.n, ALL, TailProbability(0.0, 0.0), negative=steps.negative, zero=True)
     p = saddlepoint.approximate(*steps.groups, 2 * steps.thresholds[0] - steps.total)
-    return judged(found, steps.n, Tail(p, p), Tail(p, p), negative=steps.negative, zero=False)
+    return judged(found, steps.n, TailProbability(p, p), TailProbability(p, p), negative=steps.negative, zero=False)
 
 
-def sums_of(problem: Problem) -> Sums:
+def sums_of(problem: Problem) -> SumProblem:
     """Return a problem as one of sums, which it must be."""
-    own = problem.as_sums if isinstance(problem, Quotients) else problem
-    assert isinstance(own, Sums)
+    own = problem.as_sums if isinstance(problem, QuotientProblem) else problem
+    assert isinstance(own, SumProblem)
     return own
 
 
-def _of_counts(steps: Steps, chosen: Chosen, reached: int, passed: int) -> Exact:
+def _of_counts(steps: StepSizes, chosen: ChosenMethod, reached: int, passed: int) -> ExactTails:
     return counted(
         chosen,
         steps.n,
@@ -122,7 +132,7 @@ def _of_counts(steps: Steps, chosen: Chosen, reached: int, passed: int) -> Exact
     )
 
 
-def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
+def _of_sums(steps: StepSizes, chosen: ChosenMethod, check: Check) -> ExactTails:
     if chosen.method == "polynomial":
         return _of_counts(steps, chosen, *polynomial.count(steps, check))
     if chosen.method == "meet-in-the-middle":
@@ -140,23 +150,25 @@ def _of_sums(steps: Steps, chosen: Chosen, check: Check) -> Exact:
     return judged(chosen, steps.n, *_with_ties(steps, *tails), negative=steps.negative, zero=steps.zero_is_reached)
 
 
-def _with_ties(steps: Steps, reached: Tail, passed: Tail) -> tuple[Tail, Tail]:
+def _with_ties(
+    steps: StepSizes, reached: TailProbability, passed: TailProbability
+) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|), of sums that may miss true ties."""
     if not steps.inexact:
         return reached, passed
     known = Fraction(steps.known, 1 << steps.n)
     if isinstance(passed.low, Fraction):
-        return Tail(min(passed.low + known, reached.high), reached.high), Tail(
+        return TailProbability(min(passed.low + known, reached.high), reached.high), TailProbability(
             passed.low, max(reached.high - known, passed.high)
         )
     return (
-        Tail(min(passed.low + float(known), reached.high), reached.high),
-        Tail(passed.low, max(float(reached.high) - float(known), float(passed.high))),
+        TailProbability(min(passed.low + float(known), reached.high), reached.high),
+        TailProbability(passed.low, max(float(reached.high) - float(known), float(passed.high))),
     )
 
 
-def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exact:
-    decision = Decision.of(problem)
+def _of_cells(problem: QuotientProblem | EnumeratedScore, chosen: ChosenMethod, check: Check) -> ExactTails:
+    decision = TieRule.of(problem)
     negative, zero, n = decision.negative, decision.zero, len(problem.vectors)
     if chosen.guarantee == "exact":
         reached, passed, known = _counts(problem, decision, chosen, check)
@@ -173,7 +185,9 @@ def _of_cells(problem: Quotients | Scored, chosen: Chosen, check: Check) -> Exac
     return judged(chosen, n, *_tails(problem, decision, chosen, check), negative=negative, zero=zero)
 
 
-def _counts(problem: Quotients | Scored, decision: Decision, chosen: Chosen, check: Check) -> tuple[int, int, int]:
+def _counts(
+    problem: QuotientProblem | EnumeratedScore, decision: TieRule, chosen: ChosenMethod, check: Check
+) -> tuple[int, int, int]:
     if chosen.method == "bisection":
         return *bisection.count(_table(problem, decision), decision), 0
     if chosen.method == "box-dp":
@@ -181,22 +195,24 @@ def _counts(problem: Quotients | Scored, decision: Decision, chosen: Chosen, che
     return grouped.count(problem, check)
 
 
-def _tails(problem: Quotients | Scored, decision: Decision, chosen: Chosen, check: Check) -> tuple[Tail, Tail]:
+def _tails(
+    problem: QuotientProblem | EnumeratedScore, decision: TieRule, chosen: ChosenMethod, check: Check
+) -> tuple[TailProbability, TailProbability]:
     if chosen.method == "bisection":
         return bisection.tails(problem, _table(problem, decision), decision, check)
     if chosen.method == "grid-dp":
-        assert isinstance(problem, Quotients)
+        assert isinstance(problem, QuotientProblem)
         return grids.tails(problem, check)
     if chosen.method == "grid-fft":
-        assert isinstance(problem, Quotients)
+        assert isinstance(problem, QuotientProblem)
         return tilted_grids.tails(problem, check)
     if chosen.method == "box-dp":
         return boxes.tails(problem, decision, check)
     return grouped.tails(problem, check)
 
 
-def _table(problem: Quotients | Scored, decision: Decision) -> bisection.Table:
-    assert isinstance(problem, Quotients)
-    table = bisection.Table.of(problem, decision)
+def _table(problem: QuotientProblem | EnumeratedScore, decision: TieRule) -> bisection.ArrangementTable:
+    assert isinstance(problem, QuotientProblem)
+    table = bisection.ArrangementTable.of(problem, decision)
     assert table is not None
     return table

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
 from sigdask.statistics.exact.classes import Integers
-from sigdask.statistics.exact.problems import Quotients, Scored
+from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class TieRule:
     """How shuffled sums are held against the observed ones: by floats, and where these cannot say, in fractions.
 
     Attributes
     ----------
-    problem : Quotients or Scored
+    problem : QuotientProblem or EnumeratedScore
     observed : float
         The observed difference.
     true : Fraction or None
@@ -30,23 +30,23 @@ class Decision:
         Sizes of the observed scores together, where floats only say what need not be decided in fractions.
     """
 
-    problem: Quotients | Scored
+    problem: QuotientProblem | EnumeratedScore
     observed: float
     true: Fraction | None
     slack: float = 0.0
     sizes: float = 0.0
 
     @staticmethod
-    def of(problem: Quotients | Scored) -> Decision:
+    def of(problem: QuotientProblem | EnumeratedScore) -> TieRule:
         """Look at the observed sums."""
         totals = problem.totals
         a, b = np.asarray(problem.score(totals), np.float64)
         slack = 0.0
-        if isinstance(problem, Scored):
+        if isinstance(problem, EnumeratedScore):
             if problem.movement is not None:
                 slack = float(np.sum(problem.movement(totals)))
-            return Decision(problem, float(a - b), None, slack)
-        return Decision(problem, float(a - b), problem.true_difference, sizes=float(abs(a) + abs(b)))
+            return TieRule(problem, float(a - b), None, slack)
+        return TieRule(problem, float(a - b), problem.true_difference, sizes=float(abs(a) + abs(b)))
 
     @property
     def negative(self) -> bool:
@@ -68,13 +68,13 @@ class Decision:
         sign = -1.0 if self.negative else 1.0
         difference, size = sign * (own - other), abs(self.observed)
         tie = TIE * (np.abs(own) + np.abs(other) + self.sizes)
-        if isinstance(self.problem, Scored) and self.problem.movement is not None:
+        if isinstance(self.problem, EnumeratedScore) and self.problem.movement is not None:
             tie = tie + self.problem.movement(a) + self.problem.movement(b) + self.slack
         reached, passed = difference >= size - tie, difference > size + tie
         if self.true is None:
             return reached, passed, np.asarray(~shifts.any(axis=1))
         for k in np.flatnonzero(reached & ~passed):
-            assert isinstance(self.problem, Quotients)
+            assert isinstance(self.problem, QuotientProblem)
             exact = self.problem.true_score(a[k]) - self.problem.true_score(b[k])
             exact = -exact if self.negative else exact
             reached[k], passed[k] = exact >= abs(self.true), exact > abs(self.true)
@@ -82,6 +82,6 @@ class Decision:
 
     def slopes(self) -> NDArray[np.float64]:
         """Return how the score of one quotient changes with its numerator and denominator, at both systems' mean."""
-        assert isinstance(self.problem, Quotients)
+        assert isinstance(self.problem, QuotientProblem)
         n, d = self.problem.totals.sum(axis=0).astype(np.float64)
         return np.array([1 / d, -n / d**2]) if d else np.zeros(2)

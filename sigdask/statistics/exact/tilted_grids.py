@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from sigdask.statistics.exact.classes import Integers
-from sigdask.statistics.exact.grids import BLOCK, NANOSECONDS, Grid, log_p
-from sigdask.statistics.exact.problems import Quotients
-from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.grids import BLOCK, NANOSECONDS, StepGrid, log_p
+from sigdask.statistics.exact.problems import QuotientProblem
+from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums.saddlepoint import log_cosh
 from sigdask.statistics.exact.sums.tilted import CLAIMED, REACH
-from sigdask.statistics.exact.ties import Decision
+from sigdask.statistics.exact.ties import TieRule
 
 Reals = NDArray[np.float64]
 
@@ -31,13 +31,13 @@ TURNS = 8
 """How often slope and place are found of each other."""
 
 
-def is_smooth(problem: Quotients) -> bool:
+def is_smooth(problem: QuotientProblem) -> bool:
     """Whether the score is one that a tilt follows: of many units, and never 0/0."""
     reach = int(np.abs(problem.vectors[:, 1]).sum())
     return FEWEST_UNITS <= len(problem.vectors) <= MOST_UNITS and int(problem.totals[:, 1].sum()) > reach
 
 
-def lengths(grid: Grid) -> tuple[int, int]:
+def lengths(grid: StepGrid) -> tuple[int, int]:
     """Return the lengths of the transform."""
     widths, largest = grid.sizes[-1], np.abs(grid.kinds).max(axis=0)
     needed = np.minimum(REACH * np.sqrt(grid.variances[-1]) + 2 * largest + 64, widths + 1)
@@ -45,17 +45,17 @@ def lengths(grid: Grid) -> tuple[int, int]:
     return first, second + second % 2
 
 
-def cost(problem: Quotients) -> tuple[int, int]:
+def cost(problem: QuotientProblem) -> tuple[int, int]:
     """Return about how many nanoseconds it takes, and the bytes."""
-    grid = Grid.of(problem.cells)
+    grid = StepGrid.of(problem.cells)
     first, second = lengths(grid)
     products = sum(m.bit_length() + 2 for m in grid.counts.tolist())
     return first * second * (5 * products + 2 * NANOSECONDS), 60 * first * second + 200 * BLOCK
 
 
-def tails(problem: Quotients, check: Check) -> tuple[Tail, Tail]:
+def tails(problem: QuotientProblem, check: Check) -> tuple[TailProbability, TailProbability]:
     """Return P(T >= |t|) and P(T > |t|), each between limits as claimed."""
-    grid, decision = Grid.of(problem.cells), Decision.of(problem)
+    grid, decision = StepGrid.of(problem.cells), TieRule.of(problem)
     steps, counts = grid.kinds, grid.counts
     theta = _tilt(problem, grid, steps, counts, decision)
     n = lengths(grid)
@@ -67,11 +67,11 @@ def tails(problem: Quotients, check: Check) -> tuple[Tail, Tail]:
     window = (bound[-1] for bound in grid.bounds(grid.widths(expected)))
     places = [_places(*one) for one in zip(*window, mean, n, strict=True)]
     sums = _sums(grid, decision, around, mean, places, theta, log_mass, expected + math.log(NEGLIGIBLE), check)
-    reached, passed = (Tail(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0)) for p in sums)
+    reached, passed = (TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0)) for p in sums)
     return reached, passed
 
 
-def _tilt(problem: Quotients, grid: Grid, steps: Integers, counts: Integers, decision: Decision) -> Reals:
+def _tilt(problem: QuotientProblem, grid: StepGrid, steps: Integers, counts: Integers, decision: TieRule) -> Reals:
     """Return theta under which the mean of signed sums stands where the observed difference is just reached."""
     size = abs(decision.observed)
     middle = problem.totals.sum(axis=0) / 2
@@ -117,7 +117,7 @@ def _slope(middle: Reals, signed: Reals, basis: Integers) -> Reals:
 
 
 def _characteristic(
-    grid: Grid, steps: Integers, counts: Integers, slopes: Reals, mean: Integers, n: tuple[int, int], check: Check
+    grid: StepGrid, steps: Integers, counts: Integers, slopes: Reals, mean: Integers, n: tuple[int, int], check: Check
 ) -> NDArray[np.complex128]:
     """Return the transform of the tilted distribution of places less their mean, shape (n[0], n[1] // 2 + 1)."""
     frequencies = np.arange(n[0]), np.arange(n[1] // 2 + 1)
@@ -147,8 +147,8 @@ def _multiply(found: NDArray[np.complex128], one: NDArray[np.complex128], m: int
 
 
 def _sums(
-    grid: Grid,
-    decision: Decision,
+    grid: StepGrid,
+    decision: TieRule,
     around: Reals,
     mean: Integers,
     places: list[Integers],
@@ -177,7 +177,7 @@ def _sums(
     return math.fsum(parts[0]), math.fsum(parts[1])
 
 
-def _bound(grid: Grid, signed: Integers) -> Reals:
+def _bound(grid: StepGrid, signed: Integers) -> Reals:
     """Return a bound of the logarithm of the probability of signed sums, which are sub-Gaussian."""
     kinds = grid.kinds.astype(np.float64)
     inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)

@@ -41,7 +41,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPower:
     """The power at one place, with its standard error, 0 where it is exact."""
 
     at: float
@@ -50,7 +50,7 @@ class Measured:
 
 
 @dataclass(slots=True)
-class Crossing:
+class PowerCrossing:
     """The search for the place where power crosses what is wanted.
 
     Attributes
@@ -76,9 +76,9 @@ class Crossing:
     most: float
     whole: bool
     rough: bool = False
-    below: Measured | None = None
-    above: Measured | None = None
-    looks: list[Measured] = field(default_factory=list)
+    below: MeasuredPower | None = None
+    above: MeasuredPower | None = None
+    looks: list[MeasuredPower] = field(default_factory=list)
     answer: Estimate | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class Crossing:
 
     def learn(self, power: float, error: float) -> None:
         """Take the power that was measured at `place`; then there is an answer, or another place."""
-        here = Measured(self.place, power, error)
+        here = MeasuredPower(self.place, power, error)
         self.looks.append(here)
         if power >= self.wanted:
             self.above = here
@@ -125,7 +125,7 @@ class Crossing:
         near = self._from(here)
         return Estimate(here.at, min(here.at, near.low), max(here.at, near.high))
 
-    def _from(self, here: Measured) -> Estimate:
+    def _from(self, here: MeasuredPower) -> Estimate:
         """Return the crossing as a measured power near it tells."""
         value, low, high = (
             self._at(here, power)
@@ -133,13 +133,13 @@ class Crossing:
         )
         return Estimate(self._rounded(value), self._rounded(low, up=False), self._rounded(high))
 
-    def _at(self, here: Measured, power: float) -> float:
+    def _at(self, here: MeasuredPower, power: float) -> float:
         """Return where the power is as wanted, if it is this at a place."""
         grown = float(special.ndtri(min(max(power, LEAST), 1 - LEAST))) + self.bar
         factor = (float(special.ndtri(self.wanted)) + self.bar) / max(grown, 0.1)
         return self._bounded(here.at * (factor**2 if self.whole else factor), rounded=False)
 
-    def _next(self, here: Measured) -> float:
+    def _next(self, here: MeasuredPower) -> float:
         """Return where to look next: as the powers around it tell, within what is known."""
         guess = self._at(here, here.power)
         if self.below is None or self.above is None:

@@ -20,7 +20,7 @@ from sigdask.errors import InputError
 from sigdask.execution import count_jobs
 from sigdask.metrics import find
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.permuted import Permuted
+from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.stream.shuffles import PERMUTE, philox
 from sigdask.statistics.crosscheck import count_fits
 
@@ -218,7 +218,7 @@ def panel_of_labels(counts, metrics, seed=0, within=None):
         tuple(score_of(m, own.labels, own.margins(s), own.agreed(s)).agreeing for m in bound)
         for s in range(counts.n_systems)
     )
-    return Permuted(own.key, own.starts, own.meant, own.given, scores)
+    return PermutedPanel(own.key, own.starts, own.meant, own.given, scores)
 
 
 def test_all_permutations_are_as_likely():
@@ -271,7 +271,7 @@ def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
     counts = Counts.from_labels(b, {"a": a})
     own = Labellings.of(counts, 0)
     score = score_of(nowhere.bind(counts), own.labels, own.margins(0), own.agreed(0))
-    panel = Permuted(own.key, own.starts, own.meant, own.given, ((score.agreeing,),))
+    panel = PermutedPanel(own.key, own.starts, own.meant, own.given, ((score.agreeing,),))
     with pytest.raises(InputError, match="workers on other machines are sent the names of metrics, not code"):
         _packed(panel, code=False)
 

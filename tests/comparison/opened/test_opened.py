@@ -6,7 +6,7 @@ import pytest
 from panel_of import rng_of
 
 from sigdask.analysis.details import null_distribution, runs
-from sigdask.analysis.details.histogram import Histogram
+from sigdask.analysis.details.histogram import EqualBars
 from sigdask.analysis.details.units import CUT, MOST_CHARACTERS
 from sigdask.api import compare_opened
 from sigdask.counts import Counts, Outputs
@@ -160,11 +160,11 @@ def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
 
 def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
     values = rng_of(7).binomial(300, 0.5, 20_000) * 2.0 - 300
-    found = Histogram.of(values / 7, values > 20)
+    found = EqualBars.of(values / 7, values > 20)
     assert found.counts.sum() == 20_000
     assert found.marked.sum() == np.count_nonzero(values > 20)
     assert (found.counts[5:-5] > 0).all()
-    same = Histogram.of(np.zeros(4), np.ones(4, bool))
+    same = EqualBars.of(np.zeros(4), np.ones(4, bool))
     assert (same.counts.tolist(), same.marked.tolist()) == ([4], [4])
 
 

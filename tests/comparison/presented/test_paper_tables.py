@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.sources import SOURCES
 from sigdask.report.tables import comparisons, latex
-from sigdask.results.columns.coded import Coded, Score
+from sigdask.results.columns.coded import Coded, ScoredMetric
 
 
 def test_a_table_of_systems_has_scores_of_the_json_with_the_best_in_bold_and_the_letters_of_the_ranking():
@@ -53,7 +53,7 @@ def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
 
 def test_of_a_metric_of_which_less_is_better_the_least_is_bold_and_better_than_the_baseline():
     found = found_of("abc", baseline="a", step=0.2, adjust="none")
-    table = replace(found.table, metric=Coded.same(Score("TER", False), len(found)))
+    table = replace(found.table, metric=Coded.same(ScoredMetric("TER", False), len(found)))
     [[header, *rows]] = parsed(replace(found, table=table).to_markdown())
     assert header[1][0] == "TER ↓"
     assert [(name, score.split()[1:], bold) for (name, _), (score, bold) in rows] == [

@@ -19,7 +19,7 @@ from sigdask.nightly.store.status import report
 from sigdask.results import signature
 from sigdask.results.comparisons import made_by
 from sigdask.results.rows import table_from_results
-from sigdask.results.signature import Data, Signature
+from sigdask.results.signature import DataDigests, Signature
 from sigdask.results.views import result_views
 
 WORDS = st.text(max_size=12)
@@ -34,7 +34,7 @@ SIGNATURES = st.builds(
     scheme=st.integers(1, 9),
     test_set=WORDS,
     unit=WORDS,
-    data=st.builds(Data, HEX, HEX, HEX),
+    data=st.builds(DataDigests, HEX, HEX, HEX),
     version=WORDS,
     n_trials=st.none() | st.integers(1, 2**48),
     exact_limit=st.none() | st.floats(0, 1e9),

@@ -17,12 +17,12 @@ from sigdask.errors import InputError, UnfinishedError
 from sigdask.metrics import find
 from sigdask.metrics.extraction import (
     NOWHERE,
-    Extracting,
     Extraction,
+    ExtractionLog,
+    ExtractionProgress,
     Folder,
-    Here,
-    Lines,
-    Source,
+    LocalExtraction,
+    StatisticsSource,
     extracted,
     parts,
     progress,
@@ -81,7 +81,11 @@ def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_th
     in_one_go = [bound(metric, counts) for metric, counts in pairs]
     asking = [(texts, [m for m, c in pairs if c is texts]), (rankings, [m for m, c in pairs if c is rankings])]
     small_parts(monkeypatch)
-    for source in (Source(), Source(Folder(tmp_path), Processes(2)), Source(Folder(tmp_path))):
+    for source in (
+        StatisticsSource(),
+        StatisticsSource(Folder(tmp_path), Processes(2)),
+        StatisticsSource(Folder(tmp_path)),
+    ):
         found = extracted(asking, source)
         now = [bound(metric, found[counts is rankings].counts) for metric, counts in pairs]
         assert all(map(same, now, in_one_go))
@@ -95,7 +99,7 @@ def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_th
 )
 def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path, damage):
     metric = find("chrF")
-    source = Source(Folder(tmp_path))
+    source = StatisticsSource(Folder(tmp_path))
     extracted([(texts, [metric])], source)
     spoilt, *_ = files = sorted(tmp_path.glob("extracted/*/*"))
     whole = spoilt.read_bytes()
@@ -107,10 +111,10 @@ def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path, damage):
 
 
 def test_an_entry_under_another_name_is_no_entry(texts, tmp_path):
-    extracted([(texts, [find("chrF")])], Source(Folder(tmp_path)))
+    extracted([(texts, [find("chrF")])], StatisticsSource(Folder(tmp_path)))
     one, other, *_ = sorted(tmp_path.glob("extracted/*/*"))
     one.write_bytes(other.read_bytes())
-    [own] = extracted([(texts, [find("chrF")])], Source(Folder(tmp_path)))
+    [own] = extracted([(texts, [find("chrF")])], StatisticsSource(Folder(tmp_path)))
     assert own.n_kept == 3
 
 
@@ -132,7 +136,7 @@ def test_arrays_come_back_as_they_were(array):
 
 
 def test_a_changed_system_costs_its_own_extraction(texts, tmp_path):
-    source = Source(Folder(tmp_path))
+    source = StatisticsSource(Folder(tmp_path))
     metrics = [find("BLEU"), find("chrF")]
     extracted([(texts, metrics)], source)
     outputs = list(texts.outputs.systems)
@@ -146,7 +150,7 @@ def test_a_changed_system_costs_its_own_extraction(texts, tmp_path):
 
 
 def test_a_changed_reference_costs_all(texts, tmp_path):
-    source = Source(Folder(tmp_path))
+    source = StatisticsSource(Folder(tmp_path))
     extracted([(texts, [find("BLEU")])], source)
     gold = texts.outputs.gold.copy()
     gold[0] = ("another",)
@@ -159,13 +163,13 @@ def test_a_changed_reference_costs_all(texts, tmp_path):
     [("BLEU", "BLEU:lowercase=1"), ("BLEU", "chrF"), ("chrF", "chrF++"), ("chrF", "chrF:beta=1"), ("WER", "CER")],
 )  # fmt: skip
 def test_another_option_finds_nothing(texts, tmp_path, first, then):
-    extracted([(texts, [find(first)])], Source(Folder(tmp_path)))
-    assert extracted([(texts, [find(then)])], Source(Folder(tmp_path)))[0].n_kept == 0
+    extracted([(texts, [find(first)])], StatisticsSource(Folder(tmp_path)))
+    assert extracted([(texts, [find(then)])], StatisticsSource(Folder(tmp_path)))[0].n_kept == 0
 
 
 @pytest.mark.parametrize("package", ["python", "sacrebleu", "regex", "mecab-ko"])
 def test_another_version_of_a_library_finds_nothing(texts, tmp_path, monkeypatch, package):
-    source = Source(Folder(tmp_path))
+    source = StatisticsSource(Folder(tmp_path))
     extracted([(texts, [find("BLEU")])], source)
     known = request.installed
     monkeypatch.setattr(request, "installed", lambda p: "9.9" if p == package else known(p))
@@ -176,19 +180,19 @@ def test_what_two_test_sets_and_two_systems_share_is_made_once(texts):
     told, (first, *rest) = [], texts.outputs.systems
     twice = replace(texts, outputs=replace(texts.outputs, systems=(first, *rest[:2], first)))
     metric = metric_of()
-    found = extracted([(texts, [metric]), (twice, [metric])], Source(tell=told.append))
+    found = extracted([(texts, [metric]), (twice, [metric])], StatisticsSource(tell=told.append))
     assert [own.counts.extracted[metric.extraction.key].shape for own in found] == [(40, 4, 2)] * 2
     assert told[0].total == 4 * 40
 
 
 def test_of_a_changed_system_the_blocks_that_changed_are_made(texts, tmp_path):
     metric, told = metric_of(block=7), []
-    extracted([(texts, [metric])], Source(Folder(tmp_path)))
+    extracted([(texts, [metric])], StatisticsSource(Folder(tmp_path)))
     assert len([*tmp_path.glob("extracted/*/*")]) == 4 * 6
     outputs = [column.copy() for column in texts.outputs.systems]
     outputs[1][[8, 39]] = "other"
     changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
-    [own] = extracted([(changed, [metric])], Source(Folder(tmp_path), tell=told.append))
+    [own] = extracted([(changed, [metric])], StatisticsSource(Folder(tmp_path), tell=told.append))
     assert (own.made, own.n_kept, told[0].total) == ({"lengths": ("s1",)}, 3, 7 + 5)
     want = lengths([column.tolist() for column in outputs], texts.outputs.gold.tolist())
     assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
@@ -196,7 +200,7 @@ def test_of_a_changed_system_the_blocks_that_changed_are_made(texts, tmp_path):
 
 def test_data_that_a_metric_does_not_suit_are_left_to_its_own_words(tmp_path):
     labels = Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]})
-    [own] = extracted([(labels, [find("BLEU"), find("accuracy")])], Source(Folder(tmp_path)))
+    [own] = extracted([(labels, [find("BLEU"), find("accuracy")])], StatisticsSource(Folder(tmp_path)))
     assert (own.counts.extracted, own.made) == ({}, {})
     with pytest.raises(InputError, match="needs texts and references"):
         find("BLEU").bind(own.counts)
@@ -213,7 +217,7 @@ def test_replicates_are_extracted_each(texts, tmp_path):
     other = texts_of(40, 4, seed=5)
     other = replace(other, outputs=replace(other.outputs, gold=texts.outputs.gold))
     both = Counts.of_replicates([texts, other])
-    [own] = extracted([(both, [find("BLEU")])], Source(Folder(tmp_path)))
+    [own] = extracted([(both, [find("BLEU")])], StatisticsSource(Folder(tmp_path)))
     assert own.made == {"BLEU": ("s0", "s1", "s2", "s3")}
     assert len([*tmp_path.glob("extracted/*/*")]) == 8
     for now, before in zip(own.counts.replicates, both.replicates, strict=True):
@@ -247,7 +251,7 @@ def test_after_a_kill_in_the_middle_only_the_rest_is_made(texts, tmp_path):
         [sys.executable, "-c", KILLED, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}, check=False
     )
     assert ended.returncode == -signal.SIGKILL
-    [own] = extracted([(texts, [find("chrF")])], Source(Folder(tmp_path)))
+    [own] = extracted([(texts, [find("chrF")])], StatisticsSource(Folder(tmp_path)))
     assert 2 <= own.n_kept < 4
     assert len(own.made["chrF"]) == 4 - own.n_kept
     assert same(bound(find("chrF"), own.counts), bound(find("chrF"), texts))
@@ -261,9 +265,9 @@ def test_what_is_finished_is_kept_when_another_part_fails(tmp_path, monkeypatch)
     counts = replace(counts, outputs=replace(counts.outputs, systems=tuple(outputs)))
     monkeypatch.setattr(parts, "GROUP_SECONDS", 1e-9)
     monkeypatch.setattr(parts, "PROBED_MORE", parts.PROBED)  # the probe does not meet it
-    for run in (Here(), Processes(1)):
+    for run in (LocalExtraction(), Processes(1)):
         with pytest.raises(InputError, match="'poison' is refused"):
-            extracted([(counts, [metric_of(refuses="poison")])], Source(Folder(tmp_path), run))
+            extracted([(counts, [metric_of(refuses="poison")])], StatisticsSource(Folder(tmp_path), run))
     assert len([*tmp_path.glob("extracted/*/*")]) == 2
 
 
@@ -278,7 +282,7 @@ def test_a_part_whose_process_was_ended_is_counted_by_another(tmp_path):
             dies.unlink()
             return super().__call__(listed, seconds)
 
-    [own] = extracted([(counts, [metric])], Source(run=AfterProbe(2)))
+    [own] = extracted([(counts, [metric])], StatisticsSource(run=AfterProbe(2)))
     assert dies.exists()
     want = lengths([o.tolist() for o in counts.outputs.systems], counts.outputs.gold.tolist())
     assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
@@ -288,7 +292,7 @@ def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
     monkeypatch.setattr(parts, "PROBED_MORE", 5)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e6)
     with pytest.raises(UnfinishedError, match="ended twice on one part"):
-        extracted([(texts_of(200, 2), [metric_of(counter=deadly)])], Source(run=Processes(2)))
+        extracted([(texts_of(200, 2), [metric_of(counter=deadly)])], StatisticsSource(run=Processes(2)))
 
 
 def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
@@ -321,14 +325,16 @@ def test_what_else_a_reader_of_ones_own_gives_is_counted_as_before(strange, tmp_
     assert digest_of(objects(strange)) is None
     counts = texts_of(2, 2)
     counts = replace(counts, outputs=replace(counts.outputs, gold=objects(strange)))
-    [own] = extracted([(counts, [metric_of()])], Source(Folder(tmp_path)))
+    [own] = extracted([(counts, [metric_of()])], StatisticsSource(Folder(tmp_path)))
     assert (own.made, own.n_kept) == ({}, 0)
 
 
 def test_progress_is_told_from_the_start_and_to_the_end(monkeypatch):
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-5)
-    told: list[Extracting] = []
-    extracted([(texts_of(90, 3), [metric_of("first"), metric_of("second", times=2)])], Source(tell=told.append))
+    told: list[ExtractionProgress] = []
+    extracted(
+        [(texts_of(90, 3), [metric_of("first"), metric_of("second", times=2)])], StatisticsSource(tell=told.append)
+    )
     assert (told[0].what, told[0].done, told[0].total, told[-1].done) == ("first, second", 0, 540, 540)
     assert [one.done for one in told] == sorted(one.done for one in told)
     assert len(told) > 10
@@ -337,9 +343,9 @@ def test_progress_is_told_from_the_start_and_to_the_end(monkeypatch):
 def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
     lines, now = [], [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    tell = Lines(lines.append)
+    tell = ExtractionLog(lines.append)
     for done in range(0, 1001, 10):
-        tell(Extracting("TER", done, 1000, 1000.0 - done, 2))
+        tell(ExtractionProgress("TER", done, 1000, 1000.0 - done, 2))
         now[0] += 1.0
     assert lines[0] == "extracting TER: 1,000 outputs, about 16 min 40 s on 2 processes"
     assert lines[1] == "extracting TER: 300 of 1,000 outputs, about 11 min 40 s left"
@@ -348,9 +354,9 @@ def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
 
 def test_what_takes_no_time_is_done_in_silence():
     lines = []
-    tell = Lines(lines.append)
+    tell = ExtractionLog(lines.append)
     for done in (0, 5, 10):
-        tell(Extracting("BLEU", done, 10, 0.1, 1))
+        tell(ExtractionProgress("BLEU", done, 10, 0.1, 1))
     assert lines == []
 
 
@@ -366,8 +372,10 @@ def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, powe
     monkeypatch.setattr(parts.time, "perf_counter", lambda: clock[0])
     counts = texts_of(400, 3)
     extraction = Extraction(counter, power=power, block=150)
-    blocks = tuple(parts.Block(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.blocks(400))
-    missing = parts.Missing(extraction, counts.outputs.systems, counts.outputs.gold, blocks)
+    blocks = tuple(
+        parts.ItemBlock(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.blocks(400)
+    )
+    missing = parts.MissingStatistics(extraction, counts.outputs.systems, counts.outputs.gold, blocks)
     expected, spent = missing.seconds(missing.weights), clock[0]
     clock[0] = 0.0
     missing.part(range(3), slice(None)).count()
@@ -376,11 +384,11 @@ def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, powe
 
 
 def test_nothing_is_kept_where_nothing_is_asked_to(texts):
-    assert extracted([(texts, [find("WER")])], Source(NOWHERE))[0].made == {"WER": texts.systems}
+    assert extracted([(texts, [find("WER")])], StatisticsSource(NOWHERE))[0].made == {"WER": texts.systems}
 
 
 def test_kept_files_hold_no_pickles(texts, tmp_path):
-    extracted([(texts, [find("BLEU")])], Source(Folder(tmp_path)))
+    extracted([(texts, [find("BLEU")])], StatisticsSource(Folder(tmp_path)))
     for file in tmp_path.glob("extracted/*/*"):
         assert file.read_bytes().startswith(b"sigdask extracted 1\n{")
     package = Path(sources.__file__).parent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command import called
 
-from sigdask.metrics.extraction import NOWHERE, Behind, Folder, at_home
+from sigdask.metrics.extraction import NOWHERE, Folder, LayeredCache, at_home
 
 
 def test_entries_come_back_and_are_replaced(tmp_path):
@@ -33,7 +33,7 @@ def test_what_was_not_used_for_longest_makes_room(tmp_path):
 
 def test_what_the_second_place_has_is_kept_in_the_first(tmp_path):
     first, second = Folder(tmp_path / "first"), Folder(tmp_path / "second")
-    both = Behind(first, second)
+    both = LayeredCache(first, second)
     first.put({"aa1": b"one"})
     second.put({"aa1": b"another", "bb2": b"two"})
     assert both.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two"}

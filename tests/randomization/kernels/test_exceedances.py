@@ -16,7 +16,7 @@ from sigdask.randomization.kernels.exceedances import count_linear
 from sigdask.randomization.kernels.layouts import layout
 from sigdask.randomization.kernels.scored import parameters, score_tile
 from sigdask.randomization.panels.build import build
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
@@ -92,7 +92,7 @@ def ranks_of(seed, n_items):
 def test_a_lattice_with_slack_counts_every_true_tie_in_every_tail(seed, n_items):
     scores, exact = ranks_of(seed, n_items)
     counts = Counts.from_scores(scores)
-    [placed] = build(counts, Units.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])
+    [placed] = build(counts, SwapUnits.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])
     counted = placed.panel.tally(n_trials=200).counts[0, 0]
     bits = swap_bits(placed.panel.key, run=0, first=0, n_trials=200, n_units=n_items)
     t = sum(exact[:, 0] - exact[:, 1])

@@ -13,7 +13,7 @@ from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels import sums
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.scored_sums import PanelMetric
-from sigdask.randomization.panels.sums import Panel, Units
+from sigdask.randomization.panels.sums import Panel, SwapUnits
 
 
 def alone(panel, row, column):
@@ -58,7 +58,7 @@ def labelled(seed, n_systems=6, n_items=9):
 
 def panel(counts, *metrics):
     pairs = [(j, i) for i in range(counts.n_systems) for j in range(i)]
-    [placed] = build(counts, Units.of(counts, 3), [find(m, counts).bind(counts) for m in metrics], pairs)
+    [placed] = build(counts, SwapUnits.of(counts, 3), [find(m, counts).bind(counts) for m in metrics], pairs)
     return placed.panel
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from panel_of import rng_of
 
-from sigdask.analysis.comparison.spec import Wanted
+from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.comparison.study import prepare
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -20,12 +20,12 @@ from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import build
 from sigdask.randomization.panels.digests import digest
 from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 
 
 def digests_of(counts, metrics=("mean",), seed=0, **more):
     """By the names of pair and metric, of the first run."""
-    study = prepare([(counts, Wanted(metrics, seed=seed, **more), "two-sided")], adjust="none")
+    study = prepare([(counts, CompareSpec(metrics, seed=seed, **more), "two-sided")], adjust="none")
     c, slots, found = study.analyses[0].main.comparisons, study.slots, {}
     for k in range(len(c)):
         names = tuple(counts.systems[side[k]] for side in (c.a, c.b))
@@ -101,7 +101,7 @@ def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
     bound = find("f1", counts).bind(counts)
     one = replace(bound, form=replace(bound.form, zero_division=1.0))
     found += [
-        build(counts, Units.of(counts, 0), [m], [(0, 1)])[0].panel.digests()[0, 0].tobytes() for m in (bound, one)
+        build(counts, SwapUnits.of(counts, 0), [m], [(0, 1)])[0].panel.digests()[0, 0].tobytes() for m in (bound, one)
     ]
     assert found[0] == found[5]
     assert len(set(found)) == 6

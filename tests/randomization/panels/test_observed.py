@@ -6,14 +6,14 @@ import pytest
 from sigdask.counts import Counts
 from sigdask.metrics import find, replicates
 from sigdask.randomization.panels import build
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.sums import SwapUnits
 
 
 def panels_of(counts, metric=None):
     systems = range(counts.n_systems)
     pairs = [(i, j) for i in systems for j in systems if i < j]
     bound = replicates.bind(find(metric or counts.suggested[0], counts.of_one), counts)
-    for placed in build.build(counts, Units.of(counts, 0), [bound], pairs):
+    for placed in build.build(counts, SwapUnits.of(counts, 0), [bound], pairs):
         yield placed.panel, [pairs[k] for k in placed.of_pairs]
 
 

@@ -15,12 +15,12 @@ from sigdask.execution import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.panels.build import Sharing
-from sigdask.randomization.panels.sums import Units
+from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.resampling.bootstrap import Bootstrap
 from sigdask.randomization.resampling.cells import DEFINED, N_CELLS, TIED, UNDEFINED, quantiles, share_below
 from sigdask.randomization.resampling.jackknife import Jackknife
-from sigdask.randomization.resampling.shifts import Shifts
+from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.stream.shuffles import draw, drawn_units
 from sigdask.randomization.tallies import Tally
 
@@ -35,7 +35,7 @@ def whole(values, forms, *, pairs=None, seed=0):
     counts = Counts(tuple(f"s{k}" for k in range(n_systems)), fields, n_items)
     metrics = [BoundMetric(f"m{k}", tuple(fields), form) for k, form in enumerate(forms)]
     pairs = np.array(pairs or list(itertools.combinations(range(n_systems), 2)))
-    [placed] = Sharing.of(counts, metrics, pairs).panels(Units.of(counts, seed), every_unit=True)
+    [placed] = PanelSharing.of(counts, metrics, pairs).panels(SwapUnits.of(counts, seed), every_unit=True)
     return placed.panel
 
 
@@ -150,7 +150,7 @@ def test_quantiles_turn_with_the_signs():
         assert quantiles(turned, np.full(3, 1 - share), *known) == pytest.approx(-low)
 
 
-@pytest.mark.parametrize("kind", [Bootstrap, Shifts])
+@pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])
 def test_counts_are_the_same_on_any_partition(kind):
     drawn = kind.of(whole(scores(77, 3), [MEAN]))
     together = drawn.tally(run=0, first=0, n_trials=6000)
@@ -164,7 +164,7 @@ def test_counts_are_the_same_on_any_partition(kind):
 @pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
 def test_counts_are_the_same_on_any_cluster(cluster):
     panel = whole(counts_of(90), [F1])
-    jobs = [Job(Bootstrap.of(panel), 12_000), Job(Shifts.of(whole(scores(90), [MEAN])), 9000)]
+    jobs = [Job(Bootstrap.of(panel), 12_000), Job(ShiftPanel.of(whole(scores(90), [MEAN])), 9000)]
     here = count_jobs(jobs, cluster="none")
     there = count_jobs(jobs, cluster=cluster, workers=2, blocks_per_task=1)
     assert [one.counts.tolist() for one in here] == [one.counts.tolist() for one in there]
@@ -193,11 +193,11 @@ def test_sums_too_large_for_floats_are_exact():
 
 def test_units_that_contribute_alike_are_counted_together_and_no_count_changes(monkeypatch):
     values = scores(200, most=4)
-    together = [kind.of(whole(values, [MEAN])) for kind in (Bootstrap, Shifts)]
+    together = [kind.of(whole(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
     assert all(len(one.sums.columns[0]) <= 16 for one in together)
     found = [one.tally(run=0, first=0, n_trials=700).counts.tolist() for one in together]
     monkeypatch.setattr("sigdask.randomization.resampling.sums.FEW_KINDS", 0.0)
-    each = [kind.of(whole(values, [MEAN])) for kind in (Bootstrap, Shifts)]
+    each = [kind.of(whole(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
     assert all(len(one.sums.columns[0]) == 200 for one in each)
     assert [one.tally(run=0, first=0, n_trials=700).counts.tolist() for one in each] == found
 
@@ -241,7 +241,7 @@ def test_the_swaps_of_the_inverted_test_are_those_of_the_test():
     values = scores(60, most=40)
     n_trials = 3000
     small = panel_of(values, [MEAN])
-    drawn = Shifts.of(whole(values, [MEAN]))
+    drawn = ShiftPanel.of(whole(values, [MEAN]))
     counted = drawn.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
     extreme = small.tally(run=0, first=0, n_trials=n_trials).counts[0, 0, 2]
     assert drawn.origins.tolist() == [0.0, 0.0]
@@ -252,7 +252,7 @@ def test_the_swaps_of_the_inverted_test_are_those_of_the_test():
 def test_ends_of_the_inverted_test_are_not_rejected_and_what_is_beyond_is():
     values = scores(60)
     panel = whole(values, [MEAN])
-    drawn, n_trials = Shifts.of(panel), 9999
+    drawn, n_trials = ShiftPanel.of(panel), 9999
     counted = drawn.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
     ends = [quantiles(counted[k : k + 1], np.array([share]), drawn.origins[k : k + 1], drawn.widths[k : k + 1],
                       np.zeros(1))[0] for k, share in ((0, 500 / n_trials), (1, 1 - 500 / n_trials))]  # fmt: skip
@@ -277,7 +277,7 @@ def test_what_is_kept_of_resamples_is_found_again():
     """Digests and cells stay: a store adds to what an earlier version counted."""
     panel = whole(scores(30, most=50), [MEAN])
     found = {}
-    for kind in (Bootstrap, Shifts):
+    for kind in (Bootstrap, ShiftPanel):
         drawn = kind.of(panel)
         counts = drawn.tally(run=0, first=0, n_trials=1000).counts
         places = [int(place) for place in np.argmax(counts[:, 0], axis=1)]
@@ -288,7 +288,7 @@ def test_what_is_kept_of_resamples_is_found_again():
     }
 
 
-@pytest.mark.parametrize("kind", [Bootstrap, Shifts])
+@pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])
 def test_what_travels_is_the_panel_alone(kind):
     drawn = kind.of(whole(scores(3000, 4), [MEAN]))
     before = len(pickle.dumps(drawn))

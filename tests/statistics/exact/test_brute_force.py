@@ -10,7 +10,7 @@ from arrangements import of_scores, of_sums, quotient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigdask.statistics.exact import TAILS, Quotients, Scored, Sums, approximate, plan, solve
+from sigdask.statistics.exact import TAILS, EnumeratedScore, QuotientProblem, SumProblem, approximate, plan, solve
 from sigdask.statistics.exact.planning import ways
 from sigdask.statistics.exact.sums import lattice_bounds
 
@@ -36,7 +36,7 @@ SUMS = st.lists(st.integers(-40, 40), max_size=11), st.integers(1, 50)
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(*SUMS)
 def test_every_method_of_sums_gives_what_all_arrangements_give(differences, factor):
-    problem = Sums(np.array([factor * d for d in differences], np.int64))
+    problem = SumProblem(np.array([factor * d for d in differences], np.int64))
     truth = of_sums(differences)
     for way in ways(problem):
         agrees(solve(problem, way), truth)
@@ -61,7 +61,7 @@ def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form,
     gold = np.maximum(own[:, 0], own[:, 2])
     a, b = np.column_stack([own[:, :2], gold]), np.column_stack([own[:, 2:], gold])
     totals = np.array([a.sum(axis=0), b.sum(axis=0)]) + concordant * np.array([1, 1, 2])
-    problem = Quotients.of(a, b, totals, *FORMS[form], zero_division)
+    problem = QuotientProblem.of(a, b, totals, *FORMS[form], zero_division)
     truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
     for way in ways(problem):
         agrees(solve(problem, way), truth)
@@ -75,9 +75,9 @@ def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zer
     sides = [np.column_stack([s, 3 * (s > 0) - s % 2]) for s in (a, b)]
     totals = np.array([s.sum(axis=0) for s in sides])
     rows = np.eye(4, dtype=np.int64)
-    problem = Quotients.of(*sides, totals, rows[:2], rows[2:], zero_division)
+    problem = QuotientProblem.of(*sides, totals, rows[:2], rows[2:], zero_division)
     truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
-    black_box = Scored(sides[0] - sides[1], totals, problem.score)
+    black_box = EnumeratedScore(sides[0] - sides[1], totals, problem.score)
     for asked in (problem, black_box):
         for way in ways(asked):
             agrees(solve(asked, way), truth)
@@ -101,7 +101,7 @@ def real_valued(random, n):
     """Fractions with many true ties, and the same on a lattice with a slack of four steps a unit."""
     true = [Fraction(random.randint(-6, 6), random.choice((1, 2, 3, 5, 7))) for _ in range(n)]
     lattice = [round(d * 2**40) + random.randint(-2, 2) * (d != 0) for d in true]
-    return true, Sums(np.array(lattice, np.int64), slack=8 * n)
+    return true, SumProblem(np.array(lattice, np.int64), slack=8 * n)
 
 
 def test_limits_of_real_valued_sums_hold_the_truth_and_count_every_true_tie():
@@ -122,17 +122,17 @@ def test_limits_of_real_valued_sums_hold_the_truth_and_count_every_true_tie():
 
 def test_real_valued_sums_without_ties_are_exact():
     rng = np.random.default_rng(3)
-    problem = Sums(np.rint(rng.normal(0.3, 1, 30) * 2**44).astype(np.int64), slack=120)
+    problem = SumProblem(np.rint(rng.normal(0.3, 1, 30) * 2**44).astype(np.int64), slack=120)
     found = solve(problem)
     assert (found.method, found.guarantee) == ("meet-in-the-middle", "exact")
-    exchanged = Sums(-problem.differences, problem.slack)
+    exchanged = SumProblem(-problem.differences, problem.slack)
     assert solve(exchanged).less == found.greater
 
 
 def test_equal_differences_of_opposite_signs_tie_for_certain_on_any_lattice():
     d = np.array([3 * 2**40 + 1, 5 * 2**40, 9 * 2**40, -9 * 2**40, 9 * 2**40])
-    found = solve(Sums(d, slack=20))
-    assert found.rationals == solve(Sums(d)).rationals == of_sums(d.tolist())
+    found = solve(SumProblem(d, slack=20))
+    assert found.rationals == solve(SumProblem(d)).rationals == of_sums(d.tolist())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -140,7 +140,7 @@ def test_methods_agree_where_no_enumeration_reaches(seed):
     rng = np.random.default_rng(seed)
     d = rng.integers(-30, 31, 400)
     d[: 20 * seed] = np.abs(d[: 20 * seed])
-    problem = Sums(d)
+    problem = SumProblem(d)
     found = {way.method: solve(problem, way) for way in ways(problem)}
     assert {"polynomial", "dp", "tilted-fft"} <= found.keys()
     truth = found["polynomial"].rationals
@@ -151,7 +151,7 @@ def test_methods_agree_where_no_enumeration_reaches(seed):
 def test_deep_tails_keep_their_digits():
     d = np.arange(1, 301) % 7 + 1
     d[::25] *= -1
-    problem = Sums(d)
+    problem = SumProblem(d)
     found = {way.method: solve(problem, way) for way in ways(problem)}
     truth = found["polynomial"].rationals
     assert 1e-70 < truth["greater"] < 1e-50
@@ -167,14 +167,14 @@ def test_a_grid_and_its_transform_agree(form, gain):
     right = rng.binomial(gold, [[0.65], [min(0.65 + gain, 1.0)]])
     wrong = rng.poisson(0.4, (2, 700))
     b, a = (np.column_stack([r, w, gold]) for r, w in zip(right, wrong, strict=True))
-    problem = Quotients.of(a, b, [a.sum(axis=0), b.sum(axis=0)], *FORMS[form])
+    problem = QuotientProblem.of(a, b, [a.sum(axis=0), b.sum(axis=0)], *FORMS[form])
     found = {way.method: solve(problem, way) for way in ways(problem) if way.method.startswith("grid")}
     grid, transform = found["grid-dp"], found["grid-fft"]
     assert (grid.guarantee, transform.guarantee) == ("certified", "numeric")
     for name in TAILS:
         assert grid.of(name).p_hi <= grid.of(name).p_lo * (1 + 1e-12) + 1e-300
         assert sum(transform.of(name)) == pytest.approx(sum(grid.of(name)), rel=1e-12)
-    mirrored = Quotients.of(b, a, [b.sum(axis=0), a.sum(axis=0)], *FORMS[form])
+    mirrored = QuotientProblem.of(b, a, [b.sum(axis=0), a.sum(axis=0)], *FORMS[form])
     for way in ways(mirrored):
         if way.method in found:
             assert solve(mirrored, way).two_sided == pytest.approx(found[way.method].two_sided, rel=1e-12)
@@ -183,7 +183,7 @@ def test_a_grid_and_its_transform_agree(form, gain):
 @pytest.mark.parametrize("gain", [0, 12, 45])
 def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
     rng = np.random.default_rng(8)
-    problem = Sums(rng.integers(-300, 301, 300) + gain)
+    problem = SumProblem(rng.integers(-300, 301, 300) + gain)
     truth = solve(problem)
     assert truth.guarantee == "certified"
     widths = []
@@ -201,14 +201,14 @@ def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
 @pytest.mark.parametrize("gain", [0.2, 1, 3, 6])
 def test_a_saddlepoint_is_near_and_is_called_approximate(gain):
     d = np.rint(np.random.default_rng(9).normal(gain, 8, 200)).astype(np.int64)
-    exact, near = solve(Sums(d)), approximate(Sums(d))
+    exact, near = solve(SumProblem(d)), approximate(SumProblem(d))
     assert (near.method, near.guarantee, near.rationals) == ("saddlepoint", "approximate", None)
     assert near.two_sided.p_hi == pytest.approx(exact.two_sided.p_hi, rel=0.02)
-    assert near.two_sided == approximate(Sums(-d)).two_sided
+    assert near.two_sided == approximate(SumProblem(-d)).two_sided
 
 
 def test_a_saddlepoint_of_no_difference_is_one():
-    assert approximate(Sums(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
+    assert approximate(SumProblem(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
 
 
 def binomial_tail(n, k):
@@ -223,7 +223,7 @@ def binomial_tail(n, k):
     ("n", "k"), [(5000, 2500), (5000, 2501), (5000, 2600), (5001, 3300), (6000, 5990), (5000, 5000)]
 )
 def test_large_binomials_are_between_their_limits(n, k):
-    problem = Sums(np.repeat([1, -1], [k, n - k]))
+    problem = SumProblem(np.repeat([1, -1], [k, n - k]))
     found = solve(problem)
     assert (found.method, found.guarantee) == ("binomial", "certified")
     truth = binomial_tail(n, max(k, n - k))
@@ -233,9 +233,9 @@ def test_large_binomials_are_between_their_limits(n, k):
 
 def test_identical_systems_give_one():
     for problem in (
-        Sums(np.zeros(8, np.int64)),
-        Quotients.of(np.ones((3, 2)), np.ones((3, 2)), np.full((2, 2), 3), [[1, 0]], [[0, 1]]),
-        Scored(np.zeros((4, 2), np.int64), np.ones((2, 2), np.int64), lambda sums: sums[..., 0] / 2),
+        SumProblem(np.zeros(8, np.int64)),
+        QuotientProblem.of(np.ones((3, 2)), np.ones((3, 2)), np.full((2, 2), 3), [[1, 0]], [[0, 1]]),
+        EnumeratedScore(np.zeros((4, 2), np.int64), np.ones((2, 2), np.int64), lambda sums: sums[..., 0] / 2),
     ):
         found = solve(problem)
         assert found.limits.tolist() == [[1.0, 1.0]] * 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.statistics.classical.wilcoxon import wilcoxon
-from sigdask.statistics.exact import Quotients, Sums, solve
+from sigdask.statistics.exact import QuotientProblem, SumProblem, solve
 from sigdask.statistics.exact.planning import ways
 
 PRECISION = [[1, 0, 0]], [[1, 1, 0]]
@@ -23,7 +23,7 @@ def yeh(form):
     """Responses: correct, spurious, gold."""
     kinds = [[1, 0, 0]] * 28 + [[0, 1, 0]] * 43 + [[0, 0, 0]] * 15
     others = [[0, 0, 0]] * 71 + [[1, 0, 0]] * 6 + [[0, 1, 0]] * 9
-    return Quotients.of(kinds, others, [[47, 48, 103], [25, 14, 103]], *form)
+    return QuotientProblem.of(kinds, others, [[47, 48, 103], [25, 14, 103]], *form)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_sums_of_differences(oracles, name, factor):
     o = oracles[name]
     d = np.rint(np.array(o["inputs"]["d"]) * factor).astype(np.int64)
     values = o["expected"] if isinstance(o["expected"], list) else [o["expected"]]
-    for way in ways(Sums(d)):
-        found = solve(Sums(d), way)
+    for way in ways(SumProblem(d)):
+        found = solve(SumProblem(d), way)
         for alternative, value in zip(o["alternative"].strip("[]").split(","), values, strict=True):
             assert found.of(alternative) == pytest.approx([value, value], rel=within(way))
 
@@ -70,7 +70,7 @@ def test_sums_of_differences(oracles, name, factor):
 def test_sentences(oracles, name, form):
     counts, (_, greater, both) = oracles[name]["inputs"], oracles[name]["expected_rational"]
     a, b = (np.column_stack([counts[f"tp_{s}"], counts[f"fp_{s}"], counts["gold"]]) for s in "ab")
-    problem = Quotients.of(a, b, [a.sum(axis=0), b.sum(axis=0)], *form)
+    problem = QuotientProblem.of(a, b, [a.sum(axis=0), b.sum(axis=0)], *form)
     for way in ways(problem):
         found = solve(problem, way)
         for alternative, value in (("greater", greater), ("two-sided", both)):
@@ -82,8 +82,8 @@ def test_word_errors(oracles):
     d = (i * 7919 + 13) % 21 - 10
     d = np.where(i % 11 == 0, np.abs(d), d)
     assert d.sum() == 446
-    for way in ways(Sums(d)):
-        found = solve(Sums(d), way).greater
+    for way in ways(SumProblem(d)):
+        found = solve(SumProblem(d), way).greater
         assert found == pytest.approx([oracles["wer1000_signflip_greater"]["expected"]] * 2, rel=1.01e-10)
 
 
@@ -95,9 +95,9 @@ def midranks(values):
 
 def test_wilcoxon_with_ties_and_zeros(oracles):
     o = oracles["tague1981_wilcoxon"]
-    assert solve(Sums(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
+    assert solve(SumProblem(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
     o = oracles["wilcoxon_zero_pratt"]  # zeros are ranked and then left out
-    assert solve(Sums(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
+    assert solve(SumProblem(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
 
 
 @pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
@@ -108,11 +108,11 @@ def test_signed_ranks_are_those_of_the_classical_test(zeros):
         ranked = midranks(d if zeros == "pratt" else d[d != 0])
         for alternative in ("greater", "less", "two-sided"):
             p = wilcoxon(d[None].astype(float), alternative, zeros=zeros).p_value[0]
-            assert solve(Sums(ranked)).of(alternative) == pytest.approx([p, p], rel=1e-12)
+            assert solve(SumProblem(ranked)).of(alternative) == pytest.approx([p, p], rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["yeh2000_recall_sign_test", "ir_slides_sign_12_3", "ir_slides_sign_18_9"])
 def test_sign_tests(oracles, name):
     o = oracles[name]
-    problem = Sums(np.repeat([1, -1], [o["inputs"]["wins"], o["inputs"]["losses"]]))
+    problem = SumProblem(np.repeat([1, -1], [o["inputs"]["wins"], o["inputs"]["losses"]]))
     assert solve(problem).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)

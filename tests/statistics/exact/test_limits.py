@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from sigdask.statistics.exact import (
-    Limits,
-    Quotients,
-    Refused,
-    Scored,
-    Sums,
+    EnumeratedScore,
+    MethodLimits,
+    NoMethod,
+    QuotientProblem,
+    SumProblem,
     TooLargeError,
     count_parts,
     of_parts,
@@ -19,11 +19,13 @@ from sigdask.statistics.exact.planning import ways
 from sigdask.statistics.exact.sums import meet_in_the_middle
 
 RNG = np.random.default_rng(5)
-REAL = Sums(RNG.integers(-(2**45), 2**45, 40), slack=160)
-LONG = Sums(RNG.integers(-300, 301, 3000))
+REAL = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
+LONG = SumProblem(RNG.integers(-300, 301, 3000))
 SENTENCES = RNG.integers(0, 4, (2, 900, 2))
-COUNTS = Quotients.of(*SENTENCES, SENTENCES.sum(axis=1), [[1, 0]], [[1, 1]])
-BLACK_BOX = Scored(RNG.integers(-9, 10, (60, 10)), np.full((2, 10), 900), lambda sums: sums[..., 0] / sums[..., 1])
+COUNTS = QuotientProblem.of(*SENTENCES, SENTENCES.sum(axis=1), [[1, 0]], [[1, 1]])
+BLACK_BOX = EnumeratedScore(
+    RNG.integers(-9, 10, (60, 10)), np.full((2, 10), 900), lambda sums: sums[..., 0] / sums[..., 1]
+)
 
 
 class StoppedError(Exception):
@@ -31,18 +33,18 @@ class StoppedError(Exception):
 
 
 def test_a_refusal_says_what_would_be_needed():
-    small = Limits(operations=10**4, n_bytes=10**5)
+    small = MethodLimits(operations=10**4, n_bytes=10**5)
     for problem in (REAL, LONG, COUNTS):
         refused = plan(problem, small)
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, NoMethod)
         assert refused.needed in list(ways(problem))
         assert refused.needed.method in refused.reason
-        assert plan(problem, Limits(refused.needed.operations, refused.needed.n_bytes)) == refused.needed
+        assert plan(problem, MethodLimits(refused.needed.operations, refused.needed.n_bytes)) == refused.needed
 
 
 def test_where_there_is_no_method_that_is_said():
     refused = plan(BLACK_BOX)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, NoMethod)
     assert refused.needed is None
     assert refused.reason.startswith("60 discordant units")
     with pytest.raises(TooLargeError, match="60 discordant units"):
@@ -52,12 +54,12 @@ def test_where_there_is_no_method_that_is_said():
 def test_numbers_larger_than_any_float_are_refused_in_words():
     several = RNG.integers(-(10**9), 10**9, (4000, 3))
     for problem in (
-        Sums(RNG.integers(-(2**48), 2**48, 4000)),
-        Scored(several, several[:2], lambda sums: sums[..., 0]),
-        Scored(RNG.integers(-9, 10, (4000, 10)), np.ones((2, 10), np.int64), lambda sums: sums[..., 0]),
+        SumProblem(RNG.integers(-(2**48), 2**48, 4000)),
+        EnumeratedScore(several, several[:2], lambda sums: sums[..., 0]),
+        EnumeratedScore(RNG.integers(-9, 10, (4000, 10)), np.ones((2, 10), np.int64), lambda sums: sums[..., 0]),
     ):
-        refused = plan(problem, Limits(10**6, 10**6))
-        assert isinstance(refused, Refused)
+        refused = plan(problem, MethodLimits(10**6, 10**6))
+        assert isinstance(refused, NoMethod)
         assert "e+" in refused.reason
 
 
@@ -79,7 +81,7 @@ def test_a_deadline_ends_any_method(problem):
 
 def test_parts_add_up_to_the_whole(monkeypatch):
     monkeypatch.setattr(meet_in_the_middle, "LARGEST_HALF", 7)
-    problem = Sums(RNG.integers(-(2**45), 2**45, 20), slack=80)
+    problem = SumProblem(RNG.integers(-(2**45), 2**45, 20), slack=80)
     (way,) = (way for way in ways(problem) if way.method == "meet-in-the-middle")
     assert way.n_parts == 2**6
     counts = sum(count_parts(problem, first, 16).sum(axis=0) for first in (32, 0, 48, 16))

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sigdask.statistics.exact import TAILS, Quotients, Scored, Sums, solve
+from sigdask.statistics.exact import TAILS, EnumeratedScore, QuotientProblem, SumProblem, solve
 from sigdask.statistics.exact.planning import ways
 
 RNG = np.random.default_rng(11)
@@ -13,16 +13,16 @@ UNITS = 8
 
 
 def sums():
-    return [Sums(d) for d in exchanged(np.array([3, 1, 1, 4, 6, 2, 2, 9]))]
+    return [SumProblem(d) for d in exchanged(np.array([3, 1, 1, 4, 6, 2, 2, 9]))]
 
 
 def real_sums():
     d = np.rint(np.array([1 / 3, 1 / 2, 1 / 6, 1 / 4, 1 / 5, 1 / 7, 1 / 3, 1.0]) * 2**40).astype(np.int64)
-    return [Sums(own, slack=8 * UNITS) for own in exchanged(d)]
+    return [SumProblem(own, slack=8 * UNITS) for own in exchanged(d)]
 
 
 def alike():
-    return [Sums(d) for d in exchanged(np.full(UNITS, 7))]
+    return [SumProblem(d) for d in exchanged(np.full(UNITS, 7))]
 
 
 def exchanged(d):
@@ -39,7 +39,7 @@ def quotients(kinds=None):
     own = RNG.integers(0, 3, (2, UNITS, 2)) if kinds is None else kinds
     sides = [np.column_stack([s[:, 0], s.sum(axis=1), np.full(UNITS, 2)]) for s in own]
     for a, b in swapped(*sides):
-        yield Quotients.of(a, b, np.array([a.sum(axis=0), b.sum(axis=0)]) + 1, [[2, 0, 0]], [[0, 1, 1]])
+        yield QuotientProblem.of(a, b, np.array([a.sum(axis=0), b.sum(axis=0)]) + 1, [[2, 0, 0]], [[0, 1, 1]])
 
 
 def responses():
@@ -52,14 +52,14 @@ def macro():
     a, b = RNG.integers(0, 2, (2, UNITS, 4))
     for x, y in swapped(a, b):
         totals = np.array([x.sum(axis=0), y.sum(axis=0)]) + np.array([1, 1, 4, 5])
-        yield Quotients.of(x, y, totals, [[1, 0, 0, 0], [0, 1, 0, 0]], [[0, 0, 1, 0], [0, 0, 0, 1]])
+        yield QuotientProblem.of(x, y, totals, [[1, 0, 0, 0], [0, 1, 0, 0]], [[0, 0, 1, 0], [0, 0, 0, 1]])
 
 
 def scored():
     a, b = RNG.integers(0, 3, (2, UNITS, 2))
     for x, y in swapped(a, b):
         totals = np.array([x.sum(axis=0), y.sum(axis=0)]) + 1
-        yield Scored(x - y, totals, lambda sums: np.sqrt(sums[..., 0] * sums[..., 1]))
+        yield EnumeratedScore(x - y, totals, lambda sums: np.sqrt(sums[..., 0] * sums[..., 1]))
 
 
 SHORT, LONG = [sums, real_sums, alike, responses], [quotients, macro, scored]

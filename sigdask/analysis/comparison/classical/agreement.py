@@ -14,7 +14,7 @@ from sigdask.analysis.comparison.nesting import unit_sums
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.sums import Panel, Units
+from sigdask.randomization.panels.sums import Panel, SwapUnits
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,7 +27,7 @@ MOST_SUMS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Alike:
+class MatchedComparisons:
     """Comparisons by exchange of one unit that share panel, metric and items.
 
     Attributes
@@ -85,7 +85,7 @@ class Alike:
         return np.flatnonzero(self.asked.counts.in_common(self.systems.tolist(), mask, self.ratio.held))
 
     @cached_property
-    def shares(self) -> Shares:
+    def shares(self) -> SharesRight:
         """How many items are right, of how many, where they are right or wrong."""
         assert self.ratio is not None
         n = len(self.systems)
@@ -94,10 +94,10 @@ class Alike:
             is_share = ((above == 0) | (above == below)) & ((below == 0) | (below == 1))
             fits &= is_share.all(axis=0)
             right, whole = right + above.sum(axis=0), whole + below.sum(axis=0)
-        return Shares(right, whole, fits)
+        return SharesRight(right, whole, fits)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> ScoreSpread:
         """How scores of units vary, system by system, where the score is a mean."""
         assert self.ratio is not None
         form = self.ratio.form
@@ -112,11 +112,11 @@ class Alike:
             share = above.sum(axis=0) / below.sum(axis=0)
             parts.append(np.stack([above.sum(axis=0), ((above - share * below) ** 2).sum(axis=0)]))
         total, squares = np.concatenate(parts, axis=1)
-        return Spread(n_units, total, squares)
+        return ScoreSpread(n_units, total, squares)
 
     @cached_property
-    def _units(self) -> Units:
-        return Units.of(self.asked.counts, 0)  # whatever the seed is, units are the same
+    def _units(self) -> SwapUnits:
+        return SwapUnits.of(self.asked.counts, 0)  # whatever the seed is, units are the same
 
     def _tiles(self, n_numbers: int) -> Iterator[slice]:
         step = max(1, MOST_SUMS // max(n_numbers, 1))
@@ -138,7 +138,7 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class SharesRight:
     """Items that are right, of systems whose items are right or wrong: arrays of shape (n_systems,).
 
     Attributes
@@ -155,7 +155,7 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class ScoreSpread:
     """Scores of units of some systems.
 
     Attributes

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.classical.agreement import Alike, Floats, Integers
+from sigdask.analysis.comparison.classical.agreement import Floats, Integers, MatchedComparisons
 from sigdask.results.columns.coded import Coded
-from sigdask.results.table import Tested
+from sigdask.results.table import ClassicalColumn
 from sigdask.statistics.classical.sign import sign_test
 from sigdask.statistics.classical.student import of_sums
 from sigdask.statistics.classical.wilcoxon import EXACT_UP_TO, SignedRanks, of_ordered
@@ -31,7 +31,7 @@ TOO_FEW = "fewer than 2 units"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matched:
+class MatchedSums:
     """Sums over the units of comparisons: arrays of shape (n,).
 
     Attributes
@@ -60,7 +60,7 @@ class Matched:
     ranks: dict[str, SignedRanks] = field(default_factory=dict)
 
     @staticmethod
-    def of(alike: Alike, names: Sequence[str], alternative: str) -> Matched:
+    def of(alike: MatchedComparisons, names: Sequence[str], alternative: str) -> MatchedSums:
         """Sum up what some tests take."""
         assert alike.mean is not None
         panel, column = alike.mean
@@ -84,25 +84,25 @@ class Matched:
                 ranks[name].append(of_ordered(d, n_units[some], alternative, rule, step))
         by = "" if alike.unit == "item" else f", by {alike.unit}"
         joined = {name: _joined(parts) for name, parts in ranks.items()}
-        return Matched(by, n_units, total, squares, wins, losses, step, joined)
+        return MatchedSums(by, n_units, total, squares, wins, losses, step, joined)
 
-    def t(self, alternative: str) -> Tested:
+    def t(self, alternative: str) -> ClassicalColumn:
         """Test the mean difference by Student's t."""
         n = self.n_units
         t, p = of_sums(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, least=self.step)
         words = FREEDOM + self.by, CONSTANT, NO_DIFFERENCE, TOO_FEW
         codes = np.select([self.n_units < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
         n = np.where(np.isnan(p), 0, self.n_units)
-        return Tested("t", t, p, n, np.zeros_like(n), Coded(codes, words))
+        return ClassicalColumn("t", t, p, n, np.zeros_like(n), Coded(codes, words))
 
-    def sign(self, name: str, alternative: str) -> Tested:
+    def sign(self, name: str, alternative: str) -> ClassicalColumn:
         """Test whether as many units are won as lost; of single 0/1 items, that is McNemar's test."""
         n = self.wins + self.losses
         words = f"exact; {{dropped}} without a difference dropped{self.by}"
         p = sign_test(self.wins, self.losses, alternative)
-        return Tested(name, self.wins.astype(np.float64), p, n, self.n_units - n, Coded.same(words, len(n)))
+        return ClassicalColumn(name, self.wins.astype(np.float64), p, n, self.n_units - n, Coded.same(words, len(n)))
 
-    def wilcoxon(self, name: str) -> Tested:
+    def wilcoxon(self, name: str) -> ClassicalColumn:
         """Test by signed ranks."""
         found = self.ranks[name]
         zeros = f"{{dropped}} zeros dropped {ZEROS[RULES[name]]} ranking{self.by}"
@@ -111,10 +111,12 @@ class Matched:
             f"normal approximation for more than {EXACT_UP_TO} ranks, its variance that of the tied ranks; {zeros}",
         )
         codes = (found.n > EXACT_UP_TO).astype(np.int32)
-        return Tested(name, found.statistic, found.p_value, found.n, self.n_units - found.n, Coded(codes, words))
+        return ClassicalColumn(
+            name, found.statistic, found.p_value, found.n, self.n_units - found.n, Coded(codes, words)
+        )
 
 
-def _without_size(alike: Alike) -> NDArray[np.intp]:
+def _without_size(alike: MatchedComparisons) -> NDArray[np.intp]:
     """Return the kept units that the denominator does not count, such as references without a word."""
     assert alike.mean is not None
     panel, column = alike.mean

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from sigdask.analysis.comparison.classical import samples
-from sigdask.analysis.comparison.classical.agreement import Alike
-from sigdask.analysis.comparison.classical.matched import RULES, Matched
+from sigdask.analysis.comparison.classical.agreement import MatchedComparisons
+from sigdask.analysis.comparison.classical.matched import RULES, MatchedSums
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.results.columns.coded import Coded
-from sigdask.results.table import Tested, columns_joined, columns_taken
+from sigdask.results.table import ClassicalColumn, columns_joined, columns_taken
 
 NO_RATIO = "does not fit: the score is no mean or share of items"
 NOT_A_MEAN = "does not fit: the denominator depends on the system, so that the score is no sum over units"
 NOT_RIGHT_OR_WRONG = "does not fit: the score is no share of single items, each right or wrong"
 
 
-def tested(asked: Comparisons, names: Sequence[str], alternative: str) -> tuple[Tested, ...]:
+def tested(asked: Comparisons, names: Sequence[str], alternative: str) -> tuple[ClassicalColumn, ...]:
     """Return what some classical tests find of comparisons.
 
     Parameters
@@ -34,21 +34,23 @@ def tested(asked: Comparisons, names: Sequence[str], alternative: str) -> tuple[
     if not names or not len(asked):
         return ()
     groups = rows_of(numbered(asked.panel, asked.metric, asked.subset.codes))
-    found = [_of_group(Alike(asked, own), names, alternative) for own in groups]
+    found = [_of_group(MatchedComparisons(asked, own), names, alternative) for own in groups]
     if len(found) == 1:
         return tuple(found[0])
     back = np.argsort(np.concatenate(groups))
     return tuple(columns_taken(columns_joined(parts), back) for parts in zip(*found, strict=True))
 
 
-def _of_group(alike: Alike, names: Sequence[str], alternative: str) -> list[Tested]:
+def _of_group(alike: MatchedComparisons, names: Sequence[str], alternative: str) -> list[ClassicalColumn]:
     """Return what the tests find of comparisons that are alike."""
     is_mean = alike.ratio is not None and alike.mean is not None
-    matched = Matched.of(alike, names, alternative) if is_mean and {*names} & {"t", "sign", "mcnemar", *RULES} else None
+    matched = (
+        MatchedSums.of(alike, names, alternative) if is_mean and {*names} & {"t", "sign", "mcnemar", *RULES} else None
+    )
     return [_one(alike, matched, name, alternative) for name in names]
 
 
-def _one(alike: Alike, matched: Matched | None, name: str, alternative: str) -> Tested:
+def _one(alike: MatchedComparisons, matched: MatchedSums | None, name: str, alternative: str) -> ClassicalColumn:
     if (why := _misfit(alike, name)) is not None:
         return misfit(name, why, len(alike.rows))
     if name == "two-sample-t":
@@ -64,7 +66,7 @@ def _one(alike: Alike, matched: Matched | None, name: str, alternative: str) -> 
     return found if name == "sign" else _where_right_or_wrong(alike, found)
 
 
-def _misfit(alike: Alike, name: str) -> str | None:
+def _misfit(alike: MatchedComparisons, name: str) -> str | None:
     """Say why a test fits none of the comparisons."""
     if alike.ratio is None:
         return NO_RATIO
@@ -73,7 +75,7 @@ def _misfit(alike: Alike, name: str) -> str | None:
     return NOT_A_MEAN if name not in samples.OF_SHARES and alike.mean is None else None
 
 
-def _where_right_or_wrong(alike: Alike, found: Tested) -> Tested:
+def _where_right_or_wrong(alike: MatchedComparisons, found: ClassicalColumn) -> ClassicalColumn:
     """Keep what is found of systems whose items are right or wrong."""
     fits = np.logical_and(*alike.shares.fits[alike.sides])
     if fits.all():
@@ -82,7 +84,7 @@ def _where_right_or_wrong(alike: Alike, found: Tested) -> Tested:
     return columns_taken(both, np.arange(len(fits)) + np.where(fits, 0, len(fits)))
 
 
-def misfit(name: str, why: str, n: int) -> Tested:
+def misfit(name: str, why: str, n: int) -> ClassicalColumn:
     """Say of comparisons why a test does not fit."""
     nothing, none = np.full(n, np.nan), np.zeros(n, np.int64)
-    return Tested(name, nothing, nothing, none, none, Coded.same(why, n))
+    return ClassicalColumn(name, nothing, nothing, none, none, Coded.same(why, n))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.exact.problems import Reader
+from sigdask.analysis.comparison.exact.problems import ProblemReader
 from sigdask.analysis.comparison.exact.signs import binomial, n_tails
-from sigdask.analysis.comparison.pairs import Comparisons, Standing
+from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.options import Method
@@ -18,9 +18,9 @@ from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.panels.sums import SUMS, Panel
 from sigdask.results.columns.coded import Coded
-from sigdask.results.exact import SURE, By, Values
+from sigdask.results.exact import SURE, By, ExactValues
 from sigdask.statistics import exact
-from sigdask.statistics.exact import Chosen, Limits, Problem, Refused
+from sigdask.statistics.exact import ChosenMethod, MethodLimits, NoMethod, Problem
 from sigdask.statistics.exact.result import LARGEST
 from sigdask.text import count_noun, duration
 
@@ -32,10 +32,10 @@ MOST_OPERATIONS = 2 * 10**8
 MOST_SECONDS = 60.0
 """Estimated seconds of one core that `exact` takes at most for a test set and metric, unless a limit is given."""
 
-LIMITS = {"auto": Limits(operations=MOST_OPERATIONS), "both": Limits()}
+LIMITS = {"auto": MethodLimits(operations=MOST_OPERATIONS), "both": MethodLimits()}
 """What the method of one comparison may take where no limit is given."""
 
-IN_PARTS = Limits(operations=4 * 10**12)
+IN_PARTS = MethodLimits(operations=4 * 10**12)
 """What a count may take that is made in parts, on any cluster: an hour or so of a core, as for 60 real scores."""
 
 OPERATIONS_A_PAIR = 2 * 10**5
@@ -46,7 +46,7 @@ OPERATIONS_A_TAIL = 10**5
 
 
 def list_exact(
-    comparisons: Comparisons, method: Method, seconds: float | None, standing: Standing, jobs: list[Job]
+    comparisons: Comparisons, method: Method, seconds: float | None, standing: CountPositions, jobs: list[Job]
 ) -> Integers:
     """List what is to be found exactly of comparisons that are not enumerated.
 
@@ -58,7 +58,7 @@ def list_exact(
         auto: of a metric all that are sampled, or none; both: what there is; exact: all.
     seconds : float or None
         Estimated seconds of one core that the exact p-values of a metric may take together; None for the defaults.
-    standing : Standing
+    standing : CountPositions
         Told where what is found stands.
     jobs : list of Job
         What finds it is added to them.
@@ -78,7 +78,7 @@ def list_exact(
         return signs
     for own in rows_of(numbered(comparisons.metric)):
         some = own[~comparisons.enumerated[own]]
-        asked = _Asked.of(comparisons, some)
+        asked = _NonEnumerable.of(comparisons, some)
         panels = asked.panels(method, seconds)
         if panels is None:
             continue
@@ -89,7 +89,9 @@ def list_exact(
     return signs
 
 
-def limits_of(signs: Integers, standing: Standing, jobs: Sequence[Job], tallies: Tallies, tail: int) -> Values:
+def limits_of(
+    signs: Integers, standing: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
+) -> ExactValues:
     """Return the exact p-values that are known under one alternative, of what was listed."""
     n = len(signs)
     low, high, codes = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int32)
@@ -102,13 +104,13 @@ def limits_of(signs: Integers, standing: Standing, jobs: Sequence[Job], tallies:
             low[row], high[row] = limits[tail]
             by = job.panel.chosen.method, job.panel.guarantee(limits)
             codes[row] = values.setdefault(by, len(values))
-    found = Values(low, high, Coded(codes, tuple(values)))
+    found = ExactValues(low, high, Coded(codes, tuple(values)))
     closed = signs[:, 0] >= 0
     return binomial(signs, tail).where(closed, found) if closed.any() else found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _NonEnumerable:
     """Comparisons under one metric that no enumeration counts.
 
     Attributes
@@ -126,12 +128,12 @@ class _Asked:
     signs: Integers
 
     @staticmethod
-    def of(comparisons: Comparisons, some: Integers) -> _Asked:
+    def of(comparisons: Comparisons, some: Integers) -> _NonEnumerable:
         signs = np.full((len(some), 2), -1, np.int64)
         for own in rows_of(numbered(comparisons.panel[some])):
             panel = comparisons.panels[int(comparisons.panel[some[own[0]]])]
             signs[own] = panel.signs[comparisons.row[some[own]], comparisons.column[some[own]]]
-        return _Asked(comparisons, some, signs)
+        return _NonEnumerable(comparisons, some, signs)
 
     def panels(self, method: Method, seconds: float | None) -> list[tuple[int, ExactPanel]] | None:
         """Return what solves those that are no binomial tails, by their places; None where none is added."""
@@ -185,7 +187,7 @@ class _Asked:
                 problems: Iterator[Problem | str] = iter([COARSE] * len(at))
             elif panel.kind == SUMS:
                 assert isinstance(panel, Panel)
-                problems = Reader.of(panel, int(c.column[at[0]])).problems(c.row[at].astype(np.int64))
+                problems = ProblemReader.of(panel, int(c.column[at[0]])).problems(c.row[at].astype(np.int64))
             else:
                 problems = (
                     f"{panel.kind} is enumerated or sampled, and {n} units are discordant"
@@ -202,24 +204,24 @@ def _seconds(method: Method, seconds: float | None) -> float | None:
 def _planned(problem: Problem, method: Method, seconds: float | None) -> ExactPanel | str:
     """Return what solves a problem, or why nothing does that is asked for."""
     limit = _seconds(method, seconds)
-    limits = LIMITS[method] if limit is None else Limits(LARGEST, seconds=limit)
+    limits = LIMITS[method] if limit is None else MethodLimits(LARGEST, seconds=limit)
     chosen = exact.plan(problem, limits)
-    if limit is None and method == "both" and (isinstance(chosen, Refused) or chosen.guarantee not in SURE):
+    if limit is None and method == "both" and (isinstance(chosen, NoMethod) or chosen.guarantee not in SURE):
         parted = exact.plan(problem, IN_PARTS)
-        chosen = parted if not isinstance(parted, Refused) and parted.n_parts > 1 else chosen
-    if method == "exact" and (isinstance(chosen, Refused) or chosen.guarantee not in SURE):
+        chosen = parted if not isinstance(parted, NoMethod) and parted.n_parts > 1 else chosen
+    if method == "exact" and (isinstance(chosen, NoMethod) or chosen.guarantee not in SURE):
         return _why_not(problem, chosen, limits)
-    return chosen.reason if isinstance(chosen, Refused) else ExactPanel(problem, chosen)
+    return chosen.reason if isinstance(chosen, NoMethod) else ExactPanel(problem, chosen)
 
 
 COARSE = "scores of very unequal size are enumerated up to 20 discordant units alone"
 
 
-def _why_not(problem: Problem, chosen: Chosen | Refused, limits: Limits) -> str:
+def _why_not(problem: Problem, chosen: ChosenMethod | NoMethod, limits: MethodLimits) -> str:
     """Say what an exact p would take, and what to do instead."""
     needed = [way for way in exact.ways(problem) if way.guarantee in SURE]
     if not needed:
-        why = chosen.reason if isinstance(chosen, Refused) else f"{chosen.method} gives {LESS[chosen.guarantee]}"
+        why = chosen.reason if isinstance(chosen, NoMethod) else f"{chosen.method} gives {LESS[chosen.guarantee]}"
         return f"no exact p: {why}; {REMEDY}"
     least = min(needed, key=lambda way: (way.n_bytes > limits.n_bytes, way.seconds))
     fits = least.n_bytes <= limits.n_bytes

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.exact import Scoring
+from sigdask.randomization.panels.exact import IntegerScoring
 from sigdask.randomization.panels.sums import Panel
-from sigdask.statistics.exact import Problem, Quotients, Scored, Sums
+from sigdask.statistics.exact import EnumeratedScore, Problem, QuotientProblem, SumProblem
 
 Integers = NDArray[np.int64]
 
@@ -21,7 +21,7 @@ SLACK_OF_SHUFFLED = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reader:
+class ProblemReader:
     """Reads the problems of pairs under one metric of a panel; what the pairs share is found once.
 
     Attributes
@@ -39,11 +39,11 @@ class Reader:
     values: NDArray[Any]
 
     @staticmethod
-    def of(panel: Panel, column: int) -> Reader:
+    def of(panel: Panel, column: int) -> ProblemReader:
         """Look at one metric."""
         if panel.linear[column]:
-            return Reader(panel, column, panel.numerators_of(column, panel.values))
-        return Reader(panel, column, panel.values[:, :, list(panel.metrics[column].fields)])
+            return ProblemReader(panel, column, panel.numerators_of(column, panel.values))
+        return ProblemReader(panel, column, panel.values[:, :, list(panel.metrics[column].fields)])
 
     def problems(self, rows: Integers) -> Iterator[Problem | str]:
         """Yield the problem of each pair, or why it has none."""
@@ -54,7 +54,7 @@ class Reader:
         panel, values = self.panel, self.values
         moved = np.subtract(values[:, i], values[:, j], dtype=np.int64)
         if panel.linear[self.column]:
-            return Sums(moved[moved != 0], SLACK_OF_SHUFFLED * int(panel.slack[row, self.column]))
+            return SumProblem(moved[moved != 0], SLACK_OF_SHUFFLED * int(panel.slack[row, self.column]))
         if panel.is_approximate(self.column):
             return "the score is made of sums that are not exact, and of no one of them alone"
         moved = moved[moved.any(axis=1)]
@@ -64,5 +64,7 @@ class Reader:
         if isinstance(metric.form, Ratios) and len({panel.lattices[f] for f in fields}) == 1:
             form = metric.form
             weights = np.array(form.numerators), np.array(form.denominators)
-            return Quotients.of(moved, np.zeros_like(moved), totals, *weights, form.zero_division)
-        return Scored(moved, totals, Scoring(metric.form, tuple(panel.lattices[f] for f in fields)).score)
+            return QuotientProblem.of(moved, np.zeros_like(moved), totals, *weights, form.zero_division)
+        return EnumeratedScore(
+            moved, totals, IntegerScoring(metric.form, tuple(panel.lattices[f] for f in fields)).score
+        )

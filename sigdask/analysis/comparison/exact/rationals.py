@@ -14,7 +14,7 @@ from sigdask.counts.lattice import as_meant
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels import ComparedPanel
-from sigdask.randomization.panels.sums import Panel, Units
+from sigdask.randomization.panels.sums import Panel, SwapUnits
 from sigdask.statistics.exact.sums.rationals import count_reached
 
 Integers = NDArray[np.int64]
@@ -48,7 +48,7 @@ class RationalCounts:
         """Which comparisons are counted."""
         return np.asarray(self.n_reached[:, 0] >= 0)
 
-    def add(self, k: int, counts: Counts, units: Units, metric: BoundMetric, systems: Sequence[int],
+    def add(self, k: int, counts: Counts, units: SwapUnits, metric: BoundMetric, systems: Sequence[int],
             mask: NDArray[np.bool_] | None, panel: Panel, row: int, column: int) -> None:  # fmt: skip
         """Count the arrangements of one comparison, which stands in a panel."""
         i, j = panel.pairs[row]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.columns.coded import Coded
-from sigdask.results.exact import By, Values
+from sigdask.results.exact import By, ExactValues
 from sigdask.statistics.classical.sign import EXACT_UP_TO, sign_test
 from sigdask.statistics.exact.sums import binomials
 
@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 VALUES: tuple[By | None, ...] = (None, ("binomial", "exact"), ("binomial", "certified"))
 
 
-def binomial(signs: Integers, tail: int) -> Values:
+def binomial(signs: Integers, tail: int) -> ExactValues:
     """Return the exact p-values of wins and losses, shape (n, 2); of those below 0 nothing is known.
 
     Examples
@@ -37,7 +37,7 @@ def binomial(signs: Integers, tail: int) -> Values:
         wins, losses = signs[at[0]].tolist()
         low[at], high[at] = limits_of(wins, losses, tail)
         codes[at] = 1 if low[at[0]] == high[at[0]] else 2
-    return Values(low, high, Coded(codes, VALUES))
+    return ExactValues(low, high, Coded(codes, VALUES))
 
 
 def limits_of(wins: int, losses: int, tail: int) -> tuple[float, float]:

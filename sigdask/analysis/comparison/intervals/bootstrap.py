@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.intervals.effects import enter_effects
-from sigdask.analysis.comparison.spec import Sureness
+from sigdask.analysis.comparison.spec import IntervalSpec
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
@@ -37,7 +37,7 @@ WHOLE_OUTPUTS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resampled:
+class BootstrapComparisons:
     """Comparisons of sums, whose units are resampled.
 
     Attributes
@@ -62,11 +62,11 @@ class Resampled:
     job: Job
 
     @staticmethod
-    def of(panel: Panel, own: Integers, row: Integers, column: Integers, wanted: Sureness) -> Resampled:
+    def of(panel: Panel, own: Integers, row: Integers, column: Integers, wanted: IntervalSpec) -> BootstrapComparisons:
         """Resample a panel."""
         names = ", ".join(metric.name for metric in panel.metrics)
         job = Job(Bootstrap.of(panel), wanted.resamples or DEFAULT_RESAMPLES, label=f"intervals by {names}")
-        return Resampled(panel, own, row, column, wanted.confidence, job)
+        return BootstrapComparisons(panel, own, row, column, wanted.confidence, job)
 
     def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
         """Put what was found into the rows of columns."""
@@ -80,7 +80,7 @@ class Resampled:
         steps = np.concatenate([_steps(self.panel, m, drawn.n_rows) for m in range(len(jackknives))])
         acceleration = np.concatenate([one.acceleration for one in jackknives])
         below = tally.counts[:, 0]
-        found = Ends.of(below, acceleration, drawn.origins, drawn.widths, steps, self.confidence)
+        found = IntervalEnds.of(below, acceleration, drawn.origins, drawn.widths, steps, self.confidence)
         start = self.column * drawn.n_rows
         i, j = self.panel.pairs[self.row].T
         n_pairs = len(self.panel.pairs)
@@ -99,7 +99,7 @@ def _steps(panel: Panel, m: int, n_rows: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class IntervalEnds:
     """Ends of intervals, BCa ones and those of percentiles: arrays of shape (n,), of which some have no BCa."""
 
     low: Floats
@@ -112,7 +112,7 @@ class Ends:
     @staticmethod
     def of(
         counts: Integers, acceleration: Floats, origins: Floats, widths: Floats, steps: Floats, confidence: float
-    ) -> Ends:
+    ) -> IntervalEnds:
         """Read the ends off cells, shape (n, N_CELLS)."""
         alpha = level_of(confidence)
         low, high = bca_shares(share_below(counts), acceleration, confidence)
@@ -123,7 +123,7 @@ class Ends:
             np.where(is_bca, quantiles(counts, np.where(is_bca, share, alpha / 2), *known), one)
             for share, one in zip((low, high), plain, strict=True)
         ]
-        return Ends(corrected[0], corrected[1], plain[0], plain[1], is_bca, counts[:, UNDEFINED])
+        return IntervalEnds(corrected[0], corrected[1], plain[0], plain[1], is_bca, counts[:, UNDEFINED])
 
     def enter(self, columns: Intervals, own: Integers, row: Integers, a: Integers, b: Integers) -> None:
         """Put the ends of differences and of both scores into columns."""
@@ -150,14 +150,14 @@ class Ends:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledOutputs:
-    """Two systems under a metric of whole outputs, whose units are resampled; attributes as in `Resampled`."""
+    """Two systems under a metric of whole outputs whose units are resampled (see `BootstrapComparisons`)."""
 
     own: Integers
     confidence: float
     job: Job
 
     @staticmethod
-    def of(panel: OutputsPanel, own: Integers, wanted: Sureness) -> ResampledOutputs:
+    def of(panel: OutputsPanel, own: Integers, wanted: IntervalSpec) -> ResampledOutputs:
         """Resample whole outputs."""
         n_resamples = wanted.resamples or OF_OUTPUTS
         job = Job(BootstrapOutputs.of(panel), n_resamples, label=f"intervals by {panel.metric.name}")
@@ -171,7 +171,7 @@ class ResampledOutputs:
             why |= dict.fromkeys(self.own.tolist(), NOT_COUNTED)
             return
         nothing = np.full(3, np.nan)
-        found = Ends.of(tally.counts[:, 0], nothing, drawn.origins, drawn.widths, np.zeros(3), self.confidence)
+        found = IntervalEnds.of(tally.counts[:, 0], nothing, drawn.origins, drawn.widths, np.zeros(3), self.confidence)
         found.enter(columns, self.own, *(np.full(len(self.own), k) for k in range(3)))
         columns.n_resamples[self.own] = tally.n_trials
         why |= found.remarks(self.own, np.zeros(len(self.own), np.int64), tally.n_trials)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.intervals.bootstrap import NOT_COUNTED
 from sigdask.analysis.comparison.intervals.effects import enter_effects
-from sigdask.analysis.comparison.spec import Sureness
+from sigdask.analysis.comparison.spec import IntervalSpec
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.cells import quantiles
 from sigdask.randomization.resampling.jackknife import Jackknife
-from sigdask.randomization.resampling.shifts import Shifts, numerators_and_weights, worth_of
+from sigdask.randomization.resampling.shifts import ShiftPanel, numerators_and_weights, worth_of
 from sigdask.results.columns.intervals import INVERSION, METHODS, Intervals
 from sigdask.statistics.intervals import inverted, rejected
 
@@ -30,7 +30,7 @@ UNBOUNDED = "so few units, or trials, cannot reject any difference at this confi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inverted:
+class InvertedComparisons:
     """Comparisons of means, by trials of the test; attributes as in `Resampled`."""
 
     panel: Panel
@@ -41,18 +41,20 @@ class Inverted:
     job: Job
 
     @staticmethod
-    def of(panel: Panel, own: Integers, row: Integers, column: Integers, wanted: Sureness, trials: int) -> Inverted:
+    def of(
+        panel: Panel, own: Integers, row: Integers, column: Integers, wanted: IntervalSpec, trials: int
+    ) -> InvertedComparisons:
         """Invert the test of a panel by as many trials as it has itself, by default enough, or those asked for."""
         names = ", ".join(metric.name for metric in panel.metrics)
         enough = max(FEWEST, min(trials, ENOUGH, DRAWN // panel.n_units)) if wanted.kind == "auto" else trials
-        job = Job(Shifts.of(panel), wanted.resamples or enough, label=f"intervals by {names}")
-        return Inverted(panel, own, row, column, wanted.confidence, job)
+        job = Job(ShiftPanel.of(panel), wanted.resamples or enough, label=f"intervals by {names}")
+        return InvertedComparisons(panel, own, row, column, wanted.confidence, job)
 
     def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
         """Put what was found into the rows of columns."""
         _begin(self.panel, self.own, self.row, self.column, columns, why)
         drawn, tally = self.job.panel, tallies[self.job]
-        assert isinstance(drawn, Shifts)
+        assert isinstance(drawn, ShiftPanel)
         if tally.n_trials == 0:
             why |= dict.fromkeys(self.own.tolist(), NOT_COUNTED)
             return

@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.intervals.bootstrap import Resampled, ResampledOutputs
-from sigdask.analysis.comparison.intervals.inversion import Inverted, InvertedByAll
+from sigdask.analysis.comparison.intervals.bootstrap import BootstrapComparisons, ResampledOutputs
+from sigdask.analysis.comparison.intervals.inversion import InvertedByAll, InvertedComparisons
 from sigdask.analysis.comparison.intervals.normal import MANY_UNITS, Normal
 from sigdask.analysis.comparison.intervals.proportions import MatchedItems, are_constant, are_matched
-from sigdask.analysis.comparison.jobs import Exchange
-from sigdask.analysis.comparison.pairs import Standing, nowhere, with_every_unit
-from sigdask.analysis.comparison.spec import Sureness
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.pairs import CountPositions, nowhere, with_every_unit
+from sigdask.analysis.comparison.spec import IntervalSpec
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
 from sigdask.options import Alternative
@@ -48,7 +48,7 @@ REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
 """Why comparisons of a panel that has intervals may have none."""
 
 
-class Group(Protocol):
+class IntervalGroup(Protocol):
     """Comparisons of one panel whose intervals are had in the same way."""
 
     @property
@@ -67,14 +67,14 @@ class Group(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sought:
+class IntervalJobs:
     """The intervals that are sought of the comparisons of one exchange.
 
     Attributes
     ----------
     n : int
         Comparisons.
-    groups : tuple of Group
+    groups : tuple of IntervalGroup
         Those that have an interval.
     why : mapping of int to str
         Of the others, why they have none.
@@ -83,16 +83,16 @@ class Sought:
     """
 
     n: int
-    groups: tuple[Group, ...]
+    groups: tuple[IntervalGroup, ...]
     why: dict[int, str]
     confidence: float
 
     @staticmethod
-    def of(exchange: Exchange, wanted: Sureness, alternative: Alternative = "two-sided") -> Sought:
+    def of(exchange: ComparisonJobs, wanted: IntervalSpec, alternative: Alternative = "two-sided") -> IntervalJobs:
         """Decide which interval each comparison has."""
         listed = exchange.comparisons
         panels, panel, row, column = with_every_unit(exchange.asked, listed)
-        groups: list[Group] = []
+        groups: list[IntervalGroup] = []
         why: dict[int, str] = {}
         for own in rows_of(numbered(panel)):
             where = row[own].astype(np.int64), column[own].astype(np.int64)
@@ -107,7 +107,7 @@ class Sought:
                     continue
                 here = own[some], where[0][some], where[1][some]
                 groups.append(_group(kind, one, *here, wanted, trials, alternative))
-        return Sought(len(listed), tuple(groups), why, wanted.confidence)
+        return IntervalJobs(len(listed), tuple(groups), why, wanted.confidence)
 
     @property
     def jobs(self) -> list[Job]:
@@ -115,7 +115,7 @@ class Sought:
         return [group.job for group in self.groups if group.job is not None]
 
     @property
-    def standings(self) -> tuple[Standing, Standing]:
+    def standings(self) -> tuple[CountPositions, CountPositions]:
         """Where the counts of each comparison's intervals stand, one or two of each; jobs by their places in `jobs`."""
         first, second, job = nowhere(self.n), nowhere(self.n), 0
         for group in self.groups:
@@ -155,7 +155,7 @@ def _refusal(panel: ComparedPanel) -> str | None:
 
 
 def _kinds(
-    panel: ComparedPanel, row: Integers, column: Integers, wanted: Sureness, *, is_item: bool
+    panel: ComparedPanel, row: Integers, column: Integers, wanted: IntervalSpec, *, is_item: bool
 ) -> Iterator[tuple[str, Integers]]:
     """Yield kinds of interval, or reasons for none, with the comparisons that have them, by their places."""
     if not isinstance(panel, Panel):
@@ -183,7 +183,7 @@ def _inverted(panel: Panel) -> str:
     return "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
 
 
-def _kinds_of_sums(panel: Panel, row: Integers, column: Integers, wanted: Sureness) -> NDArray[np.object_]:
+def _kinds_of_sums(panel: Panel, row: Integers, column: Integers, wanted: IntervalSpec) -> NDArray[np.object_]:
     """Return kinds of interval, or reasons for none, but for scores of 0 and 1."""
     is_mean = np.array(panel.linear)[column]
     kinds = np.full(len(row), "bootstrap", object)
@@ -206,10 +206,10 @@ def _group(
     own: Integers,
     row: Integers,
     column: Integers,
-    wanted: Sureness,
+    wanted: IntervalSpec,
     trials: int,
     alternative: Alternative,
-) -> Group:
+) -> IntervalGroup:
     if isinstance(panel, OutputsPanel):
         return ResampledOutputs.of(panel, own, wanted)
     assert isinstance(panel, Panel)
@@ -223,5 +223,5 @@ def _group(
     if kind == "enumerated":
         return InvertedByAll(part, own, *at, wanted.confidence)
     if kind == "inversion":
-        return Inverted.of(part, own, *at, wanted, trials)
-    return Resampled.of(part, own, *at, wanted)
+        return InvertedComparisons.of(part, own, *at, wanted, trials)
+    return BootstrapComparisons.of(part, own, *at, wanted)

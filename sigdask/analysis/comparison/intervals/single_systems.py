@@ -7,23 +7,23 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.intervals.plan import Sought
-from sigdask.analysis.comparison.jobs import Exchange
-from sigdask.analysis.comparison.spec import AnyMetric, Sureness, Wanted
+from sigdask.analysis.comparison.intervals.plan import IntervalJobs
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.spec import AnyMetric, CompareSpec, IntervalSpec
 from sigdask.counts import Counts
 from sigdask.results.columns.intervals import Intervals
 
 Scores = Sequence[float] | NDArray[Any]
 
 
-def interval_of(a: Scores, b: Scores, *, sureness: Sureness | None = None, seed: int = 0) -> Intervals:
+def interval_of(a: Scores, b: Scores, *, sureness: IntervalSpec | None = None, seed: int = 0) -> Intervals:
     """Return the interval of the difference of two systems' mean item scores, as columns of one row.
 
     Parameters
     ----------
     a, b : sequence of float, length n_items
         Item scores.
-    sureness : Sureness, optional
+    sureness : IntervalSpec, optional
         Which interval; by default that of `compare`.
     seed : int
         Of the stream.
@@ -37,7 +37,9 @@ def interval_of(a: Scores, b: Scores, *, sureness: Sureness | None = None, seed:
     return intervals_of(Counts.from_scores({"A": a, "B": b}), "mean", sureness=sureness, seed=seed)
 
 
-def intervals_of(counts: Counts, metric: AnyMetric, *, sureness: Sureness | None = None, seed: int = 0) -> Intervals:
+def intervals_of(
+    counts: Counts, metric: AnyMetric, *, sureness: IntervalSpec | None = None, seed: int = 0
+) -> Intervals:
     """Return the intervals of all pairs of systems under a metric, in their order.
 
     Parameters
@@ -49,6 +51,6 @@ def intervals_of(counts: Counts, metric: AnyMetric, *, sureness: Sureness | None
     sureness, seed
         As in `interval_of`.
     """
-    wanted = Wanted(metrics=[metric], seed=seed).bind(counts)
-    sought = Sought.of(Exchange.of(counts, wanted, second_run=False), sureness or Sureness())
+    wanted = CompareSpec(metrics=[metric], seed=seed).bind(counts)
+    sought = IntervalJobs.of(ComparisonJobs.of(counts, wanted, second_run=False), sureness or IntervalSpec())
     return sought.columns({job: job.panel.tally(run=0, first=0, n_trials=job.n_trials) for job in sought.jobs})

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import joined, shifted
-from sigdask.analysis.comparison.pairs import Standing
+from sigdask.analysis.comparison.pairs import CountPositions
 from sigdask.analysis.comparison.study import Study
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import TAILS
@@ -34,7 +34,7 @@ class Blocks:
     counts: Integers
 
 
-class Counted(Protocol):
+class PartialCounts(Protocol):
     """What is counted so far of numbered comparisons.
 
     Attributes
@@ -71,25 +71,25 @@ class Counted(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class MonitoredResults:
     """The results that a rule looks at: where the counts of their first run stand; arrays of shape (n,).
 
     Attributes
     ----------
     jobs : list of Job
         Those that hold the counts, and others.
-    standing : Standing
+    standing : CountPositions
         The place of each among them, the pair and the metric.
     tail : int64 array
         The tail that is judged.
     """
 
     jobs: list[Job]
-    standing: Standing
+    standing: CountPositions
     tail: Integers
 
     @staticmethod
-    def of(studies: Iterable[Study]) -> Looked:
+    def of(studies: Iterable[Study]) -> MonitoredResults:
         """Look at the sampled results of studies."""
         jobs: list[Job] = []
         standings, tails = [], []
@@ -98,14 +98,14 @@ class Looked:
             some = np.flatnonzero(first.job >= 0)
             sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
             sides = np.array([TAILS.index(side) for side in study.alternatives], np.int64)
-            standings.append(shifted(Standing(first.job[some], first.row[some], first.column[some]), len(jobs)))
+            standings.append(shifted(CountPositions(first.job[some], first.row[some], first.column[some]), len(jobs)))
             tails.append(np.repeat(sides, sizes)[some])
             jobs += study.jobs
-        return Looked(jobs, joined(standings), np.concatenate(tails))
+        return MonitoredResults(jobs, joined(standings), np.concatenate(tails))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class StoppingDecisions:
     """What a rule says of the comparisons it looked at: arrays of shape (n,).
 
     Attributes

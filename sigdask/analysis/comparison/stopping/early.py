@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.stopping.counted import Blocks, Counted, Looked, Said
+from sigdask.analysis.comparison.stopping.counted import Blocks, MonitoredResults, PartialCounts, StoppingDecisions
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.stream.trial_by_trial import trial_by_trial
 from sigdask.randomization.tallies import TAILS, round_bounds
-from sigdask.results.table import Stops, Table
+from sigdask.results.table import StoppedCounts, Table
 from sigdask.statistics.stopping import (
     NOT_YET,
     ONE_BY_ONE,
     BesagClifford,
     ConfidenceSequence,
-    Hidden,
+    HiddenBlocks,
     Recount,
     Stopping,
     decide,
@@ -47,16 +47,16 @@ INTERVAL_RISK = 0.01
 """Of the interval beside Besag and Clifford's p, which holds however many trials the counts chose."""
 
 
-class Early:
+class EarlyStopping:
     """Where a rule stops each sampled comparison.
 
     Parameters
     ----------
-    counted : Counted
+    counted : PartialCounts
         What is counted; told where to stop.
     rule : BesagClifford or ConfidenceSequence
         When to stop.
-    looked : Looked
+    looked : MonitoredResults
         What the rule looks at; a comparison that several results have is looked at once.
 
     Attributes
@@ -69,7 +69,7 @@ class Early:
         After how many trials the h-th exceedance came; NOT_YET where that is not known.
     """
 
-    def __init__(self, counted: Counted, rule: Stopping, looked: Looked) -> None:
+    def __init__(self, counted: PartialCounts, rule: Stopping, looked: MonitoredResults) -> None:
         self.counted, self.rule, self.looked = counted, rule, looked
         every = looked.standing.numbered(looked.jobs, counted.at)
         self.places, self._first = _as_they_come(every)
@@ -82,7 +82,7 @@ class Early:
         np.maximum.at(self.limit, of, asked[looked.standing.job])
         self.found = np.full(n, NOT_YET, np.int64)
         self.blocks: dict[int, Blocks] = {}
-        self._said: Said | None = None
+        self._said: StoppingDecisions | None = None
 
     def look(self) -> None:
         """Look at what is kept, and want the next round of what goes on and no more of what stops."""
@@ -151,13 +151,13 @@ class Early:
         block = self._hidden()
         return block is None or not (block.has_come & (self.found == NOT_YET)).any()
 
-    def _hidden(self) -> Hidden | None:
+    def _hidden(self) -> HiddenBlocks | None:
         """Return the blocks that h-th exceedances lie in; None where the rule waits for none, or nothing is seen."""
         if not isinstance(self.rule, BesagClifford) or not self.blocks:
             return None
         return hidden(self.rule, self._extreme(), self.blocks[0].n_trials)
 
-    def _groups(self, block: Hidden) -> Iterator[tuple[int, int, int, int, int, Integers]]:
+    def _groups(self, block: HiddenBlocks) -> Iterator[tuple[int, int, int, int, int, Integers]]:
         """Yield what is to be found by what shares shuffles: job, column, first trial, trials, tail, comparisons."""
         open_ = np.flatnonzero(block.has_come & (self.found == NOT_YET))
         at, standing = self._first[open_], self.looked.standing
@@ -212,31 +212,31 @@ class Early:
         return saving(int(counted.sum()), int(asked.sum()))
 
     @property
-    def said(self) -> Said:
+    def said(self) -> StoppingDecisions:
         """What the rule says of all that it has looked at."""
         if self._said is None:
             self._said = self._of_p() if isinstance(self.rule, BesagClifford) else self._of_decision(self.rule)
         return self._said
 
-    def _of_p(self) -> Said:
+    def _of_p(self) -> StoppingDecisions:
         """Return Besag and Clifford's p, or its bound where the trial is not found yet."""
         rule = self.rule
         assert isinstance(rule, BesagClifford)
         found = sequential_p(rule, self._extreme(), self.blocks[0].n_trials, self.found, limit=self.limit)
         low, high = sequence_interval(found.n_extreme, np.maximum(found.n_trials, 1), INTERVAL_RISK)
         early = found.is_early
-        return Said(
+        return StoppingDecisions(
             found.is_final, found.n_trials, found.n_extreme, found.p_value,
             np.where(early, low, np.nan), np.where(early, high, np.nan), early,
             np.full(len(early), -1, np.int8), early & (self.found == NOT_YET),
         )  # fmt: skip
 
-    def _of_decision(self, rule: ConfidenceSequence) -> Said:
+    def _of_decision(self, rule: ConfidenceSequence) -> StoppingDecisions:
         extreme, trials = self._whole_rounds()
         found = decide(rule, extreme, trials, limit=self.limit)
         final = found.is_final & (found.n_trials > 0)
         none = np.zeros(len(final), np.bool_)
-        return Said(
+        return StoppingDecisions(
             final, found.n_trials, found.n_extreme, np.full(len(final), np.nan), found.p_low, found.p_high,
             found.n_trials < self.limit, found.is_significant, none,
         )  # fmt: skip
@@ -262,7 +262,7 @@ class Early:
             return np.where(where, own[number], otherwise)
 
         is_decision = isinstance(rule, ConfidenceSequence)
-        stops = Stops(
+        stops = StoppedCounts(
             rule=CONFIDENCE_SEQUENCE if is_decision else BESAG_CLIFFORD,
             n_asked=put(self.limit, 0),
             is_early=put(said.is_early, otherwise=False),

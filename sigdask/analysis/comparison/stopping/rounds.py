@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.stopping.counted import Blocks
-from sigdask.analysis.comparison.stopping.early import Early
+from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.randomization.jobs import Job, total_trials
 from sigdask.randomization.tallies import TAILS, Tally
 
@@ -18,7 +18,7 @@ Count = Callable[[Sequence[Job]], Sequence[Tally]]
 NO_LIMIT = 2**62
 
 
-class Rounds:
+class RoundCounts:
     """What is counted so far of the comparisons of some jobs, by rounds; as `Counted` describes it.
 
     A family has no part in it: rules to stop early are refused beside one.
@@ -107,7 +107,7 @@ class Rounds:
         return Tally(int(trials.min(initial=job.n_trials)), counts.reshape(*at.shape, len(TAILS)), trials)
 
 
-def count_rounds(rounds: Rounds, early: Early, count: Count) -> None:
+def count_rounds(rounds: RoundCounts, early: EarlyStopping, count: Count) -> None:
     """Count until the rule has stopped each comparison, or all its trials are counted, and find where it stops."""
     early.look()
     while rounds.count(count):

@@ -16,7 +16,7 @@ from typing import Any
 from sigdask.execution.certificates import Files
 from sigdask.execution.clusters.base import last_lines
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import QUIET_WORKER, Kind, accepts
+from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, accepts
 from sigdask.execution.clusters.settings import environment
 
 OPTIONS = ("threads", "host", "srun", "worker_args")
@@ -27,19 +27,19 @@ def size(_: Description) -> int:
     return int(os.environ.get("SLURM_NTASKS", "1"))
 
 
-def kind(description: Description) -> Kind:
+def kind(description: Description) -> ClusterKind:
     """Return how the allocation is used."""
-    steps: list[_Step] = []
+    steps: list[_WorkerStep] = []
 
     def make(description: Description, files: Files | None) -> Any:
-        steps.append(_Step(description, files))
+        steps.append(_WorkerStep(description, files))
         return steps[-1].cluster
 
     threads = int(description.options.get("threads", os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-    return Kind(make, said=lambda: steps[-1].said() if steps else "", threads=threads, scratch=True)
+    return ClusterKind(make, said=lambda: steps[-1].said() if steps else "", threads=threads, scratch=True)
 
 
-class _Step:
+class _WorkerStep:
     """The scheduler here and the srun step of its workers."""
 
     def __init__(self, description: Description, files: Files | None) -> None:

@@ -19,7 +19,7 @@ from sigdask.errors import missing_extra
 from sigdask.execution.certificates import Files
 from sigdask.execution.clusters.base import first_line, last_lines
 from sigdask.execution.clusters.description import QUEUES, Description, seconds_of
-from sigdask.execution.clusters.lifecycle import QUIET_WORKER, Kind
+from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
 
 SUBMIT = {
@@ -57,14 +57,14 @@ def check(description: Description) -> None:
         )
 
 
-def kind(description: Description) -> Kind:
+def kind(description: Description) -> ClusterKind:
     """Return how workers are queued."""
     check(description)
     _dask_jobqueue(description)  # in this thread, for it takes signals
     queue = _Queue(description)
     threads = int(description.options.get("cores", 1)) // int(description.options.get("processes", 1))
     vanished = queue.has_vanished if description.kind == "slurm" else None
-    return Kind(queue.make, queue.said, vanished, queue.refuses_all, max(1, threads), scratch=True)
+    return ClusterKind(queue.make, queue.said, vanished, queue.refuses_all, max(1, threads), scratch=True)
 
 
 def _dask_jobqueue(description: Description) -> Any:

@@ -20,7 +20,7 @@ SPACE = np.zeros(256, np.bool_)
 SPACE[[*range(33), 0x80, 0x85, 0xA0, *range(0x81, 0x8B), 0xA8, 0xA9, 0xAF, 0x9F, 0xC2, 0xE1, 0xE2, 0xE3]] = True
 
 
-class Typed(Texts):
+class TypedColumn(Texts):
     """A column of typed values, whose texts are made when they are asked for.
 
     Parameters
@@ -48,7 +48,7 @@ class Typed(Texts):
             start, stop, step = which.indices(self.size)
             if step == 1:
                 size = max(stop - start, 0)
-                return Typed(lambda: self.load().slice(start, size), size, numeric=self.is_numeric)
+                return TypedColumn(lambda: self.load().slice(start, size), size, numeric=self.is_numeric)
         return super().__getitem__(which)
 
     @cached_property
@@ -144,13 +144,13 @@ class ParquetColumns:
         self.schema = self.file.schema_arrow
         self.n_rows = self.file.metadata.num_rows
 
-    def __iter__(self) -> Iterator[tuple[str, Typed]]:
+    def __iter__(self) -> Iterator[tuple[str, TypedColumn]]:
         """Yield the name and values of each column."""
         from pyarrow import types
 
         for k, field in enumerate(self.schema):
             numeric = types.is_integer(field.type) or types.is_floating(field.type)
-            yield field.name, Typed(self._loading(k), self.n_rows, numeric=numeric)
+            yield field.name, TypedColumn(self._loading(k), self.n_rows, numeric=numeric)
 
     def _loading(self, k: int) -> Callable[[], Any]:
         return lambda: self.values(k)

@@ -29,7 +29,7 @@ ONE_NAMES = ("id", "item", "item_id", "uid", "guid", "example_id", "uuid", "_id"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JsonRecord:
     """One record of a file.
 
     Attributes
@@ -50,7 +50,7 @@ class Record:
     number: int
 
 
-def read_records(path: Path, is_record: IsRecord) -> Iterator[Record]:
+def read_records(path: Path, is_record: IsRecord) -> Iterator[JsonRecord]:
     """Yield the records of a JSON file, in any of the usual arrangements.
 
     Parameters
@@ -69,7 +69,7 @@ def read_records(path: Path, is_record: IsRecord) -> Iterator[Record]:
         with open_text(path) as text:
             for number, line in enumerate(text, start=1):
                 if line.strip():
-                    yield Record(f"line {number}", None, _parsed(path, line, number), number)
+                    yield JsonRecord(f"line {number}", None, _parsed(path, line, number), number)
         return
     yield from _of_document(path, load(path), is_record)
 
@@ -101,7 +101,7 @@ def scalars(path: Path) -> list[Any] | None:
     return list(found)
 
 
-def as_object(path: Path, record: Record) -> dict[str, Any]:
+def as_object(path: Path, record: JsonRecord) -> dict[str, Any]:
     """Return the object that a record is.
 
     Raises
@@ -222,7 +222,7 @@ def _parsed(path: Path, text: str, first: int, hook: Callable[[list[tuple[str, A
         raise InputError(f"{path}, line {first}: JSON nested too deeply") from None
 
 
-def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Record]:
+def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[JsonRecord]:
     check_document(path, document)
     if isinstance(document, list):
         yield from _of_list(path, document)
@@ -230,7 +230,7 @@ def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Rec
     if not isinstance(document, dict) or not document:
         raise InputError(f"{path}: found {str(document)[:40]}, expected records: a JSON array, or one object a line")
     if is_record(document):
-        yield Record("line 1", None, document, 1)
+        yield JsonRecord("line 1", None, document, 1)
         return
     lists = [value for value in document.values() if isinstance(value, list) and _holds_objects(value)]
     if len(lists) == 1:
@@ -243,7 +243,7 @@ def _of_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[Rec
             'pandas writes a data frame unless told otherwise; write it with to_json(orient="records")'
         )
     for number, (key, value) in enumerate(document.items(), start=1):
-        yield Record(f"key {key!r}", key, value, number)
+        yield JsonRecord(f"key {key!r}", key, value, number)
 
 
 def _is_by_columns(document: Mapping[str, Any]) -> bool:
@@ -253,11 +253,11 @@ def _is_by_columns(document: Mapping[str, Any]) -> bool:
     return same and rows[0] == [str(k) for k in range(len(rows[0]))] and len(rows[0]) > 1
 
 
-def _of_list(path: Path, values: list[Any]) -> Iterator[Record]:
+def _of_list(path: Path, values: list[Any]) -> Iterator[JsonRecord]:
     if not values:
         raise empty(path)
     for number, value in enumerate(values, start=1):
-        yield Record(f"record {number}", None, value, number)
+        yield JsonRecord(f"record {number}", None, value, number)
 
 
 def _holds_objects(values: list[Any]) -> bool:

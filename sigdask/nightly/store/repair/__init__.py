@@ -20,11 +20,11 @@ from sigdask.nightly.store.repair.faults import Fault, faults_in, n_rows_in
 from sigdask.nightly.store.repair.remove import take_out
 from sigdask.nightly.store.repair.salvage import is_readable, salvaged
 
-__all__ = ["Condition", "Fault", "check", "repair"]
+__all__ = ["Fault", "StoreCondition", "check", "repair"]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class StoreCondition:
     """How a store is.
 
     Attributes
@@ -45,7 +45,7 @@ class Condition:
     set_aside: Path | None = None
 
 
-def check(where: str) -> Condition:
+def check(where: str) -> StoreCondition:
     """Look at every row of a store, changing nothing.
 
     Raises
@@ -54,10 +54,10 @@ def check(where: str) -> Condition:
         It is damaged so that it cannot be opened.
     """
     with closing(open_to_read(where)) as database, database.transaction() as connection:
-        return Condition(database.where, n_rows_in(connection), tuple(faults_in(connection)))
+        return StoreCondition(database.where, n_rows_in(connection), tuple(faults_in(connection)))
 
 
-def repair(where: str) -> Condition:
+def repair(where: str) -> StoreCondition:
     """Take out what is damaged; return what was.
 
     Raises
@@ -81,7 +81,7 @@ def repair(where: str) -> Condition:
     with closing(open_to_write(where)) as database, _alone(database), database.writing() as connection:
         n_rows, found = n_rows_in(connection), tuple(faults_in(connection))
         take_out(connection, found)
-    return Condition(database.where, n_rows, found, set_aside)
+    return StoreCondition(database.where, n_rows, found, set_aside)
 
 
 def _opens(where: str) -> bool:

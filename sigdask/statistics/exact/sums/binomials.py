@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.statistics.exact.result import Tail
+from sigdask.statistics.exact.result import TailProbability
 
 LARGEST_FRACTION = 4096
 """Units up to which tails are summed as integers."""
@@ -40,7 +40,7 @@ def operations(n: int) -> int:
     return n * (n // 128 + 1) if n <= LARGEST_FRACTION else 100_000 + 20 * math.isqrt(n)
 
 
-def upper(n: int, k: int) -> Tail:
+def upper(n: int, k: int) -> TailProbability:
     """Return P(X >= k), or limits of it.
 
     Examples
@@ -50,14 +50,14 @@ def upper(n: int, k: int) -> Tail:
     """
     if k <= 0 or k > n:
         p = Fraction(int(k <= 0))
-        return Tail(p, p)
+        return TailProbability(p, p)
     if n <= LARGEST_FRACTION:
         p = Fraction(_count(n, k), 1 << n)
-        return Tail(p, p)
+        return TailProbability(p, p)
     if 2 * k > n:
         return _series(n, k)
     rest = _series(n, n - k + 1)
-    return Tail(math.nextafter(1 - float(rest.high), 0.0), math.nextafter(1 - float(rest.low), 1.0))
+    return TailProbability(math.nextafter(1 - float(rest.high), 0.0), math.nextafter(1 - float(rest.low), 1.0))
 
 
 def _count(n: int, k: int) -> int:
@@ -71,7 +71,7 @@ def _count(n: int, k: int) -> int:
     return total
 
 
-def _series(n: int, k: int) -> Tail:
+def _series(n: int, k: int) -> TailProbability:
     """Return limits of P(X >= k) for 2 k > n by its first term and the ratios of the others, which fall."""
     terms, left = [np.ones(1)], 1.0
     step = max(4 * math.isqrt(n), 64)
@@ -88,7 +88,7 @@ def _series(n: int, k: int) -> Tail:
     total = math.fsum(each)
     error = UNIT * (3 * float(np.arange(len(each)) @ each) / total + 8) * (1 + 1e-6)
     low, high = _first(n, k)
-    return Tail(low * total * (1 - error), high * (total + left) * (1 + error))
+    return TailProbability(low * total * (1 - error), high * (total + left) * (1 + error))
 
 
 def shares(n: int, low: int, high: int) -> tuple[NDArray[np.float64], float]:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.io.compiled_cache import compiled
-from sigdask.statistics.exact.problems import Steps
-from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.problems import StepSizes
+from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums import binomials
 from sigdask.statistics.exact.sums.saddlepoint import log_tail
 
@@ -45,28 +45,28 @@ def lost(squares: float, c: float) -> float:
     return 4 * math.exp(-(c * c) / (2 * squares)) * (1 + 1e-12)
 
 
-def window(steps: Steps) -> int:
+def window(steps: StepSizes) -> int:
     """Return how far the signed sum is followed."""
     return min(half_width(steps.squares, _smallest(steps)), steps.total)
 
 
-def operations(steps: Steps) -> int:
+def operations(steps: StepSizes) -> int:
     """Return the additions."""
     return int(sum(float(one.n_terms) * one.width for one in _passes(steps, window(steps))))
 
 
-def n_bytes(steps: Steps) -> int:
+def n_bytes(steps: StepSizes) -> int:
     """Return the memory it takes."""
     return 16 * (window(steps) + int(steps.weights.max(initial=0)) + 64)
 
 
-def tails(steps: Steps, check: Check) -> tuple[Tail, Tail]:
+def tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(X >= threshold) for both thresholds."""
     reached, passed = uppers(steps, steps.thresholds, check)
     return reached, passed
 
 
-def uppers(steps: Steps, thresholds: Sequence[int], check: Check) -> list[Tail]:
+def uppers(steps: StepSizes, thresholds: Sequence[int], check: Check) -> list[TailProbability]:
     """Return limits of P(X >= x) for some x, near those of the problem."""
     c = window(steps)
     passes = list(_passes(steps, c))
@@ -77,14 +77,14 @@ def uppers(steps: Steps, thresholds: Sequence[int], check: Check) -> list[Tail]:
     return [_tail(found, passes[-1].first, x, error, missed) for x in thresholds]
 
 
-def _smallest(steps: Steps) -> float:
+def _smallest(steps: StepSizes) -> float:
     """Return about the logarithm of the smaller tail, rounded down so that platforms agree."""
     x = min(max(steps.thresholds[0], 0), steps.total)
     return math.floor(log_tail(*steps.groups, 2 * x - steps.total)) - 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class ConvolutionStep:
     """Units of one size, added to the sum of smaller ones.
 
     Attributes
@@ -118,7 +118,7 @@ class Pass:
         return self.high - self.low + 1
 
 
-def _passes(steps: Steps, c: int) -> Iterator[Pass]:
+def _passes(steps: StepSizes, c: int) -> Iterator[ConvolutionStep]:
     """Yield units by size, the smallest first: one by one where they are few, else all that are alike at once."""
     log_p = _smallest(steps)
     total = 0
@@ -130,9 +130,9 @@ def _passes(steps: Steps, c: int) -> Iterator[Pass]:
             total += size * some
             first, last = max((total - c + 1) // 2, 0), min((total + c) // 2, total)
             if at_once:
-                yield Pass(size, some, first, last, low, high, _outside(number, low, high))
+                yield ConvolutionStep(size, some, first, last, low, high, _outside(number, low, high))
             else:
-                yield Pass(size, 1, first, last, 0, 1, 0.0)
+                yield ConvolutionStep(size, 1, first, last, 0, 1, 0.0)
 
 
 def _outside(n: int, low: int, high: int) -> float:
@@ -142,7 +142,7 @@ def _outside(n: int, low: int, high: int) -> float:
     return 2 * math.exp(-2 * (min(n / 2 - low, high - n / 2) + 1) ** 2 / n) * (1 + 1e-12)
 
 
-def _distribution(passes: Sequence[Pass], check: Check) -> tuple[NDArray[np.float64], float]:
+def _distribution(passes: Sequence[ConvolutionStep], check: Check) -> tuple[NDArray[np.float64], float]:
     """Return P(X = x) of the last window without what was left out, and a bound of its relative error."""
     room = np.empty((2, max((one.width for one in passes), default=1)))
     old, first, error, done = np.ones(1), 0, 0.0, 0
@@ -167,7 +167,7 @@ def _distribution(passes: Sequence[Pass], check: Check) -> tuple[NDArray[np.floa
 HALVES = np.array([0.5, 0.5])
 
 
-def _shares(one: Pass) -> tuple[NDArray[np.float64], float]:
+def _shares(one: ConvolutionStep) -> tuple[NDArray[np.float64], float]:
     """Return the probability of each number of units that is looked at, and the error of a sum over them."""
     if one.number == 1:
         return HALVES, UNIT
@@ -187,10 +187,10 @@ def _add(old, first, new, new_first, size, low, shares):
                 new[i] += share * old[i - move]
 
 
-def _tail(found: NDArray[np.float64], first: int, threshold: int, error: float, missed: float) -> Tail:
+def _tail(found: NDArray[np.float64], first: int, threshold: int, error: float, missed: float) -> TailProbability:
     if threshold <= 0:
-        return Tail(1.0, 1.0)
+        return TailProbability(1.0, 1.0)
     p = math.fsum(found[max(threshold - first, 0) :])
     k = error + 2 * UNIT
     wrong = k / (1 - k)
-    return Tail(max(p * (1 - wrong) - missed, 0.0), min(p * (1 + wrong) + missed, 1.0))
+    return TailProbability(max(p * (1 - wrong) - missed, 0.0), min(p * (1 + wrong) + missed, 1.0))

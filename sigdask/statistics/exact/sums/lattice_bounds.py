@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sigdask.statistics.exact.problems import Steps
-from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.problems import StepSizes
+from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums import convolution
 from sigdask.statistics.exact.sums.saddlepoint import log_tail
 
@@ -26,12 +26,12 @@ BEYOND = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Coarse:
+class CoarseSizes:
     """Sizes on a coarse lattice.
 
     Attributes
     ----------
-    steps : Steps
+    steps : StepSizes
         What is rounded, of which the sums are computed.
     step : int
         The lattice's step.
@@ -43,14 +43,14 @@ class Coarse:
         A bound of the probability that E is larger than d; as much that it is less than -d.
     """
 
-    steps: Steps
+    steps: StepSizes
     step: int
     rest: int
     reach: int
     outside: float
 
     @staticmethod
-    def of(steps: Steps) -> Coarse:
+    def of(steps: StepSizes) -> CoarseSizes:
         """Round sizes to a lattice on which sums take about `TARGET` additions."""
         log_p = math.floor(log_tail(*steps.groups, 2 * max(steps.thresholds[0], 0) - steps.total))
         within = TARGET / max(steps.n, 1)  # places of the window
@@ -66,7 +66,7 @@ class Coarse:
         own = np.sort(coarse[coarse > 0])
         middle = _ceil(2 * steps.thresholds[0] - int(left.sum()), 2 * step)
         rounded = replace(steps, weights=own, reached=middle, slack=0, known=0)
-        return Coarse(rounded, step, int(left.sum()), reach, outside)
+        return CoarseSizes(rounded, step, int(left.sum()), reach, outside)
 
     def thresholds(self, x: int) -> tuple[int, int]:
         """Return K that X >= x needs at least, and K that is enough, where E is within its reach."""
@@ -74,27 +74,27 @@ class Coarse:
         return _ceil(doubled - self.reach, 2 * self.step), _ceil(doubled + self.reach, 2 * self.step)
 
 
-def operations(coarse: Coarse) -> int:
+def operations(coarse: CoarseSizes) -> int:
     """Return the additions."""
     return convolution.operations(coarse.steps)
 
 
-def n_bytes(coarse: Coarse) -> int:
+def n_bytes(coarse: CoarseSizes) -> int:
     """Return the memory it takes."""
     return convolution.n_bytes(coarse.steps)
 
 
-def tails(steps: Steps, check: Check) -> tuple[Tail, Tail]:
+def tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(X >= threshold) for both thresholds."""
-    coarse = Coarse.of(steps)
+    coarse = CoarseSizes.of(steps)
     needed = [coarse.thresholds(x) for x in steps.thresholds]
     found = convolution.uppers(coarse.steps, [k for pair in needed for k in pair], check)
     reached, passed = (_within(found[i + 1], found[i], coarse.outside) for i in (0, 2))
     return reached, passed
 
 
-def _within(enough: Tail, least: Tail, outside: float) -> Tail:
-    return Tail(max(float(enough.low) - outside, 0.0), min(float(least.high) + outside, 1.0))
+def _within(enough: TailProbability, least: TailProbability, outside: float) -> TailProbability:
+    return TailProbability(max(float(enough.low) - outside, 0.0), min(float(least.high) + outside, 1.0))
 
 
 def _ceil(a: int, b: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.io.compiled_cache import compiled
-from sigdask.statistics.exact.problems import Steps
+from sigdask.statistics.exact.problems import StepSizes
 from sigdask.statistics.exact.result import Check
 
 MOST_UNITS = 62
@@ -52,12 +52,12 @@ def n_bytes(n: int) -> int:
     return 8 * (5 << max(larger - 1, 0)) + 2**20
 
 
-def count(steps: Steps, first: int, n: int, check: Check) -> NDArray[np.int64]:
+def count(steps: StepSizes, first: int, n: int, check: Check) -> NDArray[np.int64]:
     """Return how many arrangements of each of some parts reach each of the two thresholds, shape (n, 2).
 
     Parameters
     ----------
-    steps : Steps
+    steps : StepSizes
         The problem.
     first, n : int
         The parts, of 0 to n_parts - 1. Bit i of a part says whether the i-th of the largest sizes is added.

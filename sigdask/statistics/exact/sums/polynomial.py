@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.io.compiled_cache import compiled
-from sigdask.statistics.exact.problems import Steps
+from sigdask.statistics.exact.problems import StepSizes
 from sigdask.statistics.exact.result import Check
 
 MOST_UNITS = 62
@@ -26,28 +26,28 @@ MOST_UNITS = 62
 WORD = 64
 
 
-def operations(steps: Steps) -> int:
+def operations(steps: StepSizes) -> int:
     """Return the additions of coefficients."""
     if steps.n <= MOST_UNITS:
         return sum(_additions(half) + int(half.sum()) for half in _halves(steps))
     return _additions(steps.weights) * (steps.n // WORD + 1)
 
 
-def n_bytes(steps: Steps) -> int:
+def n_bytes(steps: StepSizes) -> int:
     """Return the memory it takes."""
     if steps.n <= MOST_UNITS:
         return 8 * (steps.total + 2)
     return 3 * (steps.total + 1) * (steps.n + 1) // 8
 
 
-def count(steps: Steps, check: Check) -> tuple[int, int]:
+def count(steps: StepSizes, check: Check) -> tuple[int, int]:
     """Return how many arrangements reach each of the two thresholds."""
     if steps.n <= MOST_UNITS:
         return _in_words(steps, check)
     return _in_one_integer(steps, check)
 
 
-def _halves(steps: Steps) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _halves(steps: StepSizes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return steps.weights[::2], steps.weights[1::2]
 
 
@@ -55,7 +55,7 @@ def _additions(weights: NDArray[np.int64]) -> int:
     return int(np.cumsum(weights.astype(np.float64)).sum())
 
 
-def _in_words(steps: Steps, check: Check) -> tuple[int, int]:
+def _in_words(steps: StepSizes, check: Check) -> tuple[int, int]:
     one, other = (_coefficients(half, check) for half in _halves(steps))
     tails = np.cumsum(other[::-1])[::-1]
     reached, passed = (int(_tail(one, tails, threshold)) for threshold in steps.thresholds)
@@ -91,7 +91,7 @@ def _tail(one, tails, threshold):
     return found
 
 
-def _in_one_integer(steps: Steps, check: Check) -> tuple[int, int]:
+def _in_one_integer(steps: StepSizes, check: Check) -> tuple[int, int]:
     bits = steps.n + 1
     product = 1
     for w in steps.weights.tolist():

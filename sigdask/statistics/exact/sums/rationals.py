@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 
-class Reached(NamedTuple):
+class ArrangementCounts(NamedTuple):
     """How many of all arrangements are as extreme as the observed one, under each alternative."""
 
     greater: int
@@ -23,7 +23,7 @@ class Reached(NamedTuple):
     two_sided: int
 
 
-class _Group(NamedTuple):
+class _SizeGroup(NamedTuple):
     """Units whose differences have the same size, in steps that all sizes and roundings are multiples of."""
 
     size: int
@@ -32,7 +32,7 @@ class _Group(NamedTuple):
     losses: int
 
 
-def count_reached(differences: Sequence[Fraction], roundings: Sequence[Fraction]) -> Reached:
+def count_reached(differences: Sequence[Fraction], roundings: Sequence[Fraction]) -> ArrangementCounts:
     """Count the arrangements that are as extreme as the observed one; what may tie counts as a tie.
 
     Parameters
@@ -51,17 +51,17 @@ def count_reached(differences: Sequence[Fraction], roundings: Sequence[Fraction]
     signs: dict[tuple[int, int], list[int]] = {}
     for d, rounding in zip(differences, roundings, strict=True):
         signs.setdefault((int(abs(d) * step), int(rounding * step)), [0, 0])[d < 0] += 1
-    groups = [_Group(*sizes, *both) for sizes, both in signs.items()]
+    groups = [_SizeGroup(*sizes, *both) for sizes, both in signs.items()]
     greater = _n_not_above_zero(groups)
     less = _n_not_above_zero([g._replace(wins=g.losses, losses=g.wins) for g in groups])
     total = sum(g.size * (g.wins - g.losses) for g in groups)
     slack = sum(g.rounding * abs(g.wins - g.losses) for g in groups)
     whole = 1 << len(differences)
     two_sided = whole if abs(total) <= slack else min(2 * (greater if total > 0 else less), whole)
-    return Reached(greater, less, two_sided)
+    return ArrangementCounts(greater, less, two_sided)
 
 
-def _n_not_above_zero(groups: Sequence[_Group]) -> int:
+def _n_not_above_zero(groups: Sequence[_SizeGroup]) -> int:
     """Count the sets of swapped units whose sum is 0 or less within its rounding."""
     smaller, larger = {0: 1}, {0: 1}
     for group in groups:
@@ -71,7 +71,7 @@ def _n_not_above_zero(groups: Sequence[_Group]) -> int:
     return sum(n * n_up_to[bisect_right(sums, -x)] for x, n in smaller.items())
 
 
-def _with_group(ways: dict[int, int], group: _Group) -> dict[int, int]:
+def _with_group(ways: dict[int, int], group: _SizeGroup) -> dict[int, int]:
     """Return the sums, less their rounding, of sets with and without the units of a group, and how many have each."""
     n = group.wins + group.losses
     moves = [

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from sigdask.statistics.exact.problems import Steps
-from sigdask.statistics.exact.result import Check, Tail
+from sigdask.statistics.exact.problems import StepSizes
+from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums.saddlepoint import log_cosh, tilt
 
 CLAIMED = 1e-10
@@ -30,7 +30,7 @@ SLAB = 2**16
 NEARLY_NONE = -1 + 1e-15
 
 
-def length(steps: Steps) -> int:
+def length(steps: StepSizes) -> int:
     """Return the length of the transform."""
     if steps.n == 0:
         return 1
@@ -38,36 +38,36 @@ def length(steps: Steps) -> int:
     return 1 << max(math.ceil(needed) - 1, 1).bit_length()
 
 
-def operations(steps: Steps) -> int:
+def operations(steps: StepSizes) -> int:
     """Return about how many nanoseconds of complex arithmetic it takes: each distinct size at each frequency."""
     n = length(steps)
     return n // 2 * (25 * len(steps.groups[0]) + 2 * n.bit_length())
 
 
-def n_bytes(steps: Steps) -> int:
+def n_bytes(steps: StepSizes) -> int:
     """Return the memory it takes."""
     return 40 * length(steps)
 
 
-def tails(steps: Steps, check: Check) -> tuple[Tail, Tail]:
+def tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
     """Return P(X >= threshold) for both thresholds, each between limits as claimed."""
     reached, passed = (_tail(steps, x, check) for x in steps.thresholds)
     return reached, passed
 
 
-def _tail(steps: Steps, threshold: int, check: Check) -> Tail:
+def _tail(steps: StepSizes, threshold: int, check: Check) -> TailProbability:
     if threshold <= 0:
-        return Tail(1.0, 1.0)
+        return TailProbability(1.0, 1.0)
     if threshold > steps.total:
-        return Tail(0.0, 0.0)
+        return TailProbability(0.0, 0.0)
     if 2 * threshold <= steps.total:  # most of it is above: what is below is made
         rest = _tail(steps, steps.total - threshold + 1, check)
-        return Tail(max(1.0 - float(rest.high), 0.0), min(1.0 - float(rest.low), 1.0))
+        return TailProbability(max(1.0 - float(rest.high), 0.0), min(1.0 - float(rest.low), 1.0))
     p = _upper(steps, threshold, check)
-    return Tail(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0))
+    return TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0))
 
 
-def _upper(steps: Steps, threshold: int, check: Check) -> float:
+def _upper(steps: StepSizes, threshold: int, check: Check) -> float:
     """Return P(X >= threshold), of a threshold above the mean."""
     sizes, counts = steps.groups
     s = 2 * threshold - steps.total
@@ -85,7 +85,7 @@ def _upper(steps: Steps, threshold: int, check: Check) -> float:
 
 
 def _characteristic(
-    steps: Steps, slopes: NDArray[np.float64], mean: int, n: int, check: Check
+    steps: StepSizes, slopes: NDArray[np.float64], mean: int, n: int, check: Check
 ) -> NDArray[np.complex128]:
     """Return the transform of the tilted distribution of X - mean, shape (n // 2 + 1,).
 
