@@ -106,8 +106,8 @@ def yeh():
 
 
 def _all_pairs(n_threads):
-    from sigdask.execution import count_jobs
     from sigdask.execution.clusters import connect
+    from sigdask.execution.run import count_jobs
     from sigdask.randomization.jobs import Job
 
     panel = _panel(data.trec()[0])
@@ -121,8 +121,8 @@ def _all_pairs(n_threads):
 
 
 def _family(method, n_threads):
-    from sigdask.execution import count_jobs
     from sigdask.execution.clusters import connect
+    from sigdask.execution.run import count_jobs
     from sigdask.randomization.families.max_t import Family
     from sigdask.randomization.families.tukey import Relabelling
     from sigdask.randomization.jobs import Job
@@ -197,8 +197,8 @@ def bleu_sacrebleu(few=10**4):
 
 
 def wmt(n_trials=2**20):
-    from sigdask.execution import count_jobs
     from sigdask.execution.clusters import connect
+    from sigdask.execution.run import count_jobs
     from sigdask.randomization.jobs import Job
 
     panel = _bleu_panel(data.wmt24()[0], ["BLEU", "chrF"])
@@ -213,8 +213,8 @@ def wmt(n_trials=2**20):
 
 def _on(kind, workers, n_trials=2**29):
     """Some 30 s of work on one thread, on a cluster that is started before."""
-    from sigdask.execution import count_jobs
     from sigdask.execution.clusters import connect
+    from sigdask.execution.run import count_jobs
     from sigdask.randomization.jobs import Job
 
     panel = _panel(data.scores(1000))

@@ -14,7 +14,7 @@ def _alone(counts, metric, n_resamples):
     from sigdask.analysis.comparison.intervals.plan import IntervalJobs
     from sigdask.analysis.comparison.jobs import ComparisonJobs
     from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
-    from sigdask.execution import count_jobs
+    from sigdask.execution.run import count_jobs
 
     wanted = CompareSpec(metrics=[metric]).bind(counts)  # extraction is not timed
     exchange = ComparisonJobs.of(counts, wanted, second_run=False)

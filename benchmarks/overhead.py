@@ -16,8 +16,8 @@ import psutil
 from benchmarks import data
 from benchmarks.cases import _panel
 from benchmarks.measure import _cpu
-from sigdask.execution import count_jobs
 from sigdask.execution.clusters import connect
+from sigdask.execution.run import count_jobs
 from sigdask.randomization.jobs import Job
 
 WAYS = ("1 thread", "2 threads", "2 processes", "2 workers")

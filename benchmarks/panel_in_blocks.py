@@ -46,8 +46,8 @@ def used():
 
 
 def main():
-    from sigdask.execution import count_jobs
     from sigdask.execution.clusters import connect
+    from sigdask.execution.run import count_jobs
     from sigdask.randomization.jobs import Job
 
     n_systems, n_items, n_workers, n_trials = [int(a) for a in sys.argv[1:]] or PARAMETERS

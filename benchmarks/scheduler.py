@@ -17,9 +17,9 @@ import numpy as np
 import psutil
 
 from benchmarks.simulated import Waited
-from sigdask.execution import run_tasks
 from sigdask.execution.clusters import connect
 from sigdask.execution.clusters.settings import environment
+from sigdask.execution.run import run_tasks
 from sigdask.execution.tasks import partition
 from sigdask.randomization.jobs import Job
 

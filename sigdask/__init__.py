@@ -79,6 +79,8 @@ _NAMING = frozenset({
 _MOVED = {
     "clusters": "execution.clusters",
     "clusters.hung": "execution.clusters.hung_workers",
+    "comparison": "analysis.comparison",
+    "comparison.presented": "report",
     "comparison.presented.signature": "results.signature",
     "engine": "execution",
     "figures": "report.plots",

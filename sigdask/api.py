@@ -26,8 +26,8 @@ from sigdask.counts.candidates import Candidates
 from sigdask.counts.checks import foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
-from sigdask.execution import Progress, count_jobs, reached
 from sigdask.execution.extract import ClusterExtraction
+from sigdask.execution.run import Progress, count_jobs, reached
 from sigdask.formats.frames import as_counts
 from sigdask.metrics.extraction import NOWHERE, ExtractionLog, StatisticsSource, at_home, extracted
 from sigdask.options import OPTIONS, POWER, Adjust, Alternative, HowCompared, WhatCompared, filled
@@ -41,7 +41,7 @@ from sigdask.statistics.classical.names import asked as classical_tests
 from sigdask.statistics.stopping import Stopping, named
 
 if TYPE_CHECKING:
-    from sigdask.analysis.details.details import Opened
+    from sigdask.analysis.details.details import ComparisonDetails
 
 __all__ = [
     "Candidates",
@@ -267,7 +267,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
 
 def compare_opened(
     test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompared]
-) -> tuple[Results, tuple[Opened, ...]]:
+) -> tuple[Results, tuple[ComparisonDetails, ...]]:
     """Compare systems as `compare_sets` does, and open the comparisons that a reader looks into.
 
     All where they are few, else the close ones: null distribution, how p came about, the units that decide. What is

@@ -96,7 +96,7 @@ def json_parts(members: Mapping[str, Any]) -> Iterator[str]:
 
     Examples
     --------
-    >>> print("".join(json_parts({"seed": 0, "results": Lines(["1,\n2", "3"]), "none": []})))
+    >>> print("".join(json_parts({"seed": 0, "results": JsonMembers(["1,\n2", "3"]), "none": []})))
     {
     "seed": 0,
     "results": [

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from sigdask.execution import count_jobs
 from sigdask.execution.clusters import connect
 from sigdask.execution.packing import _packed, unpacked
+from sigdask.execution.run import count_jobs
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.jobs import Job

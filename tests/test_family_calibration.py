@@ -8,7 +8,7 @@ from scipy import stats
 from benchmarks.calibration import families as simulated
 from benchmarks.calibration.compared import MEAN
 from sigdask.analysis.comparison.adjust import joint_p_values
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.randomization.families.max_t import Family
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.jobs import Job

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from itertools import chain
 
 import grimp
@@ -49,7 +50,7 @@ def test_only_execution_names_dask():
     }
     outside = {name for name in naming if not name.startswith("execution/clusters/")}
     assert outside <= {
-        "execution/__init__.py",
+        "execution/run.py",
         "execution/certificates.py",
         "execution/flight.py",
         "execution/packing.py",
@@ -86,6 +87,16 @@ def test_modules_import_what_they_need_at_their_top():
         if path.relative_to(ROOT / "sigdask").parts[0] not in {"cli", "__init__.py"}
     }
     assert sorted(chain.from_iterable(map(own_imports_in_functions, paths))) == []
+
+
+def test_each_class_name_stands_for_one_thing():
+    names = Counter(
+        node.name
+        for path in (ROOT / "sigdask").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, n in names.items() if n > 1] == []
 
 
 LIMIT_AT_THE_TOP, LIMIT_IN_A_FOLDER = 21, 15

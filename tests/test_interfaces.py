@@ -12,14 +12,14 @@ from sigdask.errors import InputError
 from sigdask.options import OPTIONS, READING, UNDECLARED, as_named
 
 ROOT = Path(sigdask.__file__).parent
-ABOVE = {"cli", "clusters", "store"}
-"""Rooms whose messages speak of commands alone."""
+ABOVE = ("cli/", "execution/clusters/", "execution/certificates", "nightly/store/")
+"""Folders whose messages speak of commands alone."""
 
 
 def messages():
     """Yield the texts of the package that name an option of ours, as an f-string would write them."""
     for path in sorted(ROOT.rglob("*.py")):
-        if path.relative_to(ROOT).parts[0] in ABOVE:
+        if path.relative_to(ROOT).as_posix().startswith(ABOVE):
             continue
         if not re.search(r"--[a-z]", source := path.read_text()):
             continue

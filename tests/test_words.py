@@ -36,4 +36,4 @@ def test_no_text_of_the_program_has_words_of_our_own():
 
 
 def test_no_help_of_plans_has_words_of_our_own():
-    assert not OURS.findall((ROOT / "plan" / "schema.json").read_text("utf-8"))
+    assert not OURS.findall((ROOT / "nightly" / "plan" / "schema.json").read_text("utf-8"))

@@ -35,7 +35,7 @@ from sigdask.errors import InputError, RefusedFileError, UnfinishedError
 from sigdask.text import count_noun
 
 if TYPE_CHECKING:
-    from sigdask.analysis.details.details import Opened
+    from sigdask.analysis.details.details import ComparisonDetails
     from sigdask.counts import Counts
     from sigdask.execution.clusters import Cluster
     from sigdask.formats import Source
@@ -196,7 +196,7 @@ class _ComparedResults:
 
     results: Results
     files: Sequence[Path] = ()
-    opened: Sequence[Opened] = ()
+    opened: Sequence[ComparisonDetails] = ()
 
 
 def _found(how: WhatCompared, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool) -> _ComparedResults:
@@ -316,7 +316,7 @@ def _how(options: dict[str, Any]) -> WhatCompared:
 
 def _compare(
     counts: Counts, how: WhatCompared, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
-) -> tuple[Results, Sequence[Opened]]:
+) -> tuple[Results, Sequence[ComparisonDetails]]:
     from sigdask.api import compare_all, compare_opened
 
     with _cluster(options) as cluster:

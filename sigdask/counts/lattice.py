@@ -133,9 +133,9 @@ class ScoreScale:
 
         Examples
         --------
-        >>> Scale.of(np.array([0.25, 0.5])).digits
+        >>> ScoreScale.of(np.array([0.25, 0.5])).digits
         2
-        >>> Scale.of(np.array([1 / 3, 0.5])).digits is None
+        >>> ScoreScale.of(np.array([1 / 3, 0.5])).digits is None
         True
         """
         largest = float(np.abs(values).max(initial=0.0))

@@ -61,11 +61,11 @@ class SystemNumbers:
 
         Examples
         --------
-        >>> Column.of(np.array([1, 2], np.float32) / 10).numbers
+        >>> SystemNumbers.of(np.array([1, 2], np.float32) / 10).numbers
         array([0.1, 0.2])
-        >>> Column.of(np.array([0.1 + 0.2])).numbers
+        >>> SystemNumbers.of(np.array([0.1 + 0.2])).numbers
         array([0.3])
-        >>> Column.of(np.array([1 / 3], np.float32)).rounding == 2**-26
+        >>> SystemNumbers.of(np.array([1 / 3], np.float32)).rounding == 2**-26
         True
         """
         kind = values.dtype.name if values.dtype.name in DIGITS else "float64"

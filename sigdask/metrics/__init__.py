@@ -74,6 +74,16 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 """Name to where its factory stands and what it is."""
 
+SHARES = frozenset({
+    "hamming-loss", "wer", "cer",
+    *(
+        f"{average}{kind}"
+        for average in ("", "macro-", "micro-", "samples-", "type-", "subset-", "balanced-")
+        for kind in ("accuracy", "precision", "recall", "f1", "f", "jaccard")
+    ),
+})  # fmt: skip
+"""Metrics that are shares of 1: differences are told in points of 100. In small letters, without options."""
+
 LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplexity", "ppl", "nll", "loss", "losses",
                              "error", "errors", "mse", "rmse", "mae", "brier", "edit", "edits", "distance", "cost",
                              "costs", "price", "latency", "time", "runtime", "duration", "elapsed", "last",

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from sigdask.analysis.candidate_rankings.results import RankingEvaluation
-from sigdask.analysis.details.details import Opened
+from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.analysis.independence.results import IndependenceResults
 from sigdask.analysis.power.results import PowerResults
 from sigdask.report import notebook
@@ -58,20 +58,27 @@ class Results(ComparisonResults):
 
     Attributes
     ----------
-    table, seed, alpha, notes, family, together
-        As of `ComparisonResults`.
+    table : Table
+        What was found, as columns, in the order of subsets, pairs and metrics.
+    seed : int
+        Of the stream.
+    alpha : float
+        Level of the verdicts.
+    notes : tuple of Note
+        On the whole; `warnings` are their texts.
+    family : FamilyNote or None
+        How p-values were adjusted.
+    together : tuple of ResultAcrossSets
+        Verdicts over several sets, where asked for.
     """
 
     def _repr_html_(self) -> str:
-
         return notebook.as_html(notebook.answer(self))
 
     def _repr_markdown_(self) -> str:
-
         return notebook.as_markdown(notebook.answer(self))
 
     def __rich__(self) -> Any:
-
         return notebook.as_rich(notebook.answer(self))
 
     def cite(self) -> Methods:
@@ -133,12 +140,12 @@ class Results(ComparisonResults):
         """
         return drawing.critical_difference(drawing.of_one(self.table, test_set, subset, metric))
 
-    def plot_null(self, opened: Opened) -> Figure:
+    def plot_null(self, opened: ComparisonDetails) -> Figure:
         """Draw the differences that exchanged outputs have, and the observed one among them: what p is a share of.
 
         Parameters
         ----------
-        opened : Opened
+        opened : ComparisonDetails
             One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
         """
         return drawing.null(self.table, opened.row, opened.null)
@@ -240,7 +247,30 @@ class Powers(PaperTables, PowerResults):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation(PaperTables, RankingEvaluation):
-    """What was found of some rankings of candidates."""
+    """What was found of some rankings of candidates.
+
+    Attributes
+    ----------
+    name : str
+        Of the test set.
+    n_candidates, n_judged, n_true : int
+        Candidates, those of known gold, and the true ones.
+    measures : tuple of Measure
+    precision : tuple of Precision
+    sampled : tuple of SampledPrecision
+        Instead of `precision`, where only a sample is judged; of the first sample, where samples were drawn.
+    differences : tuple of Difference
+    average_precision : tuple of AverageDifference
+    validation : tuple of Validation
+        Of repeated samples.
+    ties : str
+        The rule by which tied candidates are counted.
+    seed, n_trials : int
+    n_samples, sample_size : int
+        0 where no samples were drawn.
+    alpha, confidence : float
+    notes : tuple of str
+    """
 
     def paper_tables(self) -> list[PaperTable]:
         """Return precision of the n best, and measures compared."""

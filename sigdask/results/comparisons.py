@@ -104,20 +104,7 @@ class ResultAcrossSets:
 class ComparisonResults(Sequence[Result]):
     """All comparisons of one call, with what makes them repeatable; a sequence of views of them.
 
-    Attributes
-    ----------
-    table : Table
-        What was found, as columns, in the order of subsets, pairs and metrics.
-    seed : int
-        Of the stream.
-    alpha : float
-        Level of the verdicts.
-    notes : tuple of Note
-        On the whole; `warnings` are their texts.
-    family : FamilyNote or None
-        How p-values were adjusted.
-    together : tuple of ResultAcrossSets
-        Verdicts over several sets, where asked for.
+    Attributes as in `sigdask.Results`, which shows them.
     """
 
     table: Table

@@ -34,7 +34,7 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class OtherUnitResult:
     """The same comparison with another unit exchanged, for contrast."""
 
     unit: str
@@ -172,7 +172,7 @@ class Result:
         Cross-checks and their verdicts.
     dependence : tuple of Dependence
         How much differences are correlated within coarser groups than the unit.
-    beside : tuple of Beside
+    beside : tuple of OtherUnitResult
         The same with other units exchanged.
     notes : tuple of Note
         On this comparison; `warnings` are their texts.
@@ -226,7 +226,7 @@ class Result:
     exact: Exact | None = None
     checks: tuple[Check, ...] = ()
     dependence: tuple[Dependence, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    beside: tuple[OtherUnitResult, ...] = ()
     notes: tuple[Note, ...] = ()
     signature: str | None = None
     stopped: Stopped | None = None

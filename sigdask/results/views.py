@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sigdask.results import signature
 from sigdask.results.assumptions import listed_assumptions
 from sigdask.results.messages import checks as sentences
-from sigdask.results.record import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
+from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
 from sigdask.statistics.classical.names import INDEPENDENT
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
@@ -150,8 +150,8 @@ def _dependence(table: Table) -> dict[int, list[Dependence]]:
     return found
 
 
-def _beside(table: Table) -> dict[int, list[Beside]]:
-    found: dict[int, list[Beside]] = {}
+def _beside(table: Table) -> dict[int, list[OtherUnitResult]]:
+    found: dict[int, list[OtherUnitResult]] = {}
     for own in table.beside:
         columns: tuple[list[Any], ...] = (
             own.unit.listed(), own.n_units.tolist(), method(own.exact), own.n_trials.tolist(), own.n_extreme.tolist(),
@@ -159,7 +159,7 @@ def _beside(table: Table) -> dict[int, list[Beside]]:
         )  # fmt: skip
         for row, values in enumerate(zip(*columns, strict=True)):
             if values[1]:
-                found.setdefault(row, []).append(Beside(*values))
+                found.setdefault(row, []).append(OtherUnitResult(*values))
     return found
 
 

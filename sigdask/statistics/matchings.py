@@ -79,7 +79,7 @@ def arrangements(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]])
     --------
     Four items of four labels, with 0 to 4 right (the problème des rencontres):
 
-    >>> arrangements([Margins(4, (1, 1, 1, 1), (1, 1, 1, 1))], [(0, 1, 2, 3)]).tolist()
+    >>> arrangements([LabelMargins(4, (1, 1, 1, 1), (1, 1, 1, 1))], [(0, 1, 2, 3)]).tolist()
     [9, 8, 6, 0, 1]
     """
     found: Numbers = np.array(1, object).reshape((1,) * len(parts))
@@ -110,7 +110,7 @@ def shares(own: LabelMargins, label: int) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> shares(Margins(4, (2, 2), (2, 2)), 0).round(6).tolist()
+    >>> shares(LabelMargins(4, (2, 2), (2, 2)), 0).round(6).tolist()
     [0.166667, 0.666667, 0.166667]
     """
     n, a, b = own.n_items, own.given[label], own.meant[label]

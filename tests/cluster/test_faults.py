@@ -15,8 +15,8 @@ from cluster.slurm import wait
 from cluster.work import counted, exact_jobs, slow_jobs
 
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution import count_jobs
 from sigdask.execution.clusters import connect
+from sigdask.execution.run import count_jobs
 from sigdask.metrics import metric
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula
@@ -32,7 +32,7 @@ def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(mo
         with pytest.raises(UnfinishedError, match="A and B under deadly failed on every worker it was tried on"):
             count_jobs(jobs, cluster=cluster, progress=lambda n, _: done.append(n), blocks_per_task=8)
         print(f"poison found after {time.monotonic() - begun:.1f} s")
-    assert done[-1] == sum(job.n_trials for job in jobs[:-1])
+    assert done[-1] == 6 * 300_000 + 5_000  # trials of all pairs
 
 
 def test_every_worker_may_die_and_the_cluster_comes_back(slow):

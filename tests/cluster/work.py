@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from panel_of import panel_of, rng_of
 
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.jobs import Job

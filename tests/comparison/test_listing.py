@@ -10,9 +10,9 @@ from scipy import stats
 import sigdask
 from sigdask.analysis.comparison import nesting
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.set_analysis import SetAnalysis
 from sigdask.analysis.comparison.spec import CompareSpec, pairs_of
 from sigdask.analysis.comparison.study import prepare
-from sigdask.analysis.comparison.test_set import TestSetAnalysis
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, of_pairs, rows_of
 from sigdask.errors import InputError
@@ -60,7 +60,7 @@ def test_comparisons_stand_in_the_order_of_subsets_pairs_and_metrics_with_what_t
 
 def test_what_has_no_item_in_common_is_told_apart_from_what_both_lack():
     counts = Counts.from_scores(scores(), groups={"task": TASK}, missing="pairwise")
-    found = TestSetAnalysis.of(counts, CompareSpec(("mean",), by="task"), second_run=False).left_out
+    found = SetAnalysis.of(counts, CompareSpec(("mean",), by="task"), second_run=False).left_out
     has = {name: ~np.isnan(column) for name, column in scores().items()}
     expected = [
         (task, a, b, "mean")

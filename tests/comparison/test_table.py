@@ -16,7 +16,7 @@ from sigdask.counts import Counts
 from sigdask.formats import read
 from sigdask.report.presentable import Results
 from sigdask.results.messages.notes import Note
-from sigdask.results.record import Beside, ClassicalTest, Exact, Interval, Result, SecondRun, Stopped
+from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
 from sigdask.results.rows import table_from_results
 from sigdask.results.table import Table
 from sigdask.results.views import result_view, result_views
@@ -86,8 +86,8 @@ def results(draw):
         checks=draw(checks_of(k, n, again, agreement, is_exact=is_exact)),
         dependence=draw(st.sampled_from([(), (Dependence("doc", 3, -0.1, 1.2, 0.5),),
                                          (Dependence("doc", 3, 0.1, 1.2, 0.5), Dependence("x", 2, 0.0, 0.0, 1.0))])),
-        beside=draw(st.sampled_from([(), (Beside("item", 9, "approximate", 10, 2, 0.3),),
-                                     (Beside("item", 9, "exact", 8, 2, 0.25), Beside("doc", 3, "exact", 8, 8, 1.0))])),
+        beside=draw(st.sampled_from([(), (OtherUnitResult("item", 9, "approximate", 10, 2, 0.3),),
+                                     (OtherUnitResult("item", 9, "exact", 8, 2, 0.25), OtherUnitResult("doc", 3, "exact", 8, 8, 1.0))])),
         notes=tuple(Note(*one) for one in draw(st.lists(NOTES, max_size=2))),
         signature=draw(st.none() | NAMES), stopped=stopped,
         p_adjusted_interval=None if adjusted is None else draw(st.none() | st.tuples(P, P)),

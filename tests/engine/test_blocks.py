@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from panel_of import panel_of, rng_of
 
-from sigdask.execution import count_jobs, packing
+from sigdask.execution import packing
 from sigdask.execution.clusters import Cluster, connect
 from sigdask.execution.packing import BlockedPanel, TransientBytes, WholePanel
+from sigdask.execution.run import count_jobs
 from sigdask.execution.tasks import partition
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import blocks

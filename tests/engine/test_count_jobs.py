@@ -15,8 +15,8 @@ from panel_of import panel_of, rng_of
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution import count_jobs
 from sigdask.execution.clusters import Cluster, choose, connect
+from sigdask.execution.run import count_jobs
 from sigdask.execution.tasks import partition
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula, Ratios

@@ -259,8 +259,8 @@ def test_matplotlib_is_imported_where_it_is_used_and_never_pyplot():
     told = "import sys, sigdask.report.plots, sigdask.results.comparisons; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", told], check=True)
     code = (
-        "import sys, numpy as np; from sigdask import figures;"
-        "figures.rendered(figures.critical_difference(['A'], np.ones(1), []), 'pdf');"
+        "import sys, numpy as np; from sigdask.report import plots;"
+        "plots.rendered(plots.critical_difference(['A'], np.ones(1), []), 'pdf');"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from sigdask.analysis.power.points import PowerPoint, PowerTarget, RejectionRule, measured
 from sigdask.counts import Counts
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels.build import PanelSharing

@@ -12,7 +12,7 @@ from sigdask.analysis.candidate_rankings.results import RankingEvaluation
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
 from sigdask.counts.candidates import Candidates
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.options import HowRanked
 
 __all__ = ["Candidates", "RepeatedSamples", "evaluate", "validate"]

@@ -189,30 +189,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankingEvaluation:
-    """What was found of some rankings.
-
-    Attributes
-    ----------
-    name : str
-        Of the test set.
-    n_candidates, n_judged, n_true : int
-        Candidates, those of known gold, and the true ones.
-    measures : tuple of Measure
-    precision : tuple of Precision
-    sampled : tuple of SampledPrecision
-        Instead of `precision`, where only a sample is judged; of the first sample, where samples were drawn.
-    differences : tuple of Difference
-    average_precision : tuple of AverageDifference
-    validation : tuple of Validation
-        Of repeated samples.
-    ties : str
-        The rule by which tied candidates are counted.
-    seed, n_trials : int
-    n_samples, sample_size : int
-        0 where no samples were drawn.
-    alpha, confidence : float
-    notes : tuple of str
-    """
+    """What was found of some rankings; attributes as in `sigdask.api.Evaluation`, which shows them."""
 
     name: str
     n_candidates: int

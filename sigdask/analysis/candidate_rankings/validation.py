@@ -39,7 +39,7 @@ MODEL = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Accepted:
+class AcceptanceSet:
     """What is accepted in each sample by one measure.
 
     Attributes
@@ -69,7 +69,7 @@ class ValidatedAcceptance:
 
     Attributes
     ----------
-    sets : Accepted
+    sets : AcceptanceSet
     dispersion : Dispersion
         How precisions vary, and how they should.
     intervals : IntervalCoverage
@@ -80,7 +80,7 @@ class ValidatedAcceptance:
         Precisions beside what the model expects.
     """
 
-    sets: Accepted
+    sets: AcceptanceSet
     dispersion: Dispersion
     intervals: IntervalCoverage
     widened: IntervalCoverage
@@ -151,7 +151,7 @@ def _members(one: ValidatedAcceptance, confidence: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _samples(sets: Accepted, confidence: float) -> Iterator[dict[str, Any]]:
+def _samples(sets: AcceptanceSet, confidence: float) -> Iterator[dict[str, Any]]:
     limits = widened_interval(sets.true, sets.accepted, confidence)
     columns = (sets.accepted, sets.true, sets.true / sets.accepted, *limits)
     names = ("accepted", "true", "precision", "low", "high")
@@ -214,11 +214,11 @@ def validate(
     return RepeatedSamples(len(samples), confidence, tuple(_validated(one, confidence) for one in sets), notes)
 
 
-def _called(sets: Accepted) -> str:
+def _called(sets: AcceptanceSet) -> str:
     return f"{sets.measure} = {sets.cutoff:g}" if sets.cutoff is not None else f"{sets.measure}, n = {sets.n}"
 
 
-def _by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) -> Iterator[Accepted]:
+def _by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) -> Iterator[AcceptanceSet]:
     for measure, cutoff in cutoffs.items():
         counts = []
         for name, sample in samples.items():
@@ -228,7 +228,7 @@ def _by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) 
         yield _accepted(measure, cutoff, None, list(samples), counts)
 
 
-def _by_number(samples: Mapping[str, Candidates], asked: RankingSpec) -> Iterator[Accepted]:
+def _by_number(samples: Mapping[str, Candidates], asked: RankingSpec) -> Iterator[AcceptanceSet]:
     """Yield the n best of every measure; ties in the random order of each sample."""
     lists = {name: MeasureRankings(sample, asked) for name, sample in samples.items()}
     for measure in next(iter(samples.values())).measures:
@@ -249,16 +249,16 @@ def _place(sample: Candidates, measure: str, name: str) -> int:
 
 def _accepted(
     measure: str, cutoff: float | None, n: int | None, names: Sequence[str], counts: Sequence[tuple[int, int]]
-) -> Accepted:
+) -> AcceptanceSet:
     accepted, true = np.array(counts, np.int64).T
     some_are = accepted > 0
     if some_are.sum() < FEWEST_SAMPLES:
         raise InputError(f"{measure}: the cutoff accepts candidates in {int(some_are.sum())} of {len(names)} samples")
     kept = tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is)
-    return Accepted(measure, cutoff, n, kept, accepted[some_are], true[some_are])
+    return AcceptanceSet(measure, cutoff, n, kept, accepted[some_are], true[some_are])
 
 
-def _validated(sets: Accepted, confidence: float) -> ValidatedAcceptance:
+def _validated(sets: AcceptanceSet, confidence: float) -> ValidatedAcceptance:
     found = dispersion(sets.true, sets.accepted)
     if not 0 < found.precision < 1:
         raise InputError(f"{sets.measure}: all accepted candidates are {'true' if found.precision else 'false'}")

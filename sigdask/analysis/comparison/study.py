@@ -16,8 +16,8 @@ from sigdask.analysis.comparison.intervals.plan import IntervalJobs
 from sigdask.analysis.comparison.jobs import FamilyComparisons, joined, origins_of, shifted
 from sigdask.analysis.comparison.judge import Failed, JudgementSettings
 from sigdask.analysis.comparison.pairs import AllCountPositions, CountPositions, nowhere
+from sigdask.analysis.comparison.set_analysis import SetAnalysis
 from sigdask.analysis.comparison.spec import CompareSpec
-from sigdask.analysis.comparison.test_set import TestSetAnalysis
 from sigdask.counts import Counts
 from sigdask.counts.grouping import numbered, rows_of
 from sigdask.errors import InputError
@@ -41,7 +41,7 @@ class Study:
 
     Attributes
     ----------
-    analyses : list of TestSetAnalysis
+    analyses : list of SetAnalysis
         Of each test set.
     alternatives : list of str
         Likewise.
@@ -57,7 +57,7 @@ class Study:
         Of each test set; None where none are wanted.
     """
 
-    analyses: list[TestSetAnalysis]
+    analyses: list[SetAnalysis]
     alternatives: list[Alternative]
     families: list[tuple[Adjustment, Integers]]
     across: AcrossSets | None
@@ -261,7 +261,7 @@ def prepare(
     if not asked:
         raise InputError("no test set given")
     _check_names([counts for counts, _, _ in asked])
-    analyses = [TestSetAnalysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
+    analyses = [SetAnalysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
     asking = FamilyComparisons.of(*(analysis.main for analysis in analyses))
     sides = [side for _, _, side in asked]
     families, wanted = [], [own.sureness for _, own, _ in asked]

@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Opened:
+class ComparisonDetails:
     """One comparison, opened.
 
     Attributes
@@ -57,7 +57,7 @@ class Opened:
     called: FieldNames
 
 
-def opened(study: Study, found: Table, rows: Integers) -> tuple[Opened, ...]:
+def opened(study: Study, found: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
     """Open some comparisons of a study.
 
     The same data, seed and trials give the same numbers on any machine. What a reader cannot be shown, as a user's
@@ -85,7 +85,7 @@ def opened(study: Study, found: Table, rows: Integers) -> tuple[Opened, ...]:
     return tuple(by_row[row] for row in rows.tolist() if row in by_row)
 
 
-def _told(every: Sequence[Opened], found: Table, counts: Counts) -> Iterator[Opened]:
+def _told(every: Sequence[ComparisonDetails], found: Table, counts: Counts) -> Iterator[ComparisonDetails]:
     """Yield what is opened, with the texts of its items where those of a test set are looked up: all in one go."""
     own = [one for one in every if counts.telling is not None and found.test_set[one.row] == counts.name]
     ids = {item.name for one in own for unit in one.named for item in unit.items}
@@ -164,7 +164,7 @@ class _PanelComparisons:
         listed = self.exchange.comparisons
         return listed.row[self.own].astype(np.int64), int(listed.column[self.own[0]])
 
-    def opened(self, n_parts: int) -> Iterator[Opened]:
+    def opened(self, n_parts: int) -> Iterator[ComparisonDetails]:
         """Yield what is to be drawn of each; work is shared by so many such parts."""
         (at, column), panel = self.at, self.panel
         tails = [TAILS.index(side) for side in self.found.alternative.listed()]
@@ -178,7 +178,9 @@ class _PanelComparisons:
                 if not isinstance(panel, OutputsPanel):
                     shares = UnitShares.of(panel, row, column)
                     named = self.known.named(int(self.own[k]), shares.addresses, shares.scores)
-                yield Opened(int(self.rows[k]), self.found.alternative[k], null, own, shares, named, self.known.called)
+                yield ComparisonDetails(
+                    int(self.rows[k]), self.found.alternative[k], null, own, shares, named, self.known.called
+                )
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return
 

@@ -18,7 +18,7 @@ from sigdask.analysis.independence.results import Independence, IndependenceResu
 from sigdask.analysis.independence.scores import LabelScore, score_of
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import AdjustTests, HowPermuted, filled_permuted
 from sigdask.randomization.jobs import Job

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sigdask.analysis.details.details import Opened
+    from sigdask.analysis.details.details import ComparisonDetails
     from sigdask.report.presentable import Results
 
 WORDS = "sigdask.words"
@@ -29,7 +29,9 @@ def command() -> str:
     return shlex.join(["sigdask", *map(redacted, words)])
 
 
-def write_results(file: str, results: Results, opened: Sequence[Opened], *, name: str, files: Iterable[Path]) -> None:
+def write_results(
+    file: str, results: Results, opened: Sequence[ComparisonDetails], *, name: str, files: Iterable[Path]
+) -> None:
     """Write the page of one test set.
 
     Parameters

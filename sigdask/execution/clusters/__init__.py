@@ -6,20 +6,16 @@ machine too, and there on loopback) and set to recover fast from lost workers.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters import custom, kubernetes, local, ssh
 from sigdask.execution.clusters.base import Cluster, cores
 from sigdask.execution.clusters.description import HERE, QUEUES, Description, Named, Transport, describe, inside, read
-from sigdask.execution.clusters.existing import address
-from sigdask.execution.clusters.existing.client import used
 from sigdask.execution.clusters.existing.discover import active, is_gone, is_handed
-from sigdask.execution.clusters.lifecycle import started
-from sigdask.execution.clusters.queues import allocation, jobqueue
 
 __all__ = [
     "HERE", "KINDS", "WORDS", "Cluster", "Description", "Where", "at_hand", "check", "choose", "connect", "cores",
@@ -38,8 +34,11 @@ WORDS = (*HERE, "current")
 KINDS = f"{', '.join(WORDS)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
 
 
-MODULES = {"allocation": allocation, "kubernetes": kubernetes, "local": local, "ssh": ssh}
-"""Kinds of clusters with a module of their own; the others are queues, or a class of the user's."""
+MODULES = {
+    "allocation": "queues.allocation", "kubernetes": "kubernetes", "local": "local", "ssh": "ssh",
+    **dict.fromkeys(QUEUES, "queues.jobqueue"),
+}  # fmt: skip
+"""Kinds of clusters and their modules, imported when they are used; any other kind is a class of the user's."""
 
 UNDESCRIBED = ("auto", "none", "threads", "current")
 """Words of which nothing needs to be read."""
@@ -98,7 +97,7 @@ def check(cluster: Named | Any) -> None:
         return
     described = cluster if isinstance(cluster, Description) else _described(cluster)
     if described.kind in QUEUES:
-        jobqueue.check(described)
+        _module("queues.jobqueue").check(described)
 
 
 @contextmanager
@@ -125,7 +124,7 @@ def connect(cluster: Named | Any, *, workers: int | None = None) -> Iterator[Clu
     if cluster == "current":
         cluster = at_hand(cluster)
     if is_handed(cluster):
-        with used(cluster) as connected:
+        with _module("existing.client").used(cluster) as connected:
             yield connected
     elif cluster == "none":
         yield Cluster("none")
@@ -159,11 +158,16 @@ def _described(cluster: str | Mapping[str, Any]) -> Description:
 @contextmanager
 def _entered(description: Description) -> Iterator[Cluster]:
     if description.kind == "address":
-        with address.reached(description) as connected:
+        with _module("existing.address").reached(description) as connected:
             yield connected
         return
-    module: Any = MODULES.get(description.kind, jobqueue if description.kind in QUEUES else custom)
+    module = _module(MODULES.get(description.kind, "custom"))
     if description.expected is None and hasattr(module, "size"):
         description = description.resized(module.size(description))
-    with started(description, module.kind(description)) as connected:
+    with _module("lifecycle").started(description, module.kind(description)) as connected:
         yield connected
+
+
+def _module(name: str) -> Any:
+    """Import a module of this folder; those that start or reach clusters need packages that are slow to import."""
+    return importlib.import_module(f"sigdask.execution.clusters.{name}")

@@ -64,11 +64,11 @@ def told_of(record: Record) -> ItemTexts:
     Examples
     --------
     >>> told_of({"doc": {"question": "2 + 2?"}, "target": "4", "filtered_resps": ["5"]})
-    Told(asked='2 + 2?', gold='4', given='5')
+    ItemTexts(asked='2 + 2?', gold='4', given='5')
     >>> told_of({"doc": {"query": "A?", "choices": ["x", "y"], "gold": 0}, "resps": [[[-3.0, False]], [[-1.0, True]]]})
-    Told(asked='A?', gold='x', given='y')
+    ItemTexts(asked='A?', gold='x', given='y')
     >>> told_of({"input": [{"role": "user", "content": "Hi"}], "target": "Ho", "output": {"completion": "He"}})
-    Told(asked='Hi', gold='Ho', given='He')
+    ItemTexts(asked='Hi', gold='Ho', given='He')
     """
     doc = record.get("doc")
     within = {**record, **doc} if isinstance(doc, dict) else record

@@ -12,7 +12,7 @@ from sigdask import metrics as known
 from sigdask.analysis.comparison.pairs import ResolvedSpec, bind, list_comparisons
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.counts import Counts
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.nightly.gate import Evidence, Key, MarginResult, NotWorse, Rule, WithinMargin, key_of, rows_covered
 from sigdask.nightly.gate.detectable_loss import LossDetection
 from sigdask.nightly.gate.margin_tests import AnyBound, Count, margins_shown

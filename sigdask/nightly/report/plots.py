@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.details.details import Opened
+from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.nightly.report.highlights import first
 from sigdask.nightly.store.status import Nights, PlanReport, nights
 from sigdask.report import plots
@@ -25,7 +25,7 @@ MOST_LINES = 12
 """Comparisons whose p is drawn over the nights, of each test set, subset and metric."""
 
 
-def of_report(report: PlanReport, opened: Sequence[Opened] = ()) -> Iterator[Picture]:
+def of_report(report: PlanReport, opened: Sequence[ComparisonDetails] = ()) -> Iterator[Picture]:
     """Yield the pictures that fit what a plan has found, and those of comparisons that were opened."""
     yield from of_results(report.results.values())
     if opened:

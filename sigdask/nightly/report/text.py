@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Unpack
 
-from sigdask.analysis.details.details import Opened
+from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.report import page
 from sigdask.nightly.report.gate import is_alarm, levels_text, reasons
@@ -268,7 +268,7 @@ def write_files(
     html: Path | None = None,
     figures: Path | None = None,
     figure_format: Sequence[str] = (),
-    opened: Sequence[Opened] = (),
+    opened: Sequence[ComparisonDetails] = (),
 ) -> Iterator[UnfinishedError]:
     """Write a report's files, each whole or not at all; yield what cannot be written.
 
@@ -284,7 +284,7 @@ def write_files(
         A folder for those that fit.
     figure_format : sequence of str
         What they are written as.
-    opened : sequence of Opened
+    opened : sequence of ComparisonDetails
         Comparisons that the page opens, by their rows of all results.
     """
     tables = [results.table for results in report.results.values()]
@@ -308,7 +308,7 @@ def write_files(
                 yield UnfinishedError(str(error))
 
 
-def write_report(path: Path, report: PlanReport, opened: Sequence[Opened] = ()) -> None:
+def write_report(path: Path, report: PlanReport, opened: Sequence[ComparisonDetails] = ()) -> None:
     """Write a report as a page; comparisons are opened where the data are at hand, as in the run itself."""
     ranked = evaluations_text(report.evaluations)
     write_page(
@@ -322,7 +322,7 @@ def write_report(path: Path, report: PlanReport, opened: Sequence[Opened] = ()) 
     )
 
 
-def _details(report: PlanReport, opened: Sequence[Opened]) -> dict[str, PagePart]:
+def _details(report: PlanReport, opened: Sequence[ComparisonDetails]) -> dict[str, PagePart]:
     tables = [results.table for results in report.results.values() if len(results)]
     if not tables:
         return {}

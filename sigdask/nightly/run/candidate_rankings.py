@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.execution import count_jobs
 from sigdask.execution.clusters import Where
+from sigdask.execution.run import count_jobs
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import RankedCandidates
 from sigdask.nightly.run.ledger import Ledger

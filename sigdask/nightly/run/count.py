@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager
 
 from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
-from sigdask.execution import Counted, Progress, chosen, clusters, prefetch, run_tasks
+from sigdask.execution import clusters, prefetch
 from sigdask.execution.clusters import Cluster, Where
+from sigdask.execution.run import Counted, Progress, chosen, run_tasks
 from sigdask.execution.tasks import partition, seconds_per_trial, task_seconds
 from sigdask.nightly.run.interrupt import StopSignal
 from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, breadth_first, trials_of

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
-from sigdask.analysis.details.details import Opened, opened
+from sigdask.analysis.details.details import ComparisonDetails, opened
 from sigdask.analysis.details.select import chosen
 from sigdask.nightly.gate import GateVerdict, Key
 from sigdask.nightly.run.work import Batch
@@ -15,7 +15,7 @@ from sigdask.report.summary import verdict
 from sigdask.results.table import Table
 
 
-def opened_for(batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None) -> tuple[Opened, ...]:
+def opened_for(batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None) -> tuple[ComparisonDetails, ...]:
     """Open comparisons of a run, by their rows of all results of its report, one test set after the other."""
     shown = [results for results in report.results.values() if len(results)]
     if not shown:

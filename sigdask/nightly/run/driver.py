@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sigdask.analysis.comparison.stopping.counted import MonitoredResults
 from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.errors import InputError, SigdaskError, UnfinishedError
-from sigdask.execution import Progress, clusters
+from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, Where
+from sigdask.execution.run import Progress
 from sigdask.metrics.extraction import StatisticsSource
 from sigdask.nightly.gate import GateVerdict
 from sigdask.nightly.plan import Plan

@@ -9,7 +9,7 @@ from typing import Any
 
 from sigdask.counts import Counts
 from sigdask.errors import SigdaskError
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.nightly.gate import Evidence, Fdr, GateVerdict, Key, judge, name_of, rows_covered
 from sigdask.nightly.gate.evidence import gather
 from sigdask.nightly.gate.margin_tests import Count

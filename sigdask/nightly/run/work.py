@@ -16,9 +16,9 @@ from sigdask.analysis.comparison.pairs import CountPositions
 from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec, pairs_of
 from sigdask.analysis.comparison.study import Study, prepare
 from sigdask.counts import Counts
-from sigdask.execution import Progress
 from sigdask.execution.clusters import Where
 from sigdask.execution.extract import ClusterExtraction
+from sigdask.execution.run import Progress
 from sigdask.io import addresses
 from sigdask.metrics.extraction import ExtractedData, ExtractionLog, LayeredCache, StatisticsSource, at_home, extracted
 from sigdask.nightly.gate import Key

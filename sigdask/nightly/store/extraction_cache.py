@@ -27,7 +27,7 @@ OLDEST_FIRST = "SELECT digest, size FROM extracted ORDER BY used, digest"
 
 
 class StoredExtractionCache:
-    """Keeps statistics in a store (`sigdask.metrics.extraction.Keeper`).
+    """Keeps statistics in a store (`sigdask.metrics.extraction.ExtractionCache`).
 
     Parameters
     ----------

@@ -19,6 +19,7 @@ from sigdask.results.comparisons import ComparisonResults, made_by
 from sigdask.results.ranking import ranked
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
 from sigdask.results.table import details_of
+from sigdask.statistics.classical.names import DESCRIPTIONS
 from sigdask.text import count_noun, listed
 
 SIDED = {
@@ -51,17 +52,6 @@ COMPUTED = {
     "meet-in-the-middle": "horowitz1974",
 }  # fmt: skip
 """Methods of exact p-values to the works that they are from."""
-
-TESTS = {
-    "t": "the matched-pair t-test [[student1908]]",
-    "sign": "the sign test",
-    "wilcoxon": "Wilcoxon's signed-rank test [[wilcoxon1945]]",
-    "wilcoxon:pratt": "Wilcoxon's signed-rank test with Pratt's rule for zeros [[wilcoxon1945,pratt1959]]",
-    "mcnemar": "McNemar's test [[mcnemar1947]]",
-    "two-sample-t": "the two-sample t-test",
-    "binomial": "the test of a difference of proportions",
-    "chi2": "the chi-square test",
-}
 
 Value = TypeVar("Value")
 
@@ -313,7 +303,7 @@ def _sentences(facts: Facts) -> Iterator[str]:
         )
     yield from _intervals(facts)
     if facts.tests:
-        yield f"Beside it stand {_and(TESTS[name] for name in facts.tests)}."
+        yield f"Beside it stand {_and(DESCRIPTIONS[name] for name in facts.tests)}."
     if facts.n_sampled or facts.intervals:
         seeds = _and(map(str, facts.seeds))
         yield f"Random numbers are those of Philox4x32-10 [[salmon2011]] with seed {seeds}."

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigdask.analysis.details.details import Opened
+from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.analysis.details.histogram import EqualBars
 from sigdask.analysis.details.null_distribution import NullDistribution
 from sigdask.analysis.details.runs import Convergence
@@ -57,7 +57,7 @@ class Details:
 
 
 def part(
-    table: Table, opened: Sequence[Opened], *, why: str = "", made_of: Mapping[str, str] | None = None
+    table: Table, opened: Sequence[ComparisonDetails], *, why: str = "", made_of: Mapping[str, str] | None = None
 ) -> dict[str, PagePart]:
     """Return the page's part of the comparisons that are opened, by its name.
 
@@ -65,7 +65,7 @@ def part(
     ----------
     table : Table
         Of all comparisons on the page, in its order.
-    opened : sequence of Opened
+    opened : sequence of ComparisonDetails
         By their rows of it.
     why : str
         Which are opened where not all are, or why none is; nothing is said, and there is no part, where that is empty.
@@ -107,7 +107,7 @@ class _DistinctTexts:
         return [*self.places]
 
 
-def _one(one: Opened, r: Result, alpha: float, texts: _DistinctTexts) -> dict[str, Any]:
+def _one(one: ComparisonDetails, r: Result, alpha: float, texts: _DistinctTexts) -> dict[str, Any]:
     found: dict[str, Any] = {
         "row": one.row,
         "title": title_of(r),
@@ -175,7 +175,7 @@ def _shares(own: UnitShares) -> dict[str, Any]:
     return {"counts": [own.n_for_a, own.n_alike, own.n_for_b], "add_up": own.add_up, "bars": bars}
 
 
-def _units(one: Opened, texts: _DistinctTexts) -> list[list[Any]]:
+def _units(one: ComparisonDetails, texts: _DistinctTexts) -> list[list[Any]]:
     assert one.shares is not None
     return [
         [unit.name, _short(value), unit.n_items, [_item(item, unit, texts) for item in unit.items]]

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from sigdask.analysis.candidate_rankings.results import RankingEvaluation
-from sigdask.analysis.details.details import Opened
+from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
 from sigdask.report.files import whole
@@ -44,7 +44,7 @@ def of_evaluations(found: Mapping[str, object]) -> Iterator[Picture]:
                 yield Picture("recall", (name,) if name else (), partial(n_best, one, "recall"))
 
 
-def of_opened(table: Table, opened: Sequence[Opened]) -> Iterator[Picture]:
+def of_opened(table: Table, opened: Sequence[ComparisonDetails]) -> Iterator[Picture]:
     """Yield the null distributions of the first comparisons that were opened."""
     for one in opened[:MOST_NULLS]:
         yield Picture("null", (*of(table.take(slice(one.row, one.row + 1))), table.a[one.row], table.b[one.row]),

@@ -7,12 +7,8 @@ import re
 
 import numpy as np
 
+from sigdask.metrics import SHARES
 from sigdask.results.table import Table
-
-SHARES = re.compile(
-    r"((macro|micro|samples|type|subset)-)?(accuracy|precision|recall|f1|f|jaccard)|hamming-loss|wer|cer", re.IGNORECASE
-)
-"""Metrics that are shares of 1, and that people speak of in points of 100."""
 
 MOST_DECIMALS = 10
 
@@ -33,7 +29,7 @@ def in_points(table: Table) -> frozenset[str]:
 
 
 def _is_share(name: str) -> bool:
-    return SHARES.fullmatch(re.split(r"[\[:]", name, maxsplit=1)[0]) is not None
+    return re.split(r"[\[:]", name, maxsplit=1)[0].casefold() in SHARES
 
 
 def amount(difference: float, ends: tuple[float, float] | None = None, *, points: bool) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from sigdask.randomization.stream.shuffles import SCHEME
 from sigdask.report.tables.cells import METHODS, confidence, ends_of, how, interval_text, is_bounded
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, made_by
-from sigdask.results.record import Beside, Result
+from sigdask.results.record import OtherUnitResult, Result
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import interval
 from sigdask.statistics.rounding import limits_text, p_equals, score_text, signed
@@ -95,7 +95,7 @@ def size_text(r: Result) -> str:
     )
 
 
-def beside_text(b: Beside, alpha: float) -> str:
+def beside_text(b: OtherUnitResult, alpha: float) -> str:
     """Say what p is with another unit."""
     if b.method == "exact":
         return f"{p_equals(b.p_value, alpha)} (exact)"

@@ -99,7 +99,7 @@ def n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
     Examples
     --------
     >>> gold, scores = np.array([1, 0, 1, 0], bool), np.array([9.0, 5.0, 5.0, 1.0])
-    >>> found = n_best(Ranked.of(scores, gold, np.arange(4)), np.array([1, 2, 3]))
+    >>> found = n_best(RankedList.of(scores, gold, np.arange(4)), np.array([1, 2, 3]))
     >>> found.mean.tolist(), found.lowest.tolist(), found.highest.tolist()
     ([1.0, 1.5, 2.0], [1, 1, 2], [1, 2, 2])
     """
@@ -141,9 +141,9 @@ def average_precision(ranked: RankedList) -> float:
     Examples
     --------
     >>> gold = np.array([1, 0, 1], bool)
-    >>> average_precision(Ranked.of(np.array([3.0, 2.0, 1.0]), gold, np.arange(3)))
+    >>> average_precision(RankedList.of(np.array([3.0, 2.0, 1.0]), gold, np.arange(3)))
     0.8333333333333333
-    >>> average_precision(Ranked.of(np.zeros(2), np.array([1, 0], bool), np.arange(2)))  # the mean of 1 and 1/2
+    >>> average_precision(RankedList.of(np.zeros(2), np.array([1, 0], bool), np.arange(2)))  # the mean of 1 and 1/2
     0.75
     """
     place = np.arange(len(ranked.order))

@@ -1,4 +1,4 @@
-"""The names of the classical tests, and which of them take the two systems for independent."""
+"""The classical tests by name: what each is called in a paper, and which take the two systems for independent."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ from collections.abc import Iterable, Sequence
 
 from sigdask.errors import InputError
 
-MATCHED = ("t", "sign", "wilcoxon", "wilcoxon:pratt", "mcnemar")
-"""Tests of matched pairs: each unit is answered by both systems."""
+MATCHED = {
+    "t": "the matched-pair t-test [[student1908]]",
+    "sign": "the sign test",
+    "wilcoxon": "Wilcoxon's signed-rank test [[wilcoxon1945]]",
+    "wilcoxon:pratt": "Wilcoxon's signed-rank test with Pratt's rule for zeros [[wilcoxon1945,pratt1959]]",
+    "mcnemar": "McNemar's test [[mcnemar1947]]",
+}
+"""Tests of matched pairs: each unit is answered by both systems. A methods paragraph calls them by these words; [[key]]
+cites a source of `sigdask.report.methods.sources`."""
 
-INDEPENDENT = ("two-sample-t", "binomial", "chi2")
+INDEPENDENT = {
+    "two-sample-t": "the two-sample t-test",
+    "binomial": "the test of a difference of proportions",
+    "chi2": "the chi-square test",
+}
 """Tests that take the two systems for independent, as if each had answered a test set of its own: for contrast."""
 
-NAMES = (*MATCHED, *INDEPENDENT)
+DESCRIPTIONS = MATCHED | INDEPENDENT
+
+NAMES = tuple(DESCRIPTIONS)
 
 ALIASES = {"wilcoxon:wilcox": "wilcoxon"}
 """Wilcoxon's own rule drops zeros before the rest is ranked, Pratt's after."""

@@ -1,8 +1,8 @@
 """Exact p-values of swapping, wherever the null distribution can be computed: no trial is sampled.
 
 `plan` chooses a method for a problem without computing anything, `solve` carries it out. Where
-`ChosenMethod.n_parts` is more than 1, the count may as well be made in parts (`count_parts`), in any order and anywhere, which add up to what
-`of_parts` takes.
+`ChosenMethod.n_parts` is more than 1, the count may be made in parts (`count_parts`), in any order and
+anywhere. The parts add up to what `of_parts` takes.
 """
 
 from sigdask.statistics.exact.planning import MethodLimits, plan, ways

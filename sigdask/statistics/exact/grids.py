@@ -69,7 +69,7 @@ class StepGrid:
 
         Examples
         --------
-        >>> grid = Grid.of(Cells.of(np.array([[2, 1], [2, 1], [0, 1], [0, -1]])))
+        >>> grid = StepGrid.of(Cells.of(np.array([[2, 1], [2, 1], [0, 1], [0, -1]])))
         >>> (grid.steps @ grid.basis).tolist()
         [[0, 1], [0, 1], [2, 1], [2, 1]]
         """

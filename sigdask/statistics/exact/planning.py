@@ -63,7 +63,7 @@ def plan(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> ChosenMetho
     Examples
     --------
     >>> import numpy as np
-    >>> plan(Sums(np.array([1, -1, 1, 1, 0]))).method
+    >>> plan(SumProblem(np.array([1, -1, 1, 1, 0]))).method
     'binomial'
     """
     known = list(_until_cheap(problem))

@@ -172,7 +172,7 @@ class QuotientProblem:
 
         Examples
         --------
-        >>> precision = Quotients.of([[2, 3]], [[1, 1]], [[5, 9], [4, 7]], [[1, 0]], [[0, 1]])
+        >>> precision = QuotientProblem.of([[2, 3]], [[1, 1]], [[5, 9], [4, 7]], [[1, 0]], [[0, 1]])
         >>> precision.above.tolist(), precision.totals_below.tolist()
         ([[1]], [[9], [7]])
         """

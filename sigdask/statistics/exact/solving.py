@@ -57,7 +57,7 @@ def solve(problem: Problem, chosen: ChosenMethod | None = None, *, check: Check 
     Examples
     --------
     >>> import numpy as np
-    >>> found = solve(Sums(np.array([12, 24, 13, 13, 0, 10, 18, 8, 46, 14])))
+    >>> found = solve(SumProblem(np.array([12, 24, 13, 13, 0, 10, 18, 8, 46, 14])))
     >>> found.two_sided.p_hi, found.method, found.guarantee
     (0.00390625, 'polynomial', 'exact')
     """

@@ -17,7 +17,7 @@ from sigdask.analysis.independence.labels import Labellings
 from sigdask.analysis.independence.scores import score_of
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.metrics import find
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import PermutedPanel

@@ -229,7 +229,7 @@ import os, signal, sys
 from pathlib import Path
 from counters import texts_of
 from sigdask.metrics import find
-from sigdask.metrics.extraction import Folder, Source, extracted, parts, sources
+from sigdask.metrics.extraction import Folder, StatisticsSource, extracted, parts, sources
 from sigdask.metrics.extraction.processes import Processes
 
 parts.GROUP_SECONDS, sources.KEEP_SECONDS = 1e-5, 0.0
@@ -241,7 +241,7 @@ class Dying(Folder):
             os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    extracted([(texts_of(40, 4), [find("chrF")])], Source(Dying(Path(sys.argv[1])), Processes(2)))
+    extracted([(texts_of(40, 4), [find("chrF")])], StatisticsSource(Dying(Path(sys.argv[1])), Processes(2)))
 """
 
 
@@ -299,9 +299,9 @@ def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from counters import metric_of, texts_of\n"
-        "from sigdask.metrics.extraction import Source, extracted\n"
+        "from sigdask.metrics.extraction import StatisticsSource, extracted\n"
         "from sigdask.metrics.extraction.processes import Processes\n"
-        "print(len(extracted([(texts_of(90, 2), [metric_of()])], Source(run=Processes(2)))))\n"
+        "print(len(extracted([(texts_of(90, 2), [metric_of()])], StatisticsSource(run=Processes(2)))))\n"
     )
     path = os.pathsep.join(filter(None, sys.path))
     found = subprocess.run(

@@ -9,8 +9,8 @@ import pytest
 from gated import gather
 from panel_of import rng_of
 
+from sigdask.analysis.comparison.set_analysis import SetAnalysis
 from sigdask.analysis.comparison.spec import CompareSpec
-from sigdask.analysis.comparison.test_set import TestSetAnalysis
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -153,7 +153,7 @@ def test_dependence_is_that_of_the_items_compared():
     )
     found = []
     for counts in (mixed, alone):
-        analysis = TestSetAnalysis.of(counts, CompareSpec(["acc"], beside=False), second_run=False)
+        analysis = SetAnalysis.of(counts, CompareSpec(["acc"], beside=False), second_run=False)
         [one] = analysis.dependences
         numbers = (one.n_groups, one.icc, one.design_effect, one.p_value)
         found.append([round(column.item(), 12) for column in numbers])

@@ -11,7 +11,7 @@ from reference import philox4x32_10
 from scipy import stats
 
 from sigdask.counts import Counts
-from sigdask.execution import count_jobs
+from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.jobs import Job
@@ -284,7 +284,7 @@ def test_what_is_kept_of_resamples_is_found_again():
         found[kind.__name__] = drawn.digests().ravel()[0].tobytes().hex(), counts.shape, places
     assert found == {
         "Bootstrap": ("268b730dd9626065e9ebb4e8d8af99b32e971c34", (3, 1, 1282), [631, 633, 681]),
-        "Shifts": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
+        "ShiftPanel": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
     }
 
 

@@ -30,7 +30,7 @@ def interval_of(a: Scores, b: Scores, *, sureness: IntervalSpec | None = None, s
 
     Examples
     --------
-    >>> found = interval_of([4, 5, 4, 5, 6, 4], [1, 1, 2, 3, 3, 1], sureness=Sureness("inversion", 0.9))
+    >>> found = interval_of([4, 5, 4, 5, 6, 4], [1, 1, 2, 3, 3, 1], sureness=IntervalSpec("inversion", 0.9))
     >>> found.method[0], round(float(found.low[0]), 3), round(float(found.high[0]), 3)
     ('inversion', 2.0, 3.5)
     """

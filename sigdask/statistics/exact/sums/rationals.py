@@ -45,7 +45,7 @@ def count_reached(differences: Sequence[Fraction], roundings: Sequence[Fraction]
     Examples
     --------
     >>> count_reached([Fraction(10**16), Fraction(9, 10), Fraction(8, 10)], [Fraction()] * 3)
-    Reached(greater=1, less=8, two_sided=2)
+    ArrangementCounts(greater=1, less=8, two_sided=2)
     """
     step = math.lcm(1, *(x.denominator for x in (*differences, *roundings)))
     signs: dict[tuple[int, int], list[int]] = {}

@@ -31,7 +31,7 @@ FEWEST_GROUPS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class TestSetAnalysis:
+class SetAnalysis:
     """All that is asked of one test set.
 
     Attributes
@@ -55,7 +55,7 @@ class TestSetAnalysis:
     tests: tuple[str, ...] = ()
 
     @staticmethod
-    def of(counts: Counts, wanted: CompareSpec, *, second_run: bool) -> TestSetAnalysis:
+    def of(counts: Counts, wanted: CompareSpec, *, second_run: bool) -> SetAnalysis:
         """Resolve what is asked of `counts`."""
         unit = highest(counts, wanted.levels) if wanted.levels else counts.unit
         grouped = counts.with_unit(unit)
@@ -68,7 +68,7 @@ class TestSetAnalysis:
         )
         others = tuple(ComparisonJobs.beside(counts.with_unit(level), wanted) for level in levels)
         without = left_out(grouped, main.asked.pairs, wanted.found(grouped), wanted.by)
-        return TestSetAnalysis(main, dependences, others, tuple(without), wanted.tests)
+        return SetAnalysis(main, dependences, others, tuple(without), wanted.tests)
 
     @property
     def exchanges(self) -> tuple[ComparisonJobs, ...]:

@@ -1,0 +1,186 @@
+"""Panels to tallies: trials partitioned into tasks, run in this process or on dask, counts summed.
+
+A task is a list of ranges of trials, sized by measured speed to last about a second. Tasks are
+seeded by the counters they own, so which tasks there are, where and how often they run cannot
+change a count. Only `sigdask.execution` imports dask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from sigdask.errors import SigdaskError, TaskError, UnfinishedError
+from sigdask.execution import clusters, prefetch
+from sigdask.execution.clusters import Cluster, Where, visibility
+from sigdask.execution.flight import Flight
+from sigdask.execution.packing import sent_once, unpacked
+from sigdask.execution.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
+from sigdask.randomization.jobs import Job, total_trials
+from sigdask.randomization.tallies import Tally
+from sigdask.text import count_noun
+
+Progress = Callable[[int, int], None]
+"""Called with (trials done, trials in all)."""
+
+
+Counted = list[tuple[TrialRange, "Tally | SigdaskError"]]
+
+
+def count_jobs(
+    jobs: Sequence[Job],
+    *,
+    cluster: Where = "auto",
+    workers: int | None = None,
+    progress: Progress | None = None,
+    blocks_per_task: int | None = None,
+) -> list[Tally]:
+    """Count all jobs.
+
+    The same tallies on any cluster, in any partition, after any loss of workers.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to count.
+    cluster : str, distributed.Client, cluster object or Cluster
+        "auto" (dask's active client where there is one), "none", "threads", "local", "current" (the active client
+        or the scheduler of dask's settings), an address, a scheduler file or a cluster file; a client or a cluster
+        of dask's that runs and is left running; or one connected.
+    workers : int, optional
+        Worker threads or processes to start; by default one a core.
+    progress : callable, optional
+        Called with trials done and trials in all, summed over comparisons. Where it has them, its `expecting` is told
+        what is ahead, and its `counting` beside both numbers the share of the work that is done and the seconds left.
+    blocks_per_task : int, optional
+        Size of tasks in blocks of 4,096 trials, instead of by measured speed.
+
+    Raises
+    ------
+    UnfinishedError
+        The cluster was lost, or a task failed wherever it was tried.
+    """
+    measured = {id(panel): seconds_per_trial(panel) for panel in {id(job.panel): job.panel for job in jobs}.values()}
+    costs = [measured[id(job.panel)] for job in jobs]
+    work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
+    if isinstance(cluster, Cluster):
+        return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
+    with clusters.connect(chosen(cluster, jobs, work), workers=workers) as connected:
+        return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
+
+
+@contextmanager
+def reached(cluster: Where, workers: int | None) -> Iterator[Where]:
+    """Yield a cluster for several counts in turn: connected once, unless it is this process or still to be chosen."""
+    cluster = clusters.at_hand(cluster)
+    if isinstance(cluster, Cluster) or (isinstance(cluster, str) and cluster in {"auto", "none", "threads"}):
+        yield cluster
+        return
+    with clusters.connect(cluster, workers=workers) as connected:
+        yield connected
+
+
+def chosen(cluster: Where, jobs: Sequence[Job], work: float) -> Where:
+    """Resolve "auto": what is at hand, else by the work ahead, in seconds, and whether kernels let threads run."""
+    cluster = clusters.at_hand(cluster)
+    if not isinstance(cluster, str) or cluster != "auto":
+        return cluster
+    return clusters.choose("auto", work, vectorised=all(job.panel.manner.vectorised for job in jobs))
+
+
+def _count_on(
+    cluster: Cluster,
+    jobs: Sequence[Job],
+    costs: Sequence[float],
+    work: float,
+    progress: Progress | None,
+    blocks_per_task: int | None,
+) -> list[Tally]:
+    pace = prefetch.tell(progress, jobs, costs, cluster.n_threads)
+    tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
+    totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
+    n_trials, done = total_trials(jobs), 0
+    for counted in run_tasks(cluster, jobs, tasks):
+        for trials, tally in counted:
+            if isinstance(tally, SigdaskError):
+                raise tally
+            totals[trials.job] += tally
+            done += trials.n_trials * jobs[trials.job].n_comparisons
+            pace.count(trials.job, trials.n_trials)
+        prefetch.report(progress, done, n_trials, pace)
+    for job, total in zip(jobs, totals, strict=True):
+        if total.n_trials != job.n_trials:
+            raise UnfinishedError(
+                f"{total.n_trials:,} of {count_noun(job.n_trials, 'trial')} of {job.label} were counted"
+            )
+    return totals
+
+
+def count_far(task: Task, *panels: Any) -> Counted:
+    """Count a task on a worker: counts travel in the smallest type that holds them."""
+    counted = count_task(task, *panels)
+    return [(trials, tally.narrowed() if isinstance(tally, Tally) else tally) for trials, tally in counted]
+
+
+def count_task(task: Task, *panels: Any) -> Counted:
+    """Count the ranges of a task; `panels` stand beside its ranges. What a metric refuses is told of its trials."""
+    return [(trials, _count_range(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
+
+
+def _count_range(trials: TrialRange, panel: Any) -> Tally | SigdaskError:
+    try:
+        return unpacked(panel).tally(run=trials.run, first=trials.first, n_trials=trials.n_trials)
+    except SigdaskError as error:
+        return error
+
+
+def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+    """Count tasks and yield what each found, in the order in which they finish.
+
+    Raises
+    ------
+    ClusterLostError
+        The scheduler went away.
+    TaskError
+        A task failed wherever it was tried; it names the jobs.
+    """
+    if cluster.client is not None:
+        return _on_client(cluster, jobs, tasks)
+    calls = [partial(count_task, task, *(jobs[trials.job].panel for trials in task)) for task in tasks]
+    if cluster.kind == "threads" and len(tasks) > 1:
+        return _on_threads(calls, cluster.n_threads)
+    return (call() for call in calls)
+
+
+def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Iterator[Counted]:
+    """Run on dask's threaded scheduler, a few rounds so that progress shows."""
+    import dask
+
+    step = 2 * n_threads
+    for start in range(0, len(calls), step):
+        lazy = [dask.delayed(call, pure=False)() for call in calls[start : start + step]]
+        yield from dask.compute(*lazy, scheduler="threads", num_workers=n_threads)
+
+
+def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
+    """Run on a distributed cluster; panels are tasks themselves, so the scheduler makes a lost one again."""
+    sent = sent_once(cluster, jobs)
+
+    def submit(task: Task) -> Any:
+        panels = [sent[id(jobs[trials.job].panel)].of_trials(cluster.client, trials) for trials in task]
+        return cluster.client.submit(count_far, task, *panels, pure=False)
+
+    flight = Flight(cluster, tasks, submit)
+    for counted in flight:
+        visibility.count("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in counted))
+        yield [(trials, tally.widened() if isinstance(tally, Tally) else tally) for trials, tally in counted]
+    if flight.given_up:
+        labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
+        error = next(iter(flight.given_up.values()))
+        raise TaskError(
+            f"counting {labels} failed on every worker it was tried on ({error}); "
+            "all else was counted, which `sigdask run` keeps",
+            tuple(flight.given_up),
+        )
