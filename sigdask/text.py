@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import types
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import orjson
@@ -223,3 +226,24 @@ def _is_harmless(c: str) -> bool:
 def _escaped(c: str) -> str:
     units = c.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))
+
+
+def value_from_json(kind: Any, value: Any) -> Any:
+    """Return a value of an annotated type (`kind`) from the JSON that `plain` made of it."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if value is None or kind is Any:
+        return value
+    if origin in {typing.Union, types.UnionType}:
+        return value_from_json(next(a for a in arguments if a is not type(None)), value)
+    if isinstance(kind, type) and is_dataclass(kind):
+        known: dict[str, Any] = _types(kind)
+        return kind(**{key: value_from_json(known[key], item) for key, item in value.items() if key in known})
+    if origin is tuple:
+        kinds = arguments[:1] * len(value) if arguments[1:] == (...,) else arguments
+        return tuple(value_from_json(k, item) for k, item in zip(kinds, value, strict=True))
+    return value
+
+
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)

@@ -67,8 +67,13 @@ def test_no_modules_import_each_other_in_a_circle():
     assert left == {}
 
 
-SLOW = {"sigdask.execution.clusters.hung_workers"}
-"""Modules that import dask: importing them takes a second."""
+SLOW = {
+    "sigdask.execution.clusters.hung_workers": "distributed",
+    "sigdask.nightly.plan": "pydantic",
+    "sigdask.nightly.store": "sqlalchemy",
+    "sigdask.cli.status": "sqlalchemy",
+}
+"""Modules that functions may import, and the slow package that each one loads."""
 
 
 def own_imports_in_functions(path):
@@ -80,13 +85,14 @@ def own_imports_in_functions(path):
 
 
 def test_modules_import_what_they_need_at_their_top():
-    """The command line imports when a command runs, so that help and completion are there at once."""
-    paths = {
-        path
-        for path in (ROOT / "sigdask").rglob("*.py")
-        if path.relative_to(ROOT / "sigdask").parts[0] not in {"cli", "__init__.py"}
-    }
+    """Only slow modules are imported in functions, and public names by the package itself."""
+    paths = {*(ROOT / "sigdask").rglob("*.py")} - {ROOT / "sigdask" / "__init__.py"}
     assert sorted(chain.from_iterable(map(own_imports_in_functions, paths))) == []
+
+
+@pytest.mark.parametrize(("module", "package"), SLOW.items())
+def test_modules_that_functions_import_are_slow(module, package):
+    assert imported_by(f"import {module}", package) == f"['{package}']"
 
 
 def test_each_class_name_stands_for_one_thing():

@@ -11,12 +11,11 @@ from typing import Any, NoReturn
 
 import click
 
-from sigdask.cli import cite, compare, demo, independence, info, init, plan, power, rankings, store
-from sigdask.cli.declared_options import complete_files
+from sigdask.cli.declared import cite, compare, demo, independence, info, init, plan, power, rankings, reproduce, store
+from sigdask.cli.declared.options import complete_files
 from sigdask.cli.output import streams
-from sigdask.cli.output.logs import columns
-from sigdask.cli.output.page import WORDS
-from sigdask.cli.output.write import LOG
+from sigdask.cli.output.logs import columns, to_stderr
+from sigdask.cli.output.say import LOG, WORDS
 from sigdask.errors import SigdaskError, UnfinishedError
 from sigdask.report.layout import fitted
 
@@ -35,8 +34,6 @@ COMPLETING = "_SIGDASK_COMPLETE"
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
-    from sigdask.cli.output.logs import to_stderr
-
     if COMPLETING in os.environ:  # a shell reads what is written, byte by byte
         sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETING))
     streams.guard()
@@ -149,8 +146,6 @@ class Context(click.Context):
 @click.pass_context
 def commands(context: click.Context, *, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
-    from sigdask.cli.output.logs import to_stderr
-
     to_stderr(in_json=log_json)
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -161,7 +156,8 @@ for _command in (
     rankings.rankings,
     independence.independence,
     power.power,
-    *(cite.reproduce, cite.cite),
+    reproduce.reproduce,
+    cite.cite,
     init.init,
     *(plan.check, plan.run, plan.submit, plan.status, plan.history, plan.report),
     store.store,

@@ -8,22 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from sigdask.cli.declared_options import PAPERS, grouped, option, whole
+from sigdask import formats
+from sigdask.api import compare_all, compare_opened
+from sigdask.cli.declared.compare import ENDINGS
 from sigdask.cli.output import figures
 from sigdask.cli.output.page import files_read, write_results
 from sigdask.cli.output.progress import ProgressSteps, files_of, progress
+from sigdask.cli.output.say import LOG, be_quiet, note, say, say_data, width
 from sigdask.cli.output.write import (
-    LOG,
-    be_quiet,
     check_output,
     check_outputs,
     check_writable,
-    note,
-    say,
-    say_data,
-    width,
     write_csv,
     write_data,
     write_json,
@@ -32,6 +27,16 @@ from sigdask.cli.output.write import (
     write_text,
 )
 from sigdask.errors import InputError, RefusedFileError, UnfinishedError
+from sigdask.execution import clusters
+from sigdask.execution.clusters import at_hand, connect, visibility
+from sigdask.io import is_url, place
+from sigdask.metrics import check_name
+from sigdask.options import OPTIONS, PRINTED, WhatCompared, filled
+from sigdask.report.methods import text as methods
+from sigdask.report.plots.folder import of_opened, of_results
+from sigdask.report.terminal import render, warnings
+from sigdask.results.schema import text
+from sigdask.statistics.classical import names
 from sigdask.text import count_noun
 
 if TYPE_CHECKING:
@@ -39,111 +44,14 @@ if TYPE_CHECKING:
     from sigdask.counts import Counts
     from sigdask.execution.clusters import Cluster
     from sigdask.formats import Source
-    from sigdask.options import WhatCompared
     from sigdask.report.presentable import Results
 
 
-ENDINGS = {
-    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
-    ".html": "html", ".htm": "html", ".txt": "txt",
-}  # fmt: skip
-"""Of a file to what it holds."""
+def print_schema() -> None:
+    """Print the JSON schema of the results."""
+    say_data(text())
 
 
-def _say_schema(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from sigdask.results.schema import text
-
-        say_data(text())
-        context.exit()
-
-
-GROUPS = {
-    "Files": (
-        click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="File of what is right."),
-        click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`."),
-        option("--id", "id_column", metavar="COLUMN"),
-        option("--gold-column", metavar="COLUMN"),
-        option("--prediction-column", metavar="COLUMN"),
-        option("--system-column", metavar="COLUMN"),
-        option("--score-column", metavar="COLUMN"),
-        option("--map", "label_map", multiple=True, metavar="TO=FROM,FROM", more="May be repeated."),
-        option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
-        option("--align"),
-        option("--decimal", metavar=".|,"),
-        option("--missing"),
-        option("--min-items", type=whole, metavar="N"),
-        option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
-        option("--documents", metavar="FILE", more="Exchange them by --unit document."),
-        option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN, or group without name."),
-        option("--most-unpacked", type=whole, metavar="BYTES"),
-    ),
-    "What to compare": (
-        option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
-        option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", more="May be repeated."),
-        option("--baseline", metavar="NAME"),
-        option("--by", metavar="COLUMN"),
-        click.option(
-            "--name", default="", metavar="TESTSET", help="The test set's name; part of the address of its shuffles."
-        ),
-    ),
-    "The test": (
-        option("--unit", multiple=True, metavar="COLUMN"),
-        option("--alternative"),
-        option("--method"),
-        option("--exact-limit", type=float, metavar="SECONDS"),
-        option("--trials", type=whole, metavar="N"),
-        option("--seed", type=int),
-        option("--alpha", type=float),
-        option("--stop", metavar="RULE"),
-        option("--tests", metavar="NAME,...|all"),
-        option("--interval"),
-        option("--confidence", type=float),
-        option("--resamples", type=whole, metavar="N"),
-        click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
-    ),
-    "Many comparisons": (
-        option("--adjust"),
-        option("--together", is_flag=True),
-    ),
-    "Where to run": (
-        option("--cluster"),
-        option("--workers", type=click.IntRange(min=1), metavar="N"),
-        click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs."),
-        click.option("--performance-report", metavar="FILE.html", help="Write dask's report of the run."),
-    ),
-    "Output": (
-        click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
-                     help=f"Write the results as its ending says: {', '.join(ENDINGS)}. May be repeated."),
-        click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
-        click.option("--csv", "csv_file", metavar="FILE|-", help="Write the results as a CSV table."),
-        click.option(
-            "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
-        ),
-        *PAPERS,
-        click.option("--bibtex", "bibtex_file", metavar="FILE|-", help="Write the sources that --latex cites."),
-        click.option(
-            "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
-        ),
-        *figures.OPTIONS,
-        click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
-        click.option("--all", "everything", is_flag=True, help="Show every comparison."),
-        click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_say_schema,
-                     help="Print the JSON schema of what --json writes, and leave."),
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
-    ),
-}  # fmt: skip
-
-EXAMPLES = (
-    "sigdask compare scores.csv",
-    "sigdask compare a.txt b.txt c.txt --ref reference.txt -m BLEU -m chrF --digits 1 -o table.tex",
-    "sigdask compare new.txt old.txt --ref reference.txt -m BLEU -m chrF -o results.json",
-    "sigdask compare a.csv b.csv c.csv --gold gold.csv -m macro-f1 --baseline a --adjust holm",
-)
-
-
-@grouped(GROUPS, EXAMPLES)
-@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 def compare(**options: Any) -> None:
     """Compare systems on one test set.
 
@@ -173,20 +81,14 @@ def compare(**options: Any) -> None:
             files["html"], results, found.opened, name=options["name"], files=found.files,
         )  # fmt: skip
     if options["figures"] is not None:
-        from sigdask.report.plots.folder import of_opened, of_results
-
         drawn = (*of_results([results]), *of_opened(results.table, found.opened))
         figures.write_figures(options["figures"], options["figure_format"], drawn)
 
 
 def _write_tables(results: Results, files: dict[str, str | None], options: dict[str, Any]) -> None:
     """Write tables for papers, where they are asked for."""
-    from sigdask.options import PRINTED
-
     write_tables(files, lambda: results.paper_tables(**{name: options[name] for name in PRINTED}))
     if (file := files["bibtex"]) is not None:
-        from sigdask.report.methods import text as methods
-
         write_data(file, [methods.of(methods.Facts.of(results)).bibtex, "\n"], "--bibtex")
 
 
@@ -237,10 +139,6 @@ def _files(options: dict[str, Any]) -> dict[str, str | None]:
 
 def read_systems(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts, str]:
     """Read what the options of a command name; return the systems and the format that was read."""
-    from sigdask import formats
-    from sigdask.io import place
-    from sigdask.metrics import check_name
-
     given = formats.Options(
         id_column=options["id_column"],
         gold_column=options["gold_column"],
@@ -282,14 +180,12 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts,
 
 def _sources(text: str, format_: str) -> Iterator[Source]:
     """Yield what a system is given as; no shell spreads the patterns that URLs are given as."""
-    from sigdask import formats
-    from sigdask.io import is_url
-
     name, equals, url = text.partition("=") if not is_url(text) else ("", "", text)
     if not is_url(url):
         yield formats.parse_source(text)
         return
-    from sigdask.nightly.plan import paths
+
+    from sigdask.nightly.plan import paths  # loads pydantic
 
     if not paths.is_pattern(url):
         yield formats.parse_source(text)
@@ -302,10 +198,6 @@ def _sources(text: str, format_: str) -> Iterator[Source]:
 
 def _how(options: dict[str, Any]) -> WhatCompared:
     """Return what is asked of the comparison; refused before anything is read where it cannot be."""
-    from sigdask.execution import clusters
-    from sigdask.options import OPTIONS, PRINTED, WhatCompared, filled
-    from sigdask.statistics.classical import names
-
     for name, printed in PRINTED.items():
         printed.check(name, options.get(name))
     clusters.check(options["cluster"])
@@ -317,8 +209,6 @@ def _how(options: dict[str, Any]) -> WhatCompared:
 def _compare(
     counts: Counts, how: WhatCompared, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
 ) -> tuple[Results, Sequence[ComparisonDetails]]:
-    from sigdask.api import compare_all, compare_opened
-
     with _cluster(options) as cluster:
         try:
             how["cluster"], how["progress"] = cluster, steps
@@ -334,7 +224,6 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
     if report is None:
         yield options["cluster"]
         return
-    from sigdask.execution.clusters import at_hand, connect, visibility
 
     check_writable(report, "--performance-report")
     found = at_hand(options["cluster"])
@@ -347,15 +236,11 @@ def _cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
 
 
 def _rendered(results: Results, *, everything: bool, verbose: bool = False, width: int | None = None) -> str:
-    from sigdask.report.terminal import render
-
     return render(results, everything=everything, verbose=verbose, width=width)
 
 
 def _warn(results: Results, *, verbose: bool, is_printed: bool) -> None:
     """Warn of what results should not be read without; what is scored stands before them where they are printed."""
-    from sigdask.report.terminal import warnings
-
     scope = [] if is_printed else [note for note in results.notes if note.kind == "scope"]
     for found in (*scope, *warnings(results, verbose=verbose)):
         LOG.warning(found.text)

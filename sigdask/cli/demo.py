@@ -12,23 +12,19 @@ from pathlib import Path
 import click
 
 from sigdask.cli.output.logs import columns
-from sigdask.cli.output.write import say
+from sigdask.cli.output.say import say
 from sigdask.errors import InputError
+from sigdask.examples import SETS, copy
 
 WIDTH = 80
 """Columns of the words between commands, where a terminal has as many."""
 
 
-@click.command()
-@click.argument("name", required=False)
-@click.argument("folder", required=False, type=click.Path(path_type=Path))
 def examples(name: str | None, folder: Path | None) -> None:
     """List the example data, or copy the files of one.
 
     FOLDER is called like the example unless it is given. The tutorials start from these files.
     """
-    from sigdask.examples import SETS, copy
-
     if name is None:
         for own, what in SETS.items():
             say(f"{own:{_TO_TEXT}}{what}", hang=_TO_TEXT)
@@ -114,15 +110,9 @@ NEXT = """Now your own files: sigdask recognises what your field produces.
 --unit document: items of one document are correlated."""
 
 
-@click.command()
-@click.option("--yes", is_flag=True, help="Go on without waiting for Enter.")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Leave the files of the example in DIR.")
-@click.pass_context
 def demo(context: click.Context, *, yes: bool, keep: Path | None) -> None:
     """Explain a comparison of real taggers, step by step: each command is run, and what it prints is explained."""
     from tempfile import TemporaryDirectory
-
-    from sigdask.examples import copy
 
     asks = not yes and sys.stdin.isatty() and sys.stdout.isatty()
     program = context.find_root().command

@@ -2,68 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from sigdask.api import independence_all
 from sigdask.cli.compare import read_systems
-from sigdask.cli.declared_options import TABLES, grouped, option, whole
 from sigdask.cli.output.progress import progress
-from sigdask.cli.output.write import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
+from sigdask.cli.output.say import LOG, be_quiet, note, say, width
+from sigdask.cli.output.write import check_outputs, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.options import PERMUTING
+from sigdask.execution import clusters
+from sigdask.formats import parse_source
+from sigdask.options import PERMUTING, HowPermuted, filled_permuted
+from sigdask.report.terminal.independence import render
 from sigdask.text import count_noun
 
 if TYPE_CHECKING:
     from sigdask.counts import Counts
-    from sigdask.options import HowPermuted
 
-permuting: Callable[..., Any] = partial(option, of=PERMUTING)
-
-GROUPS = {
-    "Files": (
-        click.option("--gold", metavar="FILE", help="What every FILE is held against, instead of the last."),
-        click.option("--format", "format_", default="labels", show_default=True, help="See `sigdask formats`."),
-        option("--id", "id_column", metavar="COLUMN"),
-        option("--gold-column", metavar="COLUMN"),
-        option("--prediction-column", metavar="COLUMN"),
-        option("--map", "label_map", multiple=True, metavar="TO=FROM,FROM", more="May be repeated."),
-        option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
-        option("--align"),
-        option("--groups", "group_file", metavar="FILE", more="Permute within its groups by --within."),
-        option("--most-unpacked", type=whole, metavar="BYTES"),
-    ),
-    "The test": (
-        click.option("-m", "--metric", "metrics", multiple=True, metavar="M", default=("accuracy",), show_default=True,
-                     help="A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. May be repeated."),
-        click.option("--within", metavar="COLUMN", help="Permute labels within each value of a column alone."),
-        option("--alternative", of=PERMUTING),
-        option("--method", of=PERMUTING),
-        option("--adjust", of=PERMUTING),
-        option("--trials", of=PERMUTING, type=whole, metavar="N"),
-        option("--seed", of=PERMUTING, type=int),
-        option("--alpha", of=PERMUTING, type=float),
-        click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
-        click.option("--name", default="", metavar="TESTSET", help="The test set's name, of its stream's address."),
-    ),
-    "Where to run": (
-        option("--cluster"),
-        option("--workers", of=PERMUTING, type=click.IntRange(min=1), metavar="N"),
-    ),
-    "Output": (
-        click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
-        *TABLES,
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
-    ),
-}  # fmt: skip
-
-EXAMPLES = (
-    "sigdask independence expert.txt contents.txt",
-    "sigdask independence annotator1.csv annotator2.csv -m kappa -m 'f1[spam]' --alternative two-sided",
-    "sigdask independence model.csv --gold gold.csv -m macro-f1 --within document",
-)
 
 UNUSED = {
     "unit": (), "by": None, "system_column": None, "score_column": None, "decimal": None, "missing": None,
@@ -72,17 +27,12 @@ UNUSED = {
 """What is said of files by other commands."""
 
 
-@grouped(GROUPS, EXAMPLES)
-@click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
 def independence(**options: Any) -> None:
     """Test whether one labelling of items is independent of another.
 
     The labels of the last FILE are permuted over the items, and each other FILE is scored against them: by precision
     as the one that gives labels, by recall against those of the last. A single FILE is a table with a column gold.
     """
-    from sigdask.api import independence_all
-    from sigdask.report.terminal.independence import render
-
     files = {name: options[f"{name}_file"] for name in ("json", "markdown", "latex")}
     check_outputs(**files)
     how = _how(options)
@@ -107,9 +57,6 @@ def independence(**options: Any) -> None:
 
 def _how(options: dict[str, Any]) -> HowPermuted:
     """Return what is asked of the test; refused before anything is read where it cannot be."""
-    from sigdask.execution import clusters
-    from sigdask.options import HowPermuted, filled_permuted
-
     clusters.check(options["cluster"])
     given = {name: options[name] for name in PERMUTING if options.get(name) is not None}
     return filled_permuted(HowPermuted(**given, second_run=not options["no_second_run"]))  # type: ignore[typeddict-item]
@@ -117,8 +64,6 @@ def _how(options: dict[str, Any]) -> HowPermuted:
 
 def _read(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
     """Read the labellings; return them and what they are held against is called."""
-    from sigdask.formats import parse_source
-
     files, gold = options["files"], options["gold"]
     reference = options["gold_column"] or "gold"
     if gold is not None:

@@ -6,23 +6,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-import click
-
-from sigdask.cli.declared_options import option, whole
-from sigdask.cli.output.write import say
+from sigdask.cli.output.say import say
+from sigdask.cli.output.write import check_writable
 from sigdask.errors import InputError
+from sigdask.nightly.plan import draft, load_plan
+from sigdask.nightly.plan.discover import Hints, survey
+from sigdask.report.files import write_whole
 from sigdask.text import printable
 
 
-@click.command()
-@click.argument("where", nargs=-1, metavar="[FOLDER|FILES...]")
-@click.option("--gold", "--qrels", "--ref", "gold", metavar="FILE", help="File of what is right.")
-@click.option("--documents", metavar="FILE", help="File of the document of each segment.")
-@click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
-@option("--missing")
-@option("--min-items", type=whole, metavar="N")
-@click.option("-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="What to write.")
-@click.option("--force", is_flag=True, help="Write over a plan that is there.")
 def init(
     where: tuple[str, ...],
     gold: str | None,
@@ -39,9 +31,6 @@ def init(
     It looks at what lies there, reads it to be sure, and says what it took for what; what it cannot tell it asks for.
     The plan passes `sigdask check`, and is commented for whoever goes on with it.
     """
-    from sigdask.nightly.plan import draft
-    from sigdask.nightly.plan.discover import Hints, survey
-
     plan = _target(output, force=force)
     home = plan.absolute().parent
     given = Hints(_existing(gold, "--gold"), _existing(documents, "--documents"), format_, missing, min_items)
@@ -54,8 +43,6 @@ def init(
 
 def _target(output: str, *, force: bool) -> Path:
     """Return the file to write; never one that is there, unless told so."""
-    from sigdask.cli.output.write import check_writable
-
     check_writable(output, "-o")
     plan = Path(output)
     if plan.suffix != ".toml":
@@ -79,9 +66,6 @@ def _there(text: str) -> Path:
 
 def _write(plan: Path, text: str) -> None:
     """Write a plan where the loader takes it."""
-    from sigdask.nightly.plan import load_plan
-    from sigdask.report.files import write_whole
-
     trial = plan.with_name(f".{plan.stem}.{os.getpid()}.toml")
     try:
         write_whole(trial, text)

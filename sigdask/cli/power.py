@@ -4,65 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from sigdask.cli.compare import GROUPS as COMPARING
+from sigdask import api
+from sigdask.analysis.power.find import PowerSettings, checked
+from sigdask.analysis.power.search import PowerQuestion
 from sigdask.cli.compare import read_systems
-from sigdask.cli.declared_options import TABLES, grouped, option, whole
 from sigdask.cli.output.progress import ProgressSteps, progress
-from sigdask.cli.output.write import LOG, be_quiet, check_outputs, note, say, width, write_json, write_tables
+from sigdask.cli.output.say import LOG, be_quiet, note, say, width
+from sigdask.cli.output.write import check_outputs, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
+from sigdask.execution import clusters
+from sigdask.options import OPTIONS, POWER
+from sigdask.report.terminal.power import render
 from sigdask.text import count_noun
 
 if TYPE_CHECKING:
     from sigdask.report.presentable import Powers
 
-GROUPS = {
-    "What is asked": (
-        option("--difference", type=float, metavar="D"),
-        option("--units", type=whole, metavar="N"),
-        option("--power", type=float, metavar="P"),
-    ),
-    "Files": COMPARING["Files"],
-    "What to compare": (
-        option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
-        option("--pair", "pairs", nargs=2, multiple=True, metavar="A B", more="May be repeated."),
-        option("--baseline", metavar="NAME"),
-        click.option("--name", default="", metavar="TESTSET", help="The test set's name; part of its address."),
-    ),
-    "The test": (
-        option("--unit", multiple=True, metavar="COLUMN"),
-        option("--alternative"),
-        option("--alpha", type=float),
-        click.option(
-            "--adjust", type=click.Choice(("none", "holm")), default="none", show_default=True,
-            help="holm: each comparison at the level of its first step, alpha / comparisons.",
-        ),
-        option("--samples", type=whole, metavar="K"),
-        option("--seed", type=int),
-    ),
-    "Where to run": (
-        option("--cluster"),
-        option("--workers", type=click.IntRange(min=1), metavar="N"),
-        click.option("--no-cache", is_flag=True, help="Neither look up nor keep what is extracted from outputs."),
-    ),
-    "Output": (
-        click.option("--json", "json_file", metavar="FILE|-", help="Write what is found as JSON."),
-        *TABLES,
-        click.option("--all", "everything", is_flag=True, help="Show every pair."),
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
-    ),
-}  # fmt: skip
 
-EXAMPLES = (
-    "sigdask power scores.csv --difference 0.01",
-    "sigdask power new.txt old.txt --ref reference.txt -m BLEU --units 2000 --power 0.9",
-    "sigdask power runs.csv --baseline base --difference 0.02 --adjust holm --json power.json",
-)
-
-
-@grouped(GROUPS, EXAMPLES)
-@click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 def power(**options: Any) -> None:
     """Tell how many units a difference needs, and which difference the present test set can detect.
 
@@ -76,8 +34,6 @@ def power(**options: Any) -> None:
         found = _found(options, steps)
     files = {name: options[f"{name}_file"] for name in ("json", "markdown", "latex")}
     if "-" not in files.values():
-        from sigdask.report.terminal.power import render
-
         say(render(found, everything=options["everything"], width=width()))
     write_json(files["json"], found.json_parts)
     write_tables(files, found.paper_tables)
@@ -85,11 +41,6 @@ def power(**options: Any) -> None:
 
 def _check(options: dict[str, Any]) -> None:
     """Refuse, before anything is read, what makes no sense or cannot be written."""
-    from sigdask.analysis.power.find import PowerSettings, checked
-    from sigdask.analysis.power.search import PowerQuestion
-    from sigdask.execution import clusters
-    from sigdask.options import OPTIONS, POWER
-
     check_outputs(**{name: options[f"{name}_file"] for name in ("json", "markdown", "latex")})
     clusters.check(options["cluster"])
     for declared in (OPTIONS, POWER):
@@ -102,8 +53,6 @@ def _check(options: dict[str, Any]) -> None:
 
 
 def _found(options: dict[str, Any], steps: ProgressSteps) -> Powers:
-    from sigdask import api
-
     counts, format_ = read_systems({**options, "by": None}, steps)
     note(f"read as {format_}: {count_noun(counts.n_systems, 'system')}, {count_noun(counts.of_one.n_items, 'item')}")
     if not options["metrics"]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
-from sigdask.cli.output.write import say
-from sigdask.cli.plan import store_and_plan
+from sigdask.cli.output.say import say
+from sigdask.cli.status import store_and_plan
 from sigdask.errors import DamagedError
+from sigdask.nightly.store import repair as mending
 from sigdask.text import count_noun, printable
 
 if TYPE_CHECKING:
@@ -18,19 +17,8 @@ SHOWN = 50
 """Faults that are told one by one."""
 
 
-@click.group()
-def store() -> None:
-    """Look at a store, and mend one that is damaged."""
-
-
-@store.command()
-@click.argument("where", metavar="PLAN.toml|STORE")
-@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
-@click.option("--all", "everything", is_flag=True, help="Show every damaged row.")
 def check(where: str, store: str | None, *, everything: bool) -> int:
     """Look at every row: its checksum, and whether trials can have given it. Nothing is changed."""
-    from sigdask.nightly.store import repair as mending
-
     found = mending.check(store_and_plan(where, store, None)[0])
     if not found.faults:
         say(printable(f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged"))
@@ -46,14 +34,8 @@ def check(where: str, store: str | None, *, everything: bool) -> int:
     return DamagedError.exit_status
 
 
-@store.command()
-@click.argument("where", metavar="PLAN.toml|STORE")
-@click.option("--store", metavar="FILE|URL", help="Instead of the plan's.")
-@click.option("--all", "everything", is_flag=True, help="Show every damaged row.")
 def repair(where: str, store: str | None, *, everything: bool) -> None:
     """Take out what is damaged, so that the next run counts it again; all else stays."""
-    from sigdask.nightly.store import repair as mending
-
     found = mending.repair(store_and_plan(where, store, None)[0])
     _list(found, everything=everything)
     if found.set_aside is not None:

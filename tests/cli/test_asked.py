@@ -8,7 +8,7 @@ import pytest
 from command import called
 from conftest import YEH
 
-from sigdask.cli.compare import EXAMPLES, GROUPS, compare
+from sigdask.cli.declared.compare import EXAMPLES, GROUPS, compare
 
 QUICK = (YEH, "--trials", "1e3", "--cluster", "none")
 

@@ -14,7 +14,7 @@ import pytest
 from command import called
 from conftest import YEH
 
-from sigdask.cli.compare import compare
+from sigdask.cli.declared.compare import compare
 from sigdask.cli.output.streams import Harmless
 
 SIGDASK = f"{sys.executable} -m sigdask"

@@ -147,7 +147,7 @@ def test_bad_input_is_named_with_its_line(run, content, arguments, words):
 def test_every_declared_option_is_on_the_command_line_and_in_plans():
     from dataclasses import fields
 
-    from sigdask.cli.rankings import rankings as command
+    from sigdask.cli.declared.rankings import rankings as command
     from sigdask.nightly.plan.keys import RankingsKeys
     from sigdask.options import CANDIDATES, RANKED
 

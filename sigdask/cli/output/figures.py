@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from sigdask.cli.output.write import note
+from sigdask.cli.declared.options import FIGURE_FORMATS
+from sigdask.cli.output.say import note
 from sigdask.errors import InputError, missing_extra
+from sigdask.report.plots.folder import MOST_FIGURES, asked_formats
+from sigdask.report.plots.folder import write_figures as write
 from sigdask.text import count_noun, listed, printable
 
 if TYPE_CHECKING:
@@ -18,32 +19,11 @@ if TYPE_CHECKING:
 SHOWN = 6
 """Files that are named."""
 
-FORMATS = "svg,pdf"
-"""Of figures, unless others are asked for."""
-
-OPTIONS = (
-    click.option(
-        "--figures", metavar="DIR", help="Draw all figures that fit what was found into this folder: sigdask[report]."
-    ),
-    click.option(
-        "--figure-format", default=FORMATS, show_default=True, metavar="FORMAT,...",
-        help="Of --figures: svg, pdf, png.",
-    ),
-)  # fmt: skip
-
-
-def drawing(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of figures."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
-
 
 def check_figures(folder: str | None, formats: str) -> None:
     """Refuse figures that cannot be drawn or written, before anything is counted."""
-    if folder is None and formats == FORMATS:
+    if folder is None and formats == FIGURE_FORMATS:
         return
-    from sigdask.report.plots.folder import asked_formats
 
     asked_formats(formats)
     if folder is None:
@@ -60,8 +40,6 @@ def write_figures(folder: str | None, formats: str, found: Iterable[Picture]) ->
     """Draw figures where they are asked for, and say which files were written."""
     if folder is None:
         return
-    from sigdask.report.plots.folder import MOST_FIGURES, asked_formats
-    from sigdask.report.plots.folder import write_figures as write
 
     written, n_left = write(Path(folder), found, asked_formats(formats))
     if not written:

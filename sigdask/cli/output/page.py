@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sigdask.cli.output.say import WORDS
+from sigdask.io import is_url
+from sigdask.io.redaction import redacted
+from sigdask.report.page import write_page
+from sigdask.report.page.details import part
+from sigdask.report.provenance import digests, versions
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sigdask.analysis.details.details import ComparisonDetails
     from sigdask.report.presentable import Results
 
-WORDS = "sigdask.words"
-"""Where the words of the command line stand in click's context."""
-
 CLOSE = "those that another seed or a few more units could turn, the closest first"
 
 
 def command() -> str:
     """Return the command line that is run, for a shell; what is secret in URLs is hidden."""
-    from sigdask.io.redaction import redacted
-
     words = click.get_current_context().meta.get(WORDS, ())
     return shlex.join(["sigdask", *map(redacted, words)])
 
@@ -45,10 +47,6 @@ def write_results(
     files : iterable of Path
         What was read.
     """
-    from sigdask.report.page import write_page
-    from sigdask.report.page.details import part
-    from sigdask.report.provenance import digests, versions
-
     made_of = {"seed": str(results.seed), **versions()}
     write_page(
         Path(file),
@@ -70,8 +68,6 @@ def _title(results: Results, name: str) -> str:
 
 def files_read(options: dict[str, Any], sources: Iterable[Path], taken: Iterable[Path]) -> list[Path]:
     """Return the files on this machine that a command read; of folders and patterns those that were taken."""
-    from sigdask.io import is_url
-
     beside = [options["gold"], options["documents"], options["group_file"], *options["references"]]
     every = [*(tuple(taken) or sources), *(Path(text) for text in beside if text)]
     return [path for path in every if not is_url(str(path))]

@@ -14,14 +14,18 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from sigdask.cli.output.logs import are_json, columns
+from sigdask.cli.output.say import note
 from sigdask.cli.output.streams import Harmless, exactly
-from sigdask.cli.output.write import note
+from sigdask.formats.reading.files import telling
+from sigdask.io import is_there, is_url
+from sigdask.metrics import extraction
 from sigdask.text import count_noun, duration
 
 if TYPE_CHECKING:
     from sigdask.execution.prefetch import WorkEstimate
     from sigdask.formats import Source
     from sigdask.metrics.extraction import ExtractionProgress
+    from sigdask.nightly.plan import Plan
 
 EVERY = 30.0
 """Seconds between two lines."""
@@ -223,8 +227,6 @@ class ProgressSteps:
     """
 
     def __init__(self, shown: ProgressDisplay) -> None:
-        from sigdask.metrics import extraction
-
         self._shown = shown
         self._step = ProgressStep("starting")
         self._announce = extraction.ExtractionLog(note, every=math.inf)
@@ -261,8 +263,6 @@ class ProgressSteps:
     @contextmanager
     def reading(self, paths: Iterable[Path]) -> Iterator[None]:
         """Show how much of some files and folders is read within."""
-        from sigdask.formats.reading.files import telling
-
         self._sizes = {file: file.stat().st_size for path in paths for file in _files(path)}
         self._all, self._done, self._places = sum(self._sizes.values()), 0, {}
         with telling(self._read):
@@ -307,10 +307,16 @@ def files_of(sources: Iterable[Source]) -> Iterator[Path]:
         yield from source.parts or (source.path,)
 
 
+def plan_files(plan: Plan) -> Iterator[Path]:
+    """Yield what a plan reads."""
+    for test_set in plan.test_sets:
+        yield from filter(None, (test_set.gold, *files_of(test_set.sources)))
+    yield from (one.path for one in plan.rankings)
+    yield from (path for one in plan.independence for path in one.files())
+
+
 def _files(path: Path) -> Iterator[Path]:
     """Yield a file, or those of a folder; none of what lies elsewhere, whose size is not known here."""
-    from sigdask.io import is_there, is_url
-
     if is_url(str(path)):
         return
     inner = islice(path.rglob("*"), MOST_FILES) if is_there(path.is_dir) else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,52 +11,20 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from sigdask.cli.output.logs import columns
+from sigdask.cli.output.say import say_data
 from sigdask.cli.output.streams import exactly
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.report.layout import BETWEEN, fitted
+from sigdask.io import local_only
+from sigdask.report import files
+from sigdask.report.files import write_parts, write_whole
+from sigdask.report.tables import latex, markdown
+from sigdask.results import export
+from sigdask.results.export import csv_parts, parquet_library
 from sigdask.text import printable_json
 
 if TYPE_CHECKING:
     from sigdask.report.tables.model import PaperTable
     from sigdask.results.table import Table
-
-LOG = logging.getLogger("sigdask")
-
-
-def note(text: str) -> None:
-    """Tell the user something beside the results."""
-    LOG.info(text)
-
-
-def say(text: str, *, beside: bool = False, hang: int = BETWEEN) -> None:
-    """Write text on standard output (or `beside` it), broken between words where a terminal is too narrow.
-
-    Users' words in it are harmless already: whoever makes a text of them sees to it.
-    """
-    click.echo(fitted(text, columns(sys.stderr if beside else sys.stdout), hang=hang), err=beside)
-
-
-def be_quiet() -> None:
-    """Say no more than warnings and errors beside the results."""
-    LOG.setLevel(logging.WARNING)
-
-
-def width() -> int | None:
-    """Return the columns of the terminal that results are written on, None for a pipe."""
-    return columns(sys.stdout)
-
-
-def say_json(text: str) -> None:
-    """Write JSON on standard output, each value on its own line however wide."""
-    click.echo(printable_json(text))
-
-
-def say_data(text: str) -> None:
-    """Write on standard output what a program reads: as it is, but for a terminal."""
-    (sys.stdout if sys.stdout.isatty() else exactly(sys.stdout)).write(text)
 
 
 def check_outputs(**files: str | None) -> None:
@@ -75,8 +42,6 @@ def check_outputs(**files: str | None) -> None:
 def check_output(name: str, file: str | None, option: str) -> None:
     """Refuse what cannot be made of results, or a file (standard output without) that cannot be written."""
     if name == "parquet":
-        from sigdask.results.export import parquet_library
-
         parquet_library()
     if file is not None:
         check_writable(file, option)
@@ -84,8 +49,6 @@ def check_output(name: str, file: str | None, option: str) -> None:
 
 def check_writable(text: str, option: str) -> None:
     """Refuse a file that cannot be written."""
-    from sigdask.io import local_only
-
     if problem := local_only(text, "what is written"):
         raise InputError(f"{option} {problem}")
     path = Path(text)
@@ -101,25 +64,18 @@ def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
             if not exactly(sys.stdout).open:  # nobody reads what else there is to make
                 return
     elif file is not None:
-        from sigdask.report.files import write_parts
-
         with _named("--json"):
             write_parts(Path(file), chain(parts(), ["\n"]))
 
 
 def write_csv(file: str | None, table: Table) -> None:
     """Write CSV where it is asked for."""
-    from sigdask.results.export import csv_parts
-
     if file is not None:
         write_data(file, csv_parts([table]), "--csv")
 
 
 def write_parquet(file: str | None, table: Table) -> None:
     """Write Parquet where it is asked for."""
-    from sigdask.report import files
-    from sigdask.results import export
-
     if file == "-":
         made = BytesIO()
         export.write_parquet([table], made)
@@ -131,8 +87,6 @@ def write_parquet(file: str | None, table: Table) -> None:
 
 def write_tables(files: Mapping[str, str | None], tables: Callable[[], Iterable[PaperTable]]) -> None:
     """Write tables for papers where "markdown" and "latex" are asked for."""
-    from sigdask.report.tables import latex, markdown
-
     for name, parts in (("markdown", markdown.document_parts), ("latex", latex.document_parts)):
         if (file := files[name]) is not None:
             write_data(file, parts(tables()), f"--{name}")
@@ -144,7 +98,6 @@ def write_data(file: str, parts: Iterable[str], option: str) -> None:
         for part in parts:
             say_data(part)
         return
-    from sigdask.report.files import write_parts
 
     with _named(option):
         write_parts(Path(file), parts)
@@ -152,8 +105,6 @@ def write_data(file: str, parts: Iterable[str], option: str) -> None:
 
 def write_text(file: str, text: str) -> None:
     """Write what a pipe would get."""
-    from sigdask.report.files import write_whole
-
     with _named("-o"):
         write_whole(Path(file), f"{text}\n")
 

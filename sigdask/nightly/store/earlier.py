@@ -13,10 +13,10 @@ from sqlalchemy import Connection, text
 
 from sigdask.nightly.store.blocks import COMPARISON, COMPLETE, HOLDS, POSITION, ResultBlock
 from sigdask.nightly.store.columns import columns_of
-from sigdask.nightly.store.values import made
 from sigdask.results.messages.notes import earlier
 from sigdask.results.record import Result
 from sigdask.results.rows import table_from_results
+from sigdask.text import value_from_json
 
 ROWS = 10_000
 """Rows that are read at a time."""
@@ -62,5 +62,5 @@ def _result(row: Any) -> Result:
         values[name] = math.nan if values[name] is None else values[name]
     values["higher_is_better"] = bool(row["higher_is_better"])
     values["subset"] = None if row["subset"] is None else json.loads(row["subset"])
-    result: Result = made(Result, earlier(values))
+    result: Result = value_from_json(Result, earlier(values))
     return result

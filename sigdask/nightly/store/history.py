@@ -16,11 +16,10 @@ from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store.checksums import is_whole, seal
-from sigdask.nightly.store.values import made
 from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.results.messages.notes import earlier
 from sigdask.results.table import Table
-from sigdask.text import plain
+from sigdask.text import plain, value_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ def frame(results: Results) -> dict[str, Any]:
 
 def framed(around: dict[str, Any], found: Table) -> Results:
     """Return results with what stood around them."""
-    results: Results = made(Results, earlier(around) | {"table": None})
+    results: Results = value_from_json(Results, earlier(around) | {"table": None})
     return replace(results, table=found)
 
 
@@ -245,7 +244,7 @@ def _evaluations(runs: list[PlanRun], number: int, where: str, kind: type[Any]) 
     for name, kept in by_number.get(number, {}).items():
         whole = by_number.get(kept.get("as_in", number), {}).get(name, {})
         if "packed" in whole:
-            found[name] = made(kind, json.loads(zlib.decompress(base64.b64decode(whole["packed"]))))
+            found[name] = value_from_json(kind, json.loads(zlib.decompress(base64.b64decode(whole["packed"]))))
     return found
 
 

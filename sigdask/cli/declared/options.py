@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import wraps
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 import click
@@ -71,14 +73,54 @@ PAPERS = (
 """Options of tables for papers."""
 
 TABLES = PAPERS[:2]
-"""Those of commands whose tables have one layout."""
+"""Options of commands whose tables have one layout."""
 
 
-def papers(command: Command) -> Command:
+FIGURE_FORMATS = "svg,pdf"
+"""Formats of figures, unless others are asked for."""
+
+FIGURES = (
+    click.option(
+        "--figures", metavar="DIR", help="Draw all figures that fit what was found into this folder: sigdask[report]."
+    ),
+    click.option(
+        "--figure-format", default=FIGURE_FORMATS, show_default=True, metavar="FORMAT,...",
+        help="Of --figures: svg, pdf, png.",
+    ),
+)  # fmt: skip
+
+
+def add_table_options(command: Command) -> Command:
     """Give a command the options of tables for papers."""
     for add in reversed(PAPERS):
         command = add(command)
     return command
+
+
+def add_figure_options(command: Command) -> Command:
+    """Give a command the options of figures."""
+    for add in reversed(FIGURES):
+        command = add(command)
+    return command
+
+
+def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a declared command run a function of another module, which is imported when the command runs.
+
+    Parameters
+    ----------
+    address : str
+        The function, `module:name`.
+    """
+
+    def declare(declaration: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(declaration)
+        def run(*arguments: Any, **options: Any) -> Any:
+            return resolve_name(address)(*arguments, **options)
+
+        return run
+
+    return declare
 
 
 def whole(text: str) -> int:

@@ -1,0 +1,17 @@
+"""`sigdask verify`: checks the installation against known numbers."""
+
+from __future__ import annotations
+
+from sigdask.cli.output.say import say
+from sigdask.text import printable
+from sigdask.verify import audits
+
+
+def verify(cluster: str, workers: int | None) -> int:
+    """Audit the program itself: streams, Yeh's example, sampled against exact, this cluster."""
+    failed = 0
+    for name, passed, detail in audits(cluster, workers):
+        say(printable(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}"), hang=8)
+        failed += not passed
+    say(f"\n{failed} of the audits failed" if failed else "\nall audits passed")
+    return 1 if failed else 0
