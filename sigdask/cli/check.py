@@ -20,7 +20,7 @@ from sigdask.text import printable
 
 
 def check(plan: str | None, *, schema: bool) -> None:
-    """Validate a plan, read its data and say what it would cost; nothing is compared."""
+    """Validate a plan and print what it would cost."""
     if schema:
         click.echo(plans.schema_text(), nl=False)
         return
@@ -35,7 +35,7 @@ def check(plan: str | None, *, schema: bool) -> None:
 
 
 def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
-    """Send the driver itself to Slurm as a batch job that comes back until the plan is done."""
+    """Send the driver of a plan to Slurm as a batch job."""
     given = {"--store": store, "--deadline": None if deadline is None else _fixed(deadline)}
     options = [word for key, value in given.items() if value is not None for word in (key, value)]
     ready = prepare(plan, cluster, options=options)

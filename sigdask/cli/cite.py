@@ -21,11 +21,7 @@ from sigdask.text import printable, value_from_json
 
 
 def cite(what: str | None, only: str | None, *, in_latex: bool) -> None:
-    r"""Print the methods of what was run, for a paper, and BibTeX of the works that they rest on.
-
-    Of a file of results (--json, --csv), a plan or its store, or a signature; without any, how sigdask and its test are
-    cited.
-    """
+    """Print the methods paragraph and the BibTeX entries of some results."""
     found = methods.in_general() if what is None else methods.of(_facts(what))
     paragraph = found.latex if in_latex else found.text
     parts = {"text": paragraph, "bibtex": found.bibtex}

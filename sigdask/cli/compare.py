@@ -53,11 +53,7 @@ def print_schema() -> None:
 
 
 def compare(**options: Any) -> None:
-    """Compare systems on one test set.
-
-    SYSTEM is a file of one system's outputs or scores, or a table with one column a system. Several
-    files under one NAME are its replicates (optimizer runs, seeds): its score is the mean of theirs.
-    """
+    """Read the systems, compare them, and print and write the results."""
     how = _how(options)
     files = _files(options)
     figures.check_figures(options["figures"], options["figure_format"])

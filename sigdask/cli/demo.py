@@ -21,10 +21,7 @@ WIDTH = 80
 
 
 def examples(name: str | None, folder: Path | None) -> None:
-    """List the example data, or copy the files of one.
-
-    FOLDER is called like the example unless it is given. The tutorials start from these files.
-    """
+    """Print the example data sets, or copy the files of one."""
     if name is None:
         for own, what in SETS.items():
             say(f"{own:{_TO_TEXT}}{what}", hang=_TO_TEXT)
@@ -111,7 +108,7 @@ NEXT = """Now your own files: sigdask recognises what your field produces.
 
 
 def demo(context: click.Context, *, yes: bool, keep: Path | None) -> None:
-    """Explain a comparison of real taggers, step by step: each command is run, and what it prints is explained."""
+    """Run a comparison of real taggers step by step, with explanations."""
     from tempfile import TemporaryDirectory
 
     asks = not yes and sys.stdin.isatty() and sys.stdout.isatty()

@@ -28,11 +28,7 @@ UNUSED = {
 
 
 def independence(**options: Any) -> None:
-    """Test whether one labelling of items is independent of another.
-
-    The labels of the last FILE are permuted over the items, and each other FILE is scored against them: by precision
-    as the one that gives labels, by recall against those of the last. A single FILE is a table with a column gold.
-    """
+    """Test the labellings for independence, and print and write the results."""
     files = {name: options[f"{name}_file"] for name in ("json", "markdown", "latex")}
     check_outputs(**files)
     how = _how(options)

@@ -15,14 +15,14 @@ TO_TEXT = 19
 
 
 def metrics() -> None:
-    """List the metrics."""
+    """Print the metrics with their meanings."""
     for name, (_, text) in METRICS.items():
         _say_named(name, text)
     _say_named("MODULE:NAME", "your own: a @sigdask.metric of summed counts, or any f(outputs, gold) -> float")
 
 
 def formats() -> None:
-    """List the file formats."""
+    """Print the file formats with their meanings."""
     for name, (_, text) in FORMATS.items():
         _say_named(name, text)
 
@@ -32,10 +32,7 @@ def _say_named(name: str, text: str) -> None:
 
 
 def certificates(folder: Path, days: float) -> None:
-    """Make an authority and certificates for scheduler, workers and clients that speak TLS.
-
-    Name FOLDER in a cluster file ([security] folder) and give it to `dask scheduler` and `dask worker`.
-    """
+    """Create a certificate authority and TLS certificates in a folder."""
     if not 0 < days <= 398:
         raise InputError(f"--days {days:g}: must be more than 0, at most 398")
     files = make(folder, days=days)

@@ -26,11 +26,7 @@ def init(
     *,
     force: bool,
 ) -> None:
-    """Write a plan of the files at hand: a folder's, or those of systems.
-
-    It looks at what lies there, reads it to be sure, and says what it took for what; what it cannot tell it asks for.
-    The plan passes `sigdask check`, and is commented for whoever goes on with it.
-    """
+    """Find the test sets in a folder or among files, and write a plan of them."""
     plan = _target(output, force=force)
     home = plan.absolute().parent
     given = Hints(_existing(gold, "--gold"), _existing(documents, "--documents"), format_, missing, min_items)

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def power(**options: Any) -> None:
-    """Tell how many units a difference needs, and which difference the present test set can detect.
-
-    SYSTEM is as in `compare`. Samples are drawn from the observed pairs of units, tilted so that the systems differ
-    by D, and each is judged by the test itself.
-    """
+    """Estimate power, and print and write the results."""
     _check(options)
     if options["quiet"]:
         be_quiet()

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 
 def rankings(**options: Any) -> None:
-    """Evaluate rankings of candidates: precision of the n best, and which measure is better.
-
-    CANDIDATES is a table of a row a candidate: a column gold (is it true?), a column of scores for each measure; or a
-    data set of UCS (.ds), or XML of mwetoolkit.
-    """
+    """Evaluate rankings of candidates, and print and write the results."""
     files = {name: options[f"{name}_file"] for name in ("json", "csv", "markdown", "latex", "text")}
     if options["validate"] and (files["markdown"] or files["latex"]):
         raise InputError("--markdown, --latex: are for rankings, not for --validate; --text FILE has what is found")

@@ -28,12 +28,7 @@ SHOWN = 20
 
 
 def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
-    """Find results again, and say whether they are the same.
-
-    RESULTS is a file that `compare`, `run` or `report` wrote (--json, --csv); SIGNATURE is the test's, of one result.
-    The files are read as `compare` reads them. Metrics, units, seeds and all else are those of the signatures, and so
-    must the data be: their digests are looked at first. Exit status 0: reproduced; 1: not.
-    """
+    """Repeat the tests of recorded results and print what differs; return the exit status."""
     if options["quiet"]:
         be_quiet()
     recorded = _recorded(what, options["name"])

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, **options: Any) -> int:
-    """Run a plan: count what is missing, and report.
-
-    Again after a stop it goes on; when nothing is missing it counts nothing.
-    """
+    """Run a plan, print and write its report, and return the exit status."""
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
     tables = PlanTables.of(options, json_file)
     check_figures(options["figures"], options["figure_format"])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def status(where: str, store: str | None, name: str | None, in_json: bool) -> None:
-    """Show how far a plan is, while it runs or after."""
+    """Print how far a plan is."""
     found = views.status(*store_and_plan(where, store, name))
     if in_json:
         say_json(as_json(status_dict(found)))
@@ -41,7 +41,7 @@ def status(where: str, store: str | None, name: str | None, in_json: bool) -> No
 
 
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
-    """List the runs of a plan."""
+    """Print the runs of a plan."""
     say(history_text(views.runs(*store_and_plan(where, store, name), last), width=width()))
 
 
@@ -58,7 +58,7 @@ def report(
     figure_format: str,
     **options: Any,
 ) -> None:
-    """Show what a plan has found, and what changed since the run before."""
+    """Print and write the results of a plan and what changed."""
     tables = PlanTables.of(options, json_file, html=html_file)
     check_figures(figures, figure_format)
     found = views.report(*store_and_plan(where, store, name), number)

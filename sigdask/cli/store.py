@@ -18,7 +18,7 @@ SHOWN = 50
 
 
 def check(where: str, store: str | None, *, everything: bool) -> int:
-    """Look at every row: its checksum, and whether trials can have given it. Nothing is changed."""
+    """Verify every row of a store, print the faults and return the exit status."""
     found = mending.check(store_and_plan(where, store, None)[0])
     if not found.faults:
         say(printable(f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged"))
@@ -35,7 +35,7 @@ def check(where: str, store: str | None, *, everything: bool) -> int:
 
 
 def repair(where: str, store: str | None, *, everything: bool) -> None:
-    """Take out what is damaged, so that the next run counts it again; all else stays."""
+    """Remove damaged rows from a store and print what was removed."""
     found = mending.repair(store_and_plan(where, store, None)[0])
     _list(found, everything=everything)
     if found.set_aside is not None:

@@ -8,7 +8,7 @@ from sigdask.verify import audits
 
 
 def verify(cluster: str, workers: int | None) -> int:
-    """Audit the program itself: streams, Yeh's example, sampled against exact, this cluster."""
+    """Run the checks of `sigdask.verify`, print each result and return the exit status."""
     failed = 0
     for name, passed, detail in audits(cluster, workers):
         say(printable(f"{'ok    ' if passed else 'FAILED'}  {name}: {detail}"), hang=8)
