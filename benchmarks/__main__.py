@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.cases import CASES
 from benchmarks.floor import floor, scheduler_cost
 from benchmarks.measure import measure
-from sigdask.execution.tasks import task_seconds
+from sigdask.execution.tasks import compute_task_seconds
 
 HERE = Path(__file__).parent
 BY_HAND = HERE / "results-scheduler.md"
@@ -138,7 +138,7 @@ def _scheduler(cost: float) -> list[str]:
         "|---|---|---|---|",
     ]
     for n in (2, 16, 100, 1000, 4000):
-        seconds = task_seconds(1e9, n)
+        seconds = compute_task_seconds(1e9, n)
         lines.append(f"| {n} | {seconds:g} | {n / seconds:g} | {100 * cost * n / seconds:.0f} % |")
     return lines
 

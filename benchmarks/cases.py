@@ -19,13 +19,13 @@ FAMILY = 2**17
 
 def _panel(scores):
     from sigdask.counts import Counts
-    from sigdask.metrics import find
-    from sigdask.randomization.panels.build import build
+    from sigdask.metrics import find_metric
+    from sigdask.randomization.panels.build import build_panels
     from sigdask.randomization.panels.sums import SwapUnits
 
     counts = Counts.from_scores({f"s{k}": column for k, column in enumerate(scores.T)})
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
-    [placed] = build(counts, SwapUnits.of(counts, 0), [find("mean").bind(counts)], pairs)
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [find_metric("mean").bind(counts)], pairs)
     return placed.panel
 
 
@@ -123,7 +123,7 @@ def _all_pairs(n_threads):
 def _family(method, n_threads):
     from sigdask.execution.clusters import connect
     from sigdask.execution.run import count_jobs
-    from sigdask.randomization.families.max_t import Family
+    from sigdask.randomization.families.max_t import MaxTFamily
     from sigdask.randomization.families.tukey import Relabelling
     from sigdask.randomization.jobs import Job
     from sigdask.randomization.panels.families import FamilyMember
@@ -131,7 +131,7 @@ def _family(method, n_threads):
     panel = _panel(data.trec()[0])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
     member = (FamilyMember(panel, 0),)
-    family = Family(member, rows[:, None, :], studentised=True) if method == "max-t" else Relabelling(member, rows)
+    family = MaxTFamily(member, rows[:, None, :], studentised=True) if method == "max-t" else Relabelling(member, rows)
 
     def run(n=FAMILY):
         with connect("threads", workers=n_threads) as cluster:
@@ -163,12 +163,14 @@ def _sketch(method, few=2**9):
 
 
 def _bleu_panel(counts, metrics):
-    from sigdask.metrics import find
-    from sigdask.randomization.panels.build import build
+    from sigdask.metrics import find_metric
+    from sigdask.randomization.panels.build import build_panels
     from sigdask.randomization.panels.sums import SwapUnits
 
     pairs = [(i, j) for i in range(counts.n_systems) for j in range(i + 1, counts.n_systems)]
-    [placed] = build(counts, SwapUnits.of(counts, 0), [find(m).bind(counts) for m in metrics], pairs)
+    [placed] = build_panels(
+        counts, SwapUnits.from_counts(counts, 0), [find_metric(m).bind(counts) for m in metrics], pairs
+    )
     return placed.panel
 
 

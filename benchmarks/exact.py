@@ -58,7 +58,7 @@ def yeh():
     other = np.repeat([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [71, 6, 9], axis=0)
     totals = np.array([[47, 48, 103], [25, 14, 103]])
     forms = [([[1, 0, 0]], [[0, 0, 1]]), ([[2, 0, 0]], [[1, 1, 1]]), ([[1, 0, 0]], [[1, 1, 0]])]
-    return solved(lambda: (QuotientProblem.of(mine, other, totals, *form) for form in forms), 100)
+    return solved(lambda: (QuotientProblem.from_counts(mine, other, totals, *form) for form in forms), 100)
 
 
 def accuracy(n_items):
@@ -81,7 +81,9 @@ def f1(n_sentences):
     spurious[1] = np.where(rng.random(n_sentences) < 0.7, spurious[0], spurious[1])
     a, b = np.column_stack([mine, spurious[0], gold]), np.column_stack([found, spurious[1], gold])
     totals = np.array([a.sum(axis=0), b.sum(axis=0)])
-    return solved(lambda: [QuotientProblem.of(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])], max(10_000 // n_sentences, 1))
+    return solved(
+        lambda: [QuotientProblem.from_counts(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])], max(10_000 // n_sentences, 1)
+    )
 
 
 def responses(n):
@@ -92,16 +94,16 @@ def responses(n):
     who = (rng.random(n) < 0.501)[:, None]
     a, b = np.where(who, kinds, 0), np.where(who, 0, kinds)
     totals = np.array([a.sum(axis=0), b.sum(axis=0)]) + n // 2 * np.array([1, 0, 3])
-    return solved(lambda: [QuotientProblem.of(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])])
+    return solved(lambda: [QuotientProblem.from_counts(a, b, totals, [[2, 0, 0]], [[1, 1, 1]])])
 
 
 def real():
-    from sigdask.counts.lattice import ScoreScale, lattice_for
+    from sigdask.counts.lattice import ScoreScale, choose_lattice
     from sigdask.statistics.exact import SumProblem
 
     a, b = data.scores(50).T
-    lattice = lattice_for(ScoreScale.of(a), ScoreScale.of(b), 50)
-    d = lattice.integers(a) - lattice.integers(b)
+    lattice = choose_lattice(ScoreScale.from_scores(a), ScoreScale.from_scores(b), 50)
+    d = lattice.to_integers(a) - lattice.to_integers(b)
     return solved(lambda: [SumProblem(d, 2 * lattice.slack * len(d))])
 
 

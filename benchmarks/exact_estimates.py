@@ -25,7 +25,7 @@ def problems():
         yield f"{n} integers up to {most}", SumProblem(moved[moved != 0])
     for n, most in ((300, 4), (900, 12), (200, 30), (3000, 4)):
         sums = rng.integers(0, most, (2, n, 2))
-        yield f"precision of {n} sentences", QuotientProblem.of(*sums, sums.sum(axis=1), [[1, 0]], [[1, 1]])
+        yield f"precision of {n} sentences", QuotientProblem.from_counts(*sums, sums.sum(axis=1), [[1, 0]], [[1, 1]])
     for n in (100, 400):
         moved = rng.integers(-1, 2, (n, 4))
         own = moved[moved.any(axis=1)]
@@ -37,11 +37,11 @@ def problems():
 
 def main() -> None:
     """Print a line a problem and method."""
-    from sigdask.statistics.exact import solve, ways
+    from sigdask.statistics.exact import iter_methods, solve
 
     compiled = set()
     for name, problem in problems():
-        for way in ways(problem):
+        for way in iter_methods(problem):
             if not LEAST <= way.seconds <= MOST or way.n_bytes > MEMORY or way.n_parts > 1:
                 continue
             if way.method not in compiled:

@@ -8,7 +8,7 @@ import numpy as np
 
 from sigdask.randomization.kernels.exceedances import count_linear
 from sigdask.randomization.kernels.sums import add_planes, add_tables
-from sigdask.randomization.stream.shuffles import swap_words
+from sigdask.randomization.stream.shuffles import fill_swap_words
 
 N = 4096
 
@@ -28,7 +28,7 @@ def floor() -> dict:
     """Seconds for one Philox call, look-up, plane word and pair comparison of one trial."""
     words = np.zeros((4, N), np.uint32)
     rng = np.random.default_rng(0)
-    found = {"philox": _best(lambda: swap_words((1, 2), 0, 0, 0, words)) / N}
+    found = {"philox": _best(lambda: fill_swap_words((1, 2), 0, 0, 0, words)) / N}
     for name, dtype in (("64", np.int64), ("32", np.int32)):
         sums, table = np.zeros(N, dtype), np.zeros((16, 256), dtype)
         values = rng.integers(-9, 9, 128).astype(dtype)

@@ -66,7 +66,7 @@ def online(rule: online_fdr.OnlineRule, alpha: float) -> Rule:
 
     def alarms(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> Truths:
         p = p_values(wins, losses)
-        weights = np.array([online_fdr.weight(j) for j in range(1, p.shape[1] + 1)])
+        weights = np.array([online_fdr.compute_weight(j) for j in range(1, p.shape[1] + 1)])
         share = online_fdr.FIRST_SHARE
         found, first = np.zeros(p.shape), np.full(len(p), -1)
         for t in range(p.shape[1]):

@@ -16,12 +16,12 @@ def _alone(counts, metric, n_resamples):
     from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
     from sigdask.execution.run import count_jobs
 
-    wanted = CompareSpec(metrics=[metric]).bind(counts)  # extraction is not timed
-    exchange = ComparisonJobs.of(counts, wanted, second_run=False)
+    wanted = CompareSpec(metrics=[metric]).bind_metrics(counts)  # extraction is not timed
+    exchange = ComparisonJobs.from_spec(counts, wanted, second_run=False)
 
     def run(n=n_resamples):
-        sought = IntervalJobs.of(exchange, IntervalSpec("bootstrap", resamples=n))
-        sought.columns(dict(zip(sought.jobs, count_jobs(sought.jobs, cluster="none"), strict=True)))
+        sought = IntervalJobs.from_comparisons(exchange, IntervalSpec("bootstrap", resamples=n))
+        sought.build_columns(dict(zip(sought.jobs, count_jobs(sought.jobs, cluster="none"), strict=True)))
 
     run(100)
     return run, 1.0

@@ -53,7 +53,7 @@ def made(file: Path, n_sets: int, n_systems: int, options: dict) -> tuple[int, f
     """Write a page; return how many comparisons it has, and the CPU seconds."""
     from sigdask.api import compare_sets
     from sigdask.counts import Counts
-    from sigdask.report.page import page
+    from sigdask.report.page import render_page
     from sigdask.report.presentable import Results
 
     rng = np.random.default_rng(0)
@@ -67,9 +67,9 @@ def made(file: Path, n_sets: int, n_systems: int, options: dict) -> tuple[int, f
         name: Results(table.take(np.flatnonzero(table.test_set.codes == k)), found.seed, found.alpha)
         for k, name in enumerate(table.test_set.values)
     }
-    page({"": Results(table.take(slice(0, 3)), 0, 0.05)}, title="what is loaded once")
+    render_page({"": Results(table.take(slice(0, 3)), 0, 0.05)}, title="what is loaded once")
     before = time.process_time()
-    text = page(sets, title="many")
+    text = render_page(sets, title="many")
     seconds = time.process_time() - before
     file.write_text(text, encoding="utf-8")
     return len(table), seconds

@@ -24,7 +24,7 @@ def panel_of(n_systems, n_items):
     from sigdask.counts import Counts
     from sigdask.metrics.base import BoundMetric
     from sigdask.metrics.forms import Ratios
-    from sigdask.randomization.panels.build import build
+    from sigdask.randomization.panels.build import build_panels
     from sigdask.randomization.panels.sums import SwapUnits
 
     rng = np.random.default_rng(0)
@@ -35,7 +35,7 @@ def panel_of(n_systems, n_items):
     counts = Counts(tuple(f"s{k:04}" for k in range(n_systems)), {"hits": hits, "answers": answers}, n_items)
     precision = BoundMetric("precision", ("hits", "answers"), Ratios(((1, 0),), ((0, 1),)))
     pairs = np.column_stack(np.triu_indices(n_systems, 1))
-    [placed] = build(counts, SwapUnits.of(counts, 0), [precision], pairs)
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [precision], pairs)
     return placed.panel
 
 
@@ -63,7 +63,7 @@ def main():
             of_workers = cluster.client.run(used)
     print(f"counted {n_trials:,} trials in {seconds:.0f} s; driver: {used()}; workers: {sorted(of_workers.values())}")
     rows = np.linspace(0, len(panel.pairs) - 1, CHECKED).astype(int)
-    apart = panel.part(rows.tolist()).tally(n_trials=n_trials)
+    apart = panel.select(rows.tolist()).tally(n_trials=n_trials)
     assert (apart.counts == tally.counts[rows]).all()
     print(f"{CHECKED} pairs counted apart: the same")
 

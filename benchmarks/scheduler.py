@@ -20,7 +20,7 @@ from benchmarks.simulated import Waited
 from sigdask.execution.clusters import connect
 from sigdask.execution.clusters.settings import environment
 from sigdask.execution.run import run_tasks
-from sigdask.execution.tasks import partition
+from sigdask.execution.tasks import split_jobs
 from sigdask.randomization.jobs import Job
 
 N_FARMS = 2
@@ -40,7 +40,7 @@ def simulate(n_workers, seconds, tasks_a_worker, lost, n_pairs=1000, nbytes=200_
     job = Job(Waited(n_pairs, nbytes), n_tasks)
     with cluster_of(n_workers, seconds) as (address, scheduler, farms), connect(address) as cluster:
         assert cluster.n_threads == n_workers, cluster.n_threads
-        tasks = partition([job], [seconds], seconds)
+        tasks = split_jobs([job], [seconds], seconds)
         driver = psutil.Process()
         before = [_cpu(p) for p in (driver, scheduler)]
         start, done, n_lost = time.time(), 0, int(lost * n_workers)

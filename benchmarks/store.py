@@ -1,6 +1,6 @@
 """How fast the store is: `python -m benchmarks.store [FILE|URL] [COMPARISONS]`.
 
-Prints tallies kept a second in batches of 5,000, the time of `status`, and the share of a run's time
+Prints tallies kept a second in batches of 5,000, the time of `read_status`, and the share of a run's time
 that goes into keeping.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import driver
 from sigdask.nightly.store import Progress, StoredTallies, open_store, status
-from sigdask.randomization.panels.digests import packed
+from sigdask.randomization.panels.digests import pack_digests
 
 BATCH = 5000
 
@@ -24,9 +24,9 @@ def throughput(where, n):
     greater = np.random.default_rng(0).integers(0, 2048, BATCH)
     counts = np.column_stack([greater, 2048 - greater, greater])
     with open_store(where, "million") as store:
-        store.begin("", {"settings": {}}, [Progress("s", n, 0, 0, 0, 0, 4096 * n)])
+        store.begin_run("", {"settings": {}}, [Progress("s", n, 0, 0, 0, 0, 4096 * n)])
         start = time.perf_counter()
-        ids = store.ids_of(packed(k.to_bytes(20) for k in range(n)), ["pair"] * n)
+        ids = store.fetch_ids(pack_digests(k.to_bytes(20) for k in range(n)), ["pair"] * n)
         print(f"{n:,} comparisons entered in {time.perf_counter() - start:.1f} s")
         for first, stop in ((0, 2048), (2048, 4096)):  # each row is written whole
             start = time.perf_counter()
@@ -36,7 +36,7 @@ def throughput(where, n):
             seconds = time.perf_counter() - start
             print(f"trials {first:,} to {stop:,}: {n / seconds:,.0f} tallies a second in batches of {BATCH:,}")
     start = time.perf_counter()
-    status.status(where, "million")
+    status.read_status(where, "million")
     print(f"status of {n:,} comparisons: {time.perf_counter() - start:.3f} s")
 
 

@@ -21,11 +21,11 @@ from sigdask import api, errors
 from sigdask.cli import commands as all_commands
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
-from sigdask.nightly.plan import schema
+from sigdask.nightly.plan import build_schema
 from sigdask.report import plots
-from sigdask.results.comparisons import made_by
+from sigdask.results.comparisons import get_version
 from sigdask.results.record import Result
-from sigdask.results.schema import text as results_schema
+from sigdask.results.schema import read_schema as results_schema
 
 PLACE = re.compile(r"<!-- from code: ([a-z-]+) -->")
 
@@ -43,7 +43,7 @@ def filled(text: str) -> str:
 
 def version() -> str:
     """Return that of the program."""
-    return made_by().split()[-1].rstrip(",")
+    return get_version().split()[-1].rstrip(",")
 
 
 # commands
@@ -88,7 +88,7 @@ def option_groups(command: click.Command, context: click.Context) -> Iterator[tu
 
 def plan_keys() -> str:
     """Return every table of a plan with its keys, types, bounds and defaults."""
-    whole = schema()
+    whole = build_schema()
     tables = {"A plan": whole, **{heading(name): part for name, part in whole["$defs"].items() if "properties" in part}}
     parts = []
     for title, part in tables.items():
@@ -231,7 +231,7 @@ def python() -> str:
 
 def python_rankings() -> str:
     """Return the public names of rankings."""
-    return "\n\n".join(documented("sigdask.api", api.OF_RANKINGS))
+    return "\n\n".join(documented("sigdask.api", api.RANKING_NAMES))
 
 
 def python_figures() -> str:

@@ -70,12 +70,12 @@ def row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
     apart = {"adjust": "none", "beside": False, "second_run": False, "interval": "none"}
     found = compare_all(counts, metrics=metrics, method="both", trials=TRIALS, **apart)
     t = found.table
-    methods = Counter(f"{by[0]} ({by[1]})" if by else "none" for by in t.exact_by.listed())
+    methods = Counter(f"{by[0]} ({by[1]})" if by else "none" for by in t.exact_by.to_list())
     differ = f"{t.n_discordant.min():,}–{t.n_discordant.max():,}"
     least = p_text(float(t.exact_high.min())) if not np.isnan(t.exact_high).all() else "–"
     alarms = int(np.count_nonzero(t.checks["exact value"].verdict == DISAGREES))
     p, k, n = t.exact_high, t.n_extreme, t.n_trials
-    many = (p - t.exact_low < CLOSE * p) & ~t.enumerated & (n * p >= FEWEST) & (n * (1 - p) >= FEWEST)
+    many = (p - t.exact_low < CLOSE * p) & ~t.is_enumerated & (n * p >= FEWEST) & (n * (1 - p) >= FEWEST)
     z = (k[many] - n[many] * p[many]) / np.sqrt(n[many] * p[many] * (1 - p[many]))
     fit = f"{(z**2).sum():,.1f} / {len(z):,}, {stats.chi2.sf((z**2).sum(), len(z)):.2f}" if len(z) else "–"
     how = ", ".join(f"{n:,} {method}" for method, n in methods.most_common())
@@ -92,7 +92,7 @@ def p_text(p: float) -> str:
 def _seconds(counts: Counts, metrics: Sequence[str]) -> float:
     """Return what finding exact values takes, all else apart."""
     start = time.process_time()
-    made = ComparisonJobs.of(counts, CompareSpec(metrics, method="both"), second_run=False)
+    made = ComparisonJobs.from_spec(counts, CompareSpec(metrics, method="both"), second_run=False)
     for job in made.jobs:
         if isinstance(job.panel, ExactPanel):
             job.panel.tally(first=0, n_trials=job.n_trials)

@@ -61,7 +61,7 @@ def translations() -> sigdask.Results:
 
 def answer() -> str:
     """Return the sentence that says what was found."""
-    return verdict.of(translations()).headline
+    return verdict.build_verdict(translations()).headline
 
 
 @cache

@@ -48,7 +48,7 @@ __all__ = [
     "run_plan",
 ]
 
-_HOMES = {
+_PUBLIC_HOMES = {
     "Counts": "counts",
     "InputError": "errors",
     "Plan": "nightly.plan",
@@ -70,7 +70,7 @@ _HOMES = {
     "run_plan": "nightly.run",
 }
 
-_NAMING = frozenset({
+_NAMES_OPTIONS = frozenset({
     "as_counts", "compare", "compare_all", "compare_sets", "independence", "independence_all", "power", "read",
 })  # fmt: skip
 """Functions whose errors name options as Python does, and not as the command line."""
@@ -126,14 +126,14 @@ sys.meta_path.insert(0, _MovedModules)
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are used, so that importing sigdask costs nothing."""
-    if name not in _HOMES:
+    if name not in _PUBLIC_HOMES:
         raise AttributeError(f"module 'sigdask' has no attribute {name!r}")
-    found = getattr(import_module(f"sigdask.{_HOMES[name]}"), name)
-    if name in _NAMING:
-        from sigdask.options import naming_options
+    value = getattr(import_module(f"sigdask.{_PUBLIC_HOMES[name]}"), name)
+    if name in _NAMES_OPTIONS:
+        from sigdask.options import rename_error_options
 
-        found = globals()[name] = naming_options("python")(found)
-    return found
+        value = globals()[name] = rename_error_options("python")(value)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Compare systems: from aligned counts to results. Wires the rooms, decides nothing twice."""
+"""Python API: compare systems, from aligned counts to results."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from numpy.typing import NDArray
 from sigdask.analysis import candidate_rankings
 from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
 from sigdask.analysis.comparison.spec import AnyMetric, CompareSpec, IntervalSpec
-from sigdask.analysis.comparison.stopping.compatibility import adjustment_beside, check_beside
+from sigdask.analysis.comparison.stopping.compatibility import check_compatibility, default_adjustment
 from sigdask.analysis.comparison.stopping.counted import MonitoredResults
 from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.analysis.comparison.stopping.rounds import RoundCounts, count_rounds
-from sigdask.analysis.comparison.study import Study, prepare
-from sigdask.analysis.details.details import opened
-from sigdask.analysis.details.select import chosen
+from sigdask.analysis.comparison.study import Study, prepare_study
+from sigdask.analysis.details.details import compute_details
+from sigdask.analysis.details.select import select_rows
 from sigdask.analysis.independence import test
-from sigdask.analysis.power.find import PowerSettings, find_powers
+from sigdask.analysis.power.find import PowerSettings, estimate_powers
 from sigdask.analysis.power.search import PowerQuestion
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
-from sigdask.counts.checks import foreign_labels
+from sigdask.counts.checks import describe_foreign_labels
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
 from sigdask.execution.extract import ClusterExtraction
-from sigdask.execution.run import Progress, count_jobs, reached
+from sigdask.execution.run import Progress, connect_once, count_jobs
 from sigdask.formats.frames import as_counts
-from sigdask.metrics.extraction import NOWHERE, ExtractionLog, StatisticsSource, at_home, extracted
-from sigdask.options import OPTIONS, POWER, Adjust, Alternative, HowCompared, WhatCompared, filled
+from sigdask.metrics.extraction import NO_CACHE, ExtractionLog, StatisticsSource, extract_statistics, get_user_cache
+from sigdask.options import OPTIONS, POWER_OPTIONS, Adjust, Alternative, HowCompared, WhatCompared, fill_options
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
-from sigdask.report.presentable import Evaluation, Independences, Powers, Results, presented, presenting
+from sigdask.report.presentable import Evaluation, Independences, Powers, Results, convert_results, wrap_analysis
 from sigdask.report.summary import verdict
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.record import Result
-from sigdask.statistics.classical.names import asked as classical_tests
-from sigdask.statistics.stopping import Stopping, named
+from sigdask.statistics.classical.names import parse_tests as classical_tests
+from sigdask.statistics.stopping import Stopping, parse_rule
 
 if TYPE_CHECKING:
     from sigdask.analysis.details.details import ComparisonDetails
@@ -59,10 +59,10 @@ __all__ = [
 ]
 
 independence = test.independence
-independence_all = presenting(test.independence_all, Independences)
-evaluate = presenting(candidate_rankings.evaluate, Evaluation)
+independence_all = wrap_analysis(test.independence_all, Independences)
+evaluate = wrap_analysis(candidate_rankings.evaluate, Evaluation)
 
-OF_RANKINGS = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
+RANKING_NAMES = ("Candidates", "Evaluation", "RepeatedSamples", "evaluate", "validate")
 """Names for rankings of candidates; `sigdask` has the others."""
 
 
@@ -113,13 +113,22 @@ def compare(
     if gold is None:
         counts = Counts.from_scores(systems, ids=ids, groups=groups)
     else:
-        right, given = Factor.of(gold), {name: Factor.of(column) for name, column in systems.items()}
-        counts = Counts.from_labels(right, given, ids=ids, groups=groups, warnings=foreign_labels(right, given))
-    chosen = metric or ("mean" if gold is None else "accuracy")
+        gold_labels, system_labels = (
+            Factor.from_values(gold),
+            {name: Factor.from_values(column) for name, column in systems.items()},
+        )
+        counts = Counts.from_labels(
+            gold_labels,
+            system_labels,
+            ids=ids,
+            groups=groups,
+            warnings=describe_foreign_labels(gold_labels, system_labels),
+        )
+    metric_to_use = metric or ("mean" if gold is None else "accuracy")
     unit = "item" if units is None else "unit"
-    results = compare_all(counts, metrics=[chosen], unit=unit, **options)
-    noticed = [note for note in results.notes if note.kind == "scope"]
-    return replace(results[0], notes=(*results[0].notes, *noticed)) if noticed else results[0]
+    results = compare_all(counts, metrics=[metric_to_use], unit=unit, **options)
+    scope_notes = [note for note in results.notes if note.kind == "scope"]
+    return replace(results[0], notes=(*results[0].notes, *scope_notes)) if scope_notes else results[0]
 
 
 def compare_all(counts: Counts | Any, **options: Unpack[WhatCompared]) -> Results:
@@ -260,9 +269,9 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
     Results
         In the order of test sets, subsets, pairs and metrics.
     """
-    every = filled(options)
-    rule = _rule(every)
-    return _results(_study(test_sets, every, rule), every, rule)
+    all_options = fill_options(options)
+    rule = _build_stopping_rule(all_options)
+    return _compute_results(_build_study(test_sets, all_options, rule), all_options, rule)
 
 
 def compare_opened(
@@ -273,47 +282,64 @@ def compare_opened(
     All where they are few, else the close ones: null distribution, how p came about, the units that decide. What is
     compared is at hand here; of results alone it would have to be read and counted again.
     """
-    every = filled(options)
-    rule = _rule(every)
-    study = _study(test_sets, every, rule)
-    results = _results(study, every, rule)
-    return results, opened(study, results.table, chosen(len(results), verdict.of(results).close))
-
-
-def _study(test_sets: Sequence[Counts | Any], every: WhatCompared, rule: Stopping | None) -> Study:
-    """List what is asked of some test sets."""
-    unit, given = every["unit"], every["metrics"]
-    metrics = given if isinstance(given, (list, tuple)) else () if given is None else (given,)
-    if given is not None and not metrics:
-        raise InputError("no metric given; `sigdask metrics` lists them")
-    wanted = CompareSpec(
-        metrics=metrics,
-        pairs=every["pairs"],
-        baseline=every["baseline"],
-        levels=(unit,) if isinstance(unit, str) else tuple(unit or ()),
-        by=every["by"],
-        method=every["method"],
-        exact_limit=every["exact_limit"],
-        trials=every["trials"],
-        seed=every["seed"],
-        beside=every["beside"],
-        tests=classical_tests(every["tests"]),
-        sureness=IntervalSpec.asked(every["interval"], every["confidence"], every["resamples"]),
+    all_options = fill_options(options)
+    rule = _build_stopping_rule(all_options)
+    study = _build_study(test_sets, all_options, rule)
+    results = _compute_results(study, all_options, rule)
+    return results, compute_details(
+        study, results.table, select_rows(len(results), verdict.build_verdict(results).close)
     )
-    grouping = [name for name in (*wanted.levels, wanted.by) if name not in {"item", None}]
-    sets = [given if isinstance(given, Counts) else as_counts(given, groups=grouping) for given in test_sets]
-    asked = [(counts, wanted if metrics else replace(wanted, metrics=_suggested(counts))) for counts in sets]
-    found = extracted([(counts, own.found(counts)) for counts, own in asked], _source(every))
-    return prepare(
-        [(one.counts, own, every["alternative"]) for one, (_, own) in zip(found, asked, strict=True)],
-        alpha=every["alpha"], adjust=_adjust(every, rule), together=every["together"], second_run=every["second_run"],
-    )  # fmt: skip
 
 
-def _results(study: Study, every: WhatCompared, rule: Stopping | None) -> Results:
-    """Count and judge."""
-    found = study.results(_count(study.jobs, every)) if rule is None else _stopped(study, rule, every)
-    return presented(found, Results)
+def _build_study(test_sets: Sequence[Counts | Any], options: WhatCompared, rule: Stopping | None) -> Study:
+    """Build the study of some test sets that the options ask for."""
+    unit, value = options["unit"], options["metrics"]
+    metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+    if value is not None and not metrics:
+        raise InputError("no metric given; `sigdask metrics` lists them")
+    spec = CompareSpec(
+        metrics=metrics,
+        pairs=options["pairs"],
+        baseline=options["baseline"],
+        levels=(unit,) if isinstance(unit, str) else tuple(unit or ()),
+        by=options["by"],
+        method=options["method"],
+        exact_limit=options["exact_limit"],
+        trials=options["trials"],
+        seed=options["seed"],
+        has_contrasts=options["beside"],
+        tests=classical_tests(options["tests"]),
+        interval_spec=IntervalSpec.from_options(options["interval"], options["confidence"], options["resamples"]),
+    )
+    grouping = [name for name in (*spec.levels, spec.by) if name not in {"item", None}]
+    sets = [value if isinstance(value, Counts) else as_counts(value, groups=grouping) for value in test_sets]
+    sets_and_specs = [
+        (counts, spec if metrics else replace(spec, metrics=_get_suggested_metrics(counts))) for counts in sets
+    ]
+    extracted_sets = extract_statistics(
+        [(counts, set_spec.find_metrics(counts)) for counts, set_spec in sets_and_specs],
+        _build_statistics_source(options),
+    )
+    return prepare_study(
+        [
+            (extracted_set.counts, set_spec, options["alternative"])
+            for extracted_set, (_, set_spec) in zip(extracted_sets, sets_and_specs, strict=True)
+        ],
+        alpha=options["alpha"],
+        adjust=_select_adjustment(options, rule),
+        together=options["together"],
+        second_run=options["second_run"],
+    )
+
+
+def _compute_results(study: Study, options: WhatCompared, rule: Stopping | None) -> Results:
+    """Count the trials and judge the comparisons."""
+    comparison_results = (
+        study.build_results(_count_tallies(study.jobs, options))
+        if rule is None
+        else _count_until_stopped(study, rule, options)
+    )
+    return convert_results(comparison_results, Results)
 
 
 def power(
@@ -382,101 +408,111 @@ def power(
     >>> found.method, found.n_units, found.needed.value, round(found.detectable.value, 3)
     ('exact', 100, 249.0, 0.164)
     """
-    given = {"alternative": alternative, "alpha": alpha, "seed": seed, "workers": workers}
-    for name, value in given.items():
+    general_options = {"alternative": alternative, "alpha": alpha, "seed": seed, "workers": workers}
+    for name, value in general_options.items():
         OPTIONS[name].check(name, value)
     for name, value in {"units": units, "power": power, "samples": samples}.items():
-        POWER[name].check(name, value)
+        POWER_OPTIONS[name].check(name, value)
     if adjust not in {"none", "holm"}:
         raise InputError(f"adjust = {adjust!r}: must be one of none, holm")
     if difference is not None and units is not None:
         raise InputError("difference and units: give one of them; the other is what is found")
     levels = (unit,) if isinstance(unit, str) else tuple(unit or ())
     test_set = (
-        counts if isinstance(counts, Counts) else as_counts(counts, groups=[one for one in levels if one != "item"])
+        counts
+        if isinstance(counts, Counts)
+        else as_counts(counts, groups=[level for level in levels if level != "item"])
     )
-    chosen = metrics if isinstance(metrics, (list, tuple)) else () if metrics is None else (metrics,)
-    wanted = CompareSpec(chosen or _suggested(test_set), pairs=pairs, baseline=baseline, levels=levels, seed=seed)
-    every = filled({"cluster": cluster, "workers": workers, "progress": progress, "cache": cache})
-    [ready] = extracted([(test_set, wanted.found(test_set))], _source(every))
-    with reached(cluster, workers) as connected:
-        found = find_powers(
-            ready.counts,
-            wanted,
+    chosen_metrics = metrics if isinstance(metrics, (list, tuple)) else () if metrics is None else (metrics,)
+    spec = CompareSpec(
+        chosen_metrics or _get_suggested_metrics(test_set), pairs=pairs, baseline=baseline, levels=levels, seed=seed
+    )
+    all_options = fill_options({"cluster": cluster, "workers": workers, "progress": progress, "cache": cache})
+    [extracted_set] = extract_statistics(
+        [(test_set, spec.find_metrics(test_set))], _build_statistics_source(all_options)
+    )
+    with connect_once(cluster, workers) as connected:
+        powers = estimate_powers(
+            extracted_set.counts,
+            spec,
             PowerQuestion(power, difference, units),
             PowerSettings(alternative, alpha, adjust, samples),
-            lambda jobs: _count(jobs, {**every, "cluster": connected}),
+            lambda jobs: _count_tallies(jobs, {**all_options, "cluster": connected}),
         )
-    return presented(found, Powers)
+    return convert_results(powers, Powers)
 
 
-def _count(jobs: Sequence[Job], every: WhatCompared) -> list[Tally]:
+def _count_tallies(jobs: Sequence[Job], options: WhatCompared) -> list[Tally]:
     return count_jobs(
         jobs,
-        cluster=every["cluster"],
-        workers=every["workers"],
-        progress=every["progress"],
-        blocks_per_task=every["blocks_per_task"],
+        cluster=options["cluster"],
+        workers=options["workers"],
+        progress=options["progress"],
+        blocks_per_task=options["blocks_per_task"],
     )
 
 
-def _stopped(study: Study, rule: Stopping, every: WhatCompared) -> ComparisonResults:
-    """Count one round after the other until a rule has stopped all comparisons; judge as it says."""
+def _count_until_stopped(study: Study, rule: Stopping, options: WhatCompared) -> ComparisonResults:
+    """Count round after round until a rule has stopped all comparisons, then judge by the rule."""
     jobs = study.jobs
-    whole = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
+    whole_jobs = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
     rounds = RoundCounts([job for job in jobs if not job.panel.is_whole])
-    early = EarlyStopping(rounds, rule, MonitoredResults.of([study]))
-    with reached(every["cluster"], every["workers"]) as cluster:
-        how: WhatCompared = {**every, "cluster": cluster}
-        count_rounds(rounds, early, lambda jobs: _count(jobs, {**how, "progress": _going_on(every, rounds)}))
-        tallies = dict(zip(whole, _count(whole, how), strict=True)) if whole else {}
-    places = study.slots.first.numbered(jobs, rounds.at)
-    found = [tallies[job] if job in tallies else rounds.tally(job) for job in jobs]
-    return study.results(found, lambda table: early.revised(table, places))
+    early = EarlyStopping(rounds, rule, MonitoredResults.from_studies([study]))
+    with connect_once(options["cluster"], options["workers"]) as cluster:
+        round_options: WhatCompared = {**options, "cluster": cluster}
+        count_rounds(
+            rounds,
+            early,
+            lambda jobs: _count_tallies(jobs, {**round_options, "progress": _resume_progress(options, rounds)}),
+        )
+        tallies = dict(zip(whole_jobs, _count_tallies(whole_jobs, round_options), strict=True)) if whole_jobs else {}
+    positions = study.slots.first.look_up_numbers(jobs, rounds.at)
+    all_tallies = [tallies[job] if job in tallies else rounds.build_tally(job) for job in jobs]
+    return study.build_results(all_tallies, lambda table: early.revise_table(table, positions))
 
 
-def _going_on(every: WhatCompared, rounds: RoundCounts) -> Progress | None:
-    """Tell the progress of a round beside what was counted before it."""
-    told, before = every["progress"], rounds.n_counted
-    return None if told is None else _ResumedProgress(told, before)
+def _resume_progress(options: WhatCompared, rounds: RoundCounts) -> Progress | None:
+    """Return a progress callback that adds the trials counted before this round."""
+    progress, n_before = options["progress"], rounds.n_counted
+    return None if progress is None else _ResumedProgress(progress, n_before)
 
 
 @dataclass(frozen=True, slots=True)
 class _ResumedProgress:
-    """Progress of what goes on after some trials."""
+    """A progress callback that adds trials counted before."""
 
-    told: Progress
-    before: int
+    progress: Progress
+    n_before: int
 
     def __call__(self, done: int, total: int) -> None:
-        self.told(self.before + done, self.before + total)
+        self.progress(self.n_before + done, self.n_before + total)
 
     @property
     def expecting(self) -> Any:
-        return getattr(self.told, "expecting", None)
+        return getattr(self.progress, "expecting", None)
 
 
-def _rule(every: WhatCompared) -> Stopping | None:
-    """Return the rule to stop early that is asked for."""
-    stop = every["stop"]
-    rule: Stopping | None = named(stop, every["alpha"]) if isinstance(stop, str) else stop
+def _build_stopping_rule(options: WhatCompared) -> Stopping | None:
+    """Return the stopping rule that the options ask for, None without one."""
+    stop = options["stop"]
+    rule: Stopping | None = parse_rule(stop, options["alpha"]) if isinstance(stop, str) else stop
     if rule is not None:
-        check_beside(rule, every["adjust"], together=every["together"])
+        check_compatibility(rule, options["adjust"], together=options["together"])
     return rule
 
 
-def _adjust(every: WhatCompared, rule: Stopping | None) -> Adjust | None:
-    return adjustment_beside(rule) if rule is not None and every["adjust"] is None else every["adjust"]
+def _select_adjustment(options: WhatCompared, rule: Stopping | None) -> Adjust | None:
+    return default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"]
 
 
-def _source(every: WhatCompared) -> StatisticsSource:
-    """Return where statistics of outputs come from."""
-    keeper = at_home() if every["cache"] else NOWHERE
-    tell = getattr(every["progress"], "extracting", None) or ExtractionLog()
-    return StatisticsSource(keeper, ClusterExtraction(every["cluster"], every["workers"]), tell)
+def _build_statistics_source(options: WhatCompared) -> StatisticsSource:
+    """Return the source of statistics that metrics extract from outputs."""
+    cache = get_user_cache() if options["cache"] else NO_CACHE
+    log = getattr(options["progress"], "extracting", None) or ExtractionLog()
+    return StatisticsSource(cache, ClusterExtraction(options["cluster"], options["workers"]), log)
 
 
-def _suggested(counts: Counts) -> tuple[str, ...]:
+def _get_suggested_metrics(counts: Counts) -> tuple[str, ...]:
     if not counts.suggested:
         raise InputError("no metric given, and the data suggest none; `sigdask metrics` lists them")
     return counts.suggested

@@ -91,19 +91,19 @@ class DamagedError(SigdaskError):
 
     def __init__(self, faults: Sequence[str], where: str = "") -> None:
         self.faults = tuple(faults)
-        more = len(self.faults) - self.SHOWN
-        listed = "; ".join([*self.faults[: self.SHOWN], *([f"and {more:,} more"] if more > 0 else [])])
+        n_more = len(self.faults) - self.SHOWN
+        details = "; ".join([*self.faults[: self.SHOWN], *([f"and {n_more:,} more"] if n_more > 0 else [])])
         super().__init__(
-            f"store {where}: damaged: {listed}. `sigdask store check {where}` says all that is, `sigdask store repair "
+            f"store {where}: damaged: {details}. `sigdask store check {where}` says all that is, `sigdask store repair "
             f"{where}` takes it out: the next run counts that again, no more"
         )
         self.where = where
 
-    def of(self, where: str) -> DamagedError:
-        """Return the same of a store."""
-        return self if self.where else DamagedError(self.faults, where)
+    def with_store(self, store: str) -> DamagedError:
+        """Return the same error with the name of a store, unless it names one already."""
+        return self if self.where else DamagedError(self.faults, store)
 
 
-def missing_extra(package: str, extra: str, purpose: str) -> InputError:
+def build_extra_error(package: str, extra: str, purpose: str) -> InputError:
     """Return the error for an optional package that is not installed."""
     return InputError(f"{purpose} needs {package}, which is not installed: pip install 'sigdask[{extra}]'")

@@ -1,4 +1,4 @@
-"""By which names classes and functions are known in digests, whatever Python calls them.
+"""Stable names of classes and functions in digests, whatever they are called in Python.
 
 A store finds what it keeps by digests of what was counted. Were these made of Python's names, a class
 or module renamed would orphan every count; so whatever can be hashed says here, once, what it is
@@ -18,7 +18,7 @@ MARK = "__known_as__"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a class or function is known as.
+    """Name of a class or function in digests, and which of its fields are hashed.
 
     Attributes
     ----------
@@ -34,13 +34,13 @@ class Identity:
     fields: tuple[str, ...] = ()
     added: tuple[tuple[str, Any], ...] = ()
 
-    def fields_of(self, value: Any) -> tuple[str, ...]:
-        """Return the fields of a value that are hashed."""
+    def list_hashed_fields(self, value: Any) -> tuple[str, ...]:
+        """Return the names of a value's fields that are hashed."""
         return (*self.fields, *(name for name, default in self.added if getattr(value, name) != default))
 
 
 def known_as(tag: str, hashed: str = "", *, apart_from: str = "", added: str = "") -> Callable[[Known], Known]:
-    """Mark a class or function, above its other decorators.
+    """Give a class or function its name in digests; stands above its other decorators.
 
     Parameters
     ----------
@@ -68,26 +68,26 @@ def known_as(tag: str, hashed: str = "", *, apart_from: str = "", added: str = "
     ...     x: int
     ...     y: int
     ...     label: str
-    >>> identity_of(Place)
+    >>> get_identity(Place)
     Identity(tag='Point', fields=('x', 'y'), added=())
     """
 
-    def mark(it: Known) -> Known:
-        known = Identity(tag, tuple(hashed.split()), _defaults(it, added.split()))
-        listed = {*known.fields, *apart_from.split(), *added.split()}
-        if isinstance(it, type) and is_dataclass(it) and listed != {f.name for f in fields(it)}:
-            raise TypeError(f"{tag}: hashes {sorted(listed)}, has {sorted(f.name for f in fields(it))}")
-        setattr(it, MARK, known)
-        return it
+    def mark(target: Known) -> Known:
+        identity = Identity(tag, tuple(hashed.split()), _get_defaults(target, added.split()))
+        names = {*identity.fields, *apart_from.split(), *added.split()}
+        if isinstance(target, type) and is_dataclass(target) and names != {f.name for f in fields(target)}:
+            raise TypeError(f"{tag}: hashes {sorted(names)}, has {sorted(f.name for f in fields(target))}")
+        setattr(target, MARK, identity)
+        return target
 
     return mark
 
 
-def _defaults(it: Any, names: list[str]) -> tuple[tuple[str, Any], ...]:
-    return tuple((f.name, f.default) for f in (fields(it) if names else ()) if f.name in names)
+def _get_defaults(target: Any, names: list[str]) -> tuple[tuple[str, Any], ...]:
+    return tuple((f.name, f.default) for f in (fields(target) if names else ()) if f.name in names)
 
 
-def identity_of(it: Any) -> Identity | None:
-    """Return what a class or function itself, not one that it inherits from, is known as."""
-    found = getattr(it, "__dict__", {}).get(MARK)
-    return found if isinstance(found, Identity) else None
+def get_identity(target: Any) -> Identity | None:
+    """Return the identity of a class or function itself, not one that it inherits."""
+    identity = getattr(target, "__dict__", {}).get(MARK)
+    return identity if isinstance(identity, Identity) else None

@@ -1,4 +1,4 @@
-"""What can be asked of a comparison: each option once, with its type, default, help and bounds.
+"""Options of comparisons: each is declared once, with its type, default, help and bounds.
 
 The command line, Python and plans all take them from here. A declaration stands in the annotation:
 `alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]`. Nothing heavy is
@@ -30,13 +30,13 @@ Ties = Literal["expected", "random", "given"]
 IntervalKind = Literal["auto", "bootstrap", "inversion", "conditional-exact", "none"]
 Layout = Literal["systems", "pairs"]
 
-MOST_TRIALS = 2**48
+MAX_STREAM_TRIALS = 2**48
 """What the stream has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What is said of an option beside its type.
+    """Help, default and bounds of an option; its type is in the annotation.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Option:
     choices: tuple[str, ...] = ()
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse a value that is none of the choices or out of bounds; None is always one.
+        """Raise if a value is not one of the choices or is out of bounds; None is always allowed.
 
         Raises
         ------
@@ -87,36 +87,36 @@ class Option:
 
 
 @cache
-def declared(where: type) -> Mapping[str, Option]:
+def list_options(declaration: type) -> Mapping[str, Option]:
     """Return the options that a typed dictionary declares, by name.
 
     Examples
     --------
-    >>> declared(HowCompared)["alternative"].choices
+    >>> list_options(HowCompared)["alternative"].choices
     ('two-sided', 'greater', 'less')
     """
-    found = {}
-    for name, hint in get_type_hints(where, include_extras=True).items():
-        said = next((extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Option)), None)
-        if said is not None:
-            found[name] = replace(said, choices=_choices(hint))
-    return found
+    options = {}
+    for name, hint in get_type_hints(declaration, include_extras=True).items():
+        option = next((extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Option)), None)
+        if option is not None:
+            options[name] = replace(option, choices=_list_choices(hint))
+    return options
 
 
-def _choices(hint: Any) -> tuple[str, ...]:
-    """Return the words of a Literal, also of one that may be None."""
+def _list_choices(hint: Any) -> tuple[str, ...]:
+    """Return the values of a Literal, also of one that may be None."""
     origin = get_origin(hint)
     if origin is Literal:
         return get_args(hint)
     if origin is Annotated:
-        return _choices(get_args(hint)[0])
+        return _list_choices(get_args(hint)[0])
     if origin in {Union, types.UnionType}:
-        return tuple(word for part in get_args(hint) for word in _choices(part))
+        return tuple(word for part in get_args(hint) for word in _list_choices(part))
     return ()
 
 
 class HowCompared(TypedDict, total=False):
-    """How two systems or more are compared; typed keyword arguments of `compare`."""
+    """Options of a comparison of two or more systems: typed keyword arguments of `compare`."""
 
     alternative: Annotated[Alternative, Option("Alternative hypothesis on score A - score B.", "two-sided")]
     method: Annotated[
@@ -140,7 +140,7 @@ class HowCompared(TypedDict, total=False):
             "Random trials.",
             otherwise="1048576; metrics of whole outputs 10000",
             least=1,
-            most=MOST_TRIALS,
+            most=MAX_STREAM_TRIALS,
             why=" (the stream has 2**48)",
         ),
     ]
@@ -183,7 +183,7 @@ class HowCompared(TypedDict, total=False):
             "Resamples of intervals.",
             otherwise="10000; metrics of whole outputs 1000; as many as trials to invert the test",
             least=1,
-            most=MOST_TRIALS,
+            most=MAX_STREAM_TRIALS,
             why=" (the stream has 2**48)",
         ),
     ]
@@ -206,7 +206,7 @@ class HowCompared(TypedDict, total=False):
 
 
 class HowPermuted(TypedDict, total=False):
-    """How labellings are tested for independence; typed keyword arguments of `independence`."""
+    """Options of tests of independence: typed keyword arguments of `independence`."""
 
     alternative: Annotated[Alternative, Option("Of the score; two-sided: as far from what is expected.", "greater")]
     method: Annotated[Method, Option("auto takes the exact p where it is had within seconds.", "auto")]
@@ -219,7 +219,9 @@ class HowPermuted(TypedDict, total=False):
     ]
     trials: Annotated[
         int | None,
-        Option("Random permutations.", otherwise="1048576", least=1, most=MOST_TRIALS, why=" (the stream has 2**48)"),
+        Option(
+            "Random permutations.", otherwise="1048576", least=1, most=MAX_STREAM_TRIALS, why=" (the stream has 2**48)"
+        ),
     ]
     seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
     alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
@@ -235,7 +237,7 @@ class HowPermuted(TypedDict, total=False):
 
 
 class WhatCompared(HowCompared, total=False):
-    """What is compared as well; typed keyword arguments of `compare_all` and `compare_sets`."""
+    """Options of what is compared as well: keyword arguments of `compare_all` and `compare_sets`."""
 
     metrics: Annotated[
         str | Sequence[Any] | None,
@@ -256,7 +258,7 @@ class WhatCompared(HowCompared, total=False):
 
 
 class HowPrinted(TypedDict, total=False):
-    """How tables for papers are laid out."""
+    """Layout options of tables for papers."""
 
     layout: Annotated[
         Layout | None,
@@ -272,7 +274,7 @@ class HowPrinted(TypedDict, total=False):
 
 
 class HowPowerful(TypedDict, total=False):
-    """What is asked of the power of comparisons, beside what is asked of these."""
+    """Options of a power analysis, in addition to those of the comparisons."""
 
     difference: Annotated[float | None, Option("How many units find a difference of scores of this size.")]
     units: Annotated[int | None, Option("Which difference so many units find.", otherwise="the present ones", least=2)]
@@ -284,7 +286,7 @@ class HowPowerful(TypedDict, total=False):
 
 
 class HowRead(TypedDict, total=False):
-    """How the files of a test set are read."""
+    """Options for reading the files of a test set."""
 
     id_column: Annotated[str | None, Option("Column of item ids.")]
     gold_column: Annotated[str | None, Option("Column of what is right.")]
@@ -315,27 +317,27 @@ class HowRead(TypedDict, total=False):
     ]
 
 
-OPTIONS = declared(WhatCompared)
+OPTIONS = list_options(WhatCompared)
 """What is asked of a comparison, by name."""
 
-PERMUTING = declared(HowPermuted)
+PERMUTATION_OPTIONS = list_options(HowPermuted)
 """What is asked of a test of independence."""
 
-PRINTED = declared(HowPrinted)
+PRINT_OPTIONS = list_options(HowPrinted)
 """What is asked of tables for papers."""
 
-READING = declared(HowRead)
+READING_OPTIONS = list_options(HowRead)
 """What is said of its files."""
 
-POWER = declared(HowPowerful)
+POWER_OPTIONS = list_options(HowPowerful)
 """What is asked of its power."""
 
 
-RANKED_TRIALS = 10_000
+RANKING_TRIALS = 10_000
 
 
 class HowRanked(TypedDict, total=False):
-    """What is asked of rankings; typed keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
+    """Options of rankings: keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
 
     n: Annotated[
         int | Sequence[int] | str | None,
@@ -351,7 +353,7 @@ class HowRanked(TypedDict, total=False):
             "Candidates of one score: the mean over all orders, one random order, or as they are given.", "expected"
         ),
     ]
-    trials: Annotated[int, Option("Random exchanges of ranks.", RANKED_TRIALS, least=1, most=MOST_TRIALS)]
+    trials: Annotated[int, Option("Random exchanges of ranks.", RANKING_TRIALS, least=1, most=MAX_STREAM_TRIALS)]
     seed: Annotated[int, Option("Seed of the random trials.", 0, least=0)]
     alpha: Annotated[float, Option("Significance level.", 0.05, above=0, below=1)]
     confidence: Annotated[float, Option("Of intervals.", 0.95, above=0, below=1)]
@@ -370,7 +372,7 @@ class HowRanked(TypedDict, total=False):
 
 
 class HowCandidatesRead(TypedDict, total=False):
-    """How a file of candidates is read."""
+    """Options for reading a file of candidates."""
 
     gold_column: Annotated[
         str | None,
@@ -393,15 +395,15 @@ class HowCandidatesRead(TypedDict, total=False):
     ]
 
 
-RANKED = declared(HowRanked)
+RANKING_OPTIONS = list_options(HowRanked)
 """What is asked of rankings, by name."""
 
-CANDIDATES = declared(HowCandidatesRead)
+CANDIDATE_OPTIONS = list_options(HowCandidatesRead)
 """What is said of files of candidates."""
 
 
-def filled(given: WhatCompared) -> WhatCompared:
-    """Return all options, those that are not given by their defaults.
+def fill_options(values: WhatCompared) -> WhatCompared:
+    """Return all options, with defaults for those that are not given.
 
     Raises
     ------
@@ -410,36 +412,36 @@ def filled(given: WhatCompared) -> WhatCompared:
     TypeError
         There is no such option.
     """
-    return cast("WhatCompared", _filled(OPTIONS, given))
+    return cast("WhatCompared", _fill_defaults(OPTIONS, values))
 
 
-def filled_permuted(given: HowPermuted) -> HowPermuted:
-    """Return all options of a test of independence, as `filled` those of a comparison."""
-    return cast("HowPermuted", _filled(PERMUTING, given))
+def fill_permutation_options(values: HowPermuted) -> HowPermuted:
+    """Return all options of a test of independence, with defaults for those not given."""
+    return cast("HowPermuted", _fill_defaults(PERMUTATION_OPTIONS, values))
 
 
-def _filled(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {name: option.default for name, option in declared.items()}
-    for name, value in given.items():
-        if name not in declared:
-            raise TypeError(f"no option {name!r}; there are: {', '.join(declared)}")
-        declared[name].check(name, value)
-        found[name] = value
-    return found
+def _fill_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {name: option.default for name, option in options.items()}
+    for name, value in values.items():
+        if name not in options:
+            raise TypeError(f"no option {name!r}; there are: {', '.join(options)}")
+        options[name].check(name, value)
+        result[name] = value
+    return result
 
 
 Interface = Literal["python", "plan"]
 
-NOT_AS_DECLARED = {
+FLAG_NAMES = {
     "id": "id_column", "metric": "metrics", "pair": "pairs", "map": "label_map", "reference": "references",
     "groups": "group_file", "measure": "measures",
 }  # fmt: skip
 """Options of the command line, without their dashes, that are declared under another name."""
 
-NOT_IN_PLANS = {name: flag for flag, name in NOT_AS_DECLARED.items() if flag in {"id", "map", "groups"}}
+PLAN_NAMES = {name: flag for flag, name in FLAG_NAMES.items() if flag in {"id", "map", "groups"}}
 """Declared options that plans call as the command line does."""
 
-UNDECLARED = ("gold", "format", "within")
+UNDECLARED_OPTIONS = ("gold", "format", "within")
 """Options of the command line that Python and plans have as well, beside those that are declared."""
 
 VALUE = (
@@ -459,12 +461,12 @@ PROSE = re.compile(
 
 
 @contextmanager
-def naming_options(interface: Interface) -> Iterator[None]:
-    """Name options in errors as an interface does, which messages write as the command line does: `--unit document`.
+def rename_error_options(interface: Interface) -> Iterator[None]:
+    """Rewrite command-line options in errors (`--unit document`) as an interface spells them.
 
     Examples
     --------
-    >>> with naming_options("python"):
+    >>> with rename_error_options("python"):
     ...     raise InputError("choose --missing pairwise, or name ids with --id")
     Traceback (most recent call last):
     sigdask.errors.InputError: choose missing='pairwise', or name ids with id_column=
@@ -472,36 +474,44 @@ def naming_options(interface: Interface) -> Iterator[None]:
     try:
         yield
     except SigdaskError as error:
-        error.args = tuple(as_named(text, interface) if isinstance(text, str) else text for text in error.args)
+        error.args = tuple(rename_options(text, interface) if isinstance(text, str) else text for text in error.args)
         if isinstance(error, SeveralError):
-            error.parts = tuple(as_named(text, interface) for text in error.parts)
+            error.parts = tuple(rename_options(text, interface) for text in error.parts)
         raise
 
 
-def as_named(message: str, interface: Interface) -> str:
-    """Return a message with options named as an interface does.
+def rename_options(message: str, interface: Interface) -> str:
+    """Return a message with its options spelled as in an interface.
 
     Examples
     --------
-    >>> as_named("say --align position, or --id task+id", "plan")
+    >>> rename_options("say --align position, or --id task+id", "plan")
     'say align = "position", or id = "task+id"'
     """
-    return FLAG.sub(partial(_named, interface), message)
+    return FLAG.sub(partial(_format_option, interface), message)
 
 
-def _named(interface: Interface, found: re.Match[str]) -> str:
-    flag, value = found[1], found[2]
-    name = NOT_AS_DECLARED.get(flag, flag.replace("-", "_"))
-    known = {**CANDIDATES, **RANKED, **POWER, **PERMUTING, **PRINTED, **READING, **OPTIONS}
-    if name not in known and name not in UNDECLARED:
-        return found[0]  # an option of another tool, or of the command line alone
-    choices = known[name].choices if name in known else ()
+def _format_option(interface: Interface, match: re.Match[str]) -> str:
+    flag, value = match[1], match[2]
+    name = FLAG_NAMES.get(flag, flag.replace("-", "_"))
+    options = {
+        **CANDIDATE_OPTIONS,
+        **RANKING_OPTIONS,
+        **POWER_OPTIONS,
+        **PERMUTATION_OPTIONS,
+        **PRINT_OPTIONS,
+        **READING_OPTIONS,
+        **OPTIONS,
+    }
+    if name not in options and name not in UNDECLARED_OPTIONS:
+        return match[0]  # an option of another tool, or of the command line alone
+    choices = options[name].choices if name in options else ()
     is_word = value is not None and re.fullmatch(r"[\w-]+", value) and not value.isupper() and not value.isdigit()
     rest = ""
     if is_word and value not in choices and (choices or PROSE.fullmatch(value)):
-        value, rest = None, f"{found[0][found.start(2) - found.start() - 1 :]}"
+        value, rest = None, f"{match[0][match.start(2) - match.start() - 1 :]}"
     if interface == "plan":
-        name, sign, quote = NOT_IN_PLANS.get(name, name), " = ", '"'
+        name, sign, quote = PLAN_NAMES.get(name, name), " = ", '"'
     else:
         sign, quote = "=", "'"
     if value is None:

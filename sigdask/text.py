@@ -1,4 +1,4 @@
-"""How values are written wherever they are: as JSON, durations, and lists of names that may be long."""
+"""Formatting of values as JSON, durations, and lists of names that may be long."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 
 import orjson
 
-UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
+TIME_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 """Seconds and name of a unit of time, and of the one below it."""
 
-PLAIN = (str, int, bool, type(None))
+PLAIN_TYPES = (str, int, bool, type(None))
 
 
-def plain(value: Any, *, exact: bool = False) -> Any:
-    """Make a value of what JSON has: dataclasses become objects, tuples lists, NaN and infinity null.
+def to_plain(value: Any, *, exact: bool = False) -> Any:
+    """Convert a value to JSON types: dataclasses to objects, tuples to lists, NaN and infinity to null.
 
     Parameters
     ----------
@@ -32,32 +32,32 @@ def plain(value: Any, *, exact: bool = False) -> Any:
 
     Examples
     --------
-    >>> plain({"limits": (0.5, float("inf"))}), plain(float("nan"))
+    >>> to_plain({"limits": (0.5, float("inf"))}), to_plain(float("nan"))
     ({'limits': [0.5, None]}, None)
     """
-    if type(value) in PLAIN:
+    if type(value) in PLAIN_TYPES:
         return value
     if isinstance(value, float):
         return float(value) if exact or math.isfinite(value) else None
     if isinstance(value, (tuple, list)):
-        return [plain(item, exact=exact) for item in value]
+        return [to_plain(item, exact=exact) for item in value]
     if isinstance(value, dict):
-        return {key: plain(item, exact=exact) for key, item in value.items()}
+        return {key: to_plain(item, exact=exact) for key, item in value.items()}
     if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name), exact=exact) for f in fields(value)}
+        return {f.name: to_plain(getattr(value, f.name), exact=exact) for f in fields(value)}
     return value
 
 
-def as_json(value: Any, *, lines: bool = True, other: Callable[[Any], Any] | None = None) -> str:
-    """Return the JSON text of a value: readable, and never NaN or infinity, which JSON does not have.
+def as_json(value: Any, *, lines: bool = True, default: Callable[[Any], Any] | None = None) -> str:
+    """Return the readable JSON text of a value, with null for NaN and infinity.
 
     Parameters
     ----------
     value : object
-        What `plain` takes.
+        What `to_plain` takes.
     lines : bool
         Whether each member has a line of its own; else all is on one.
-    other : callable, optional
+    default : callable, optional
         What is written of a value that JSON does not have; without it such a value is an error.
 
     Examples
@@ -65,41 +65,43 @@ def as_json(value: Any, *, lines: bool = True, other: Callable[[Any], Any] | Non
     >>> as_json({"p": float("nan"), "system": "ä"}, lines=False)
     '{"p": null, "system": "ä"}'
     """
-    return json.dumps(plain(value), indent=1 if lines else None, ensure_ascii=False, allow_nan=False, default=other)
+    return json.dumps(
+        to_plain(value), indent=1 if lines else None, ensure_ascii=False, allow_nan=False, default=default
+    )
 
 
-def as_line(value: Any) -> str:
-    """Return the JSON text of a value, as short as can be; NaN and infinity are null.
+def as_json_line(value: Any) -> str:
+    """Return the shortest JSON text of a value, on one line; NaN and infinity are null.
 
     Examples
     --------
-    >>> as_line({"p": (0.5, float("nan")), "system": "ä"})
+    >>> as_json_line({"p": (0.5, float("nan")), "system": "ä"})
     '{"p":[0.5,null],"system":"ä"}'
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
     except TypeError:  # half a surrogate pair in a name, or an integer beyond 64 bits
-        return json.dumps(plain(value), separators=(",", ":"), allow_nan=False)
+        return json.dumps(to_plain(value), separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class JsonMembers:
-    """The members of a JSON array as they are made: texts of one or more, with commas and ends of lines between."""
+    """Members of a JSON array as they are made: each text holds one or more, separated by commas."""
 
     parts: Iterable[str]
 
 
-def json_parts(members: Mapping[str, Any]) -> Iterator[str]:
-    r"""Yield the JSON text of an object in parts: a member on each line, and each value of an array.
+def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
+    r"""Yield the JSON text of an object in parts, with members and array values on their own lines.
 
     Parameters
     ----------
     members : mapping of str to object
-        What `plain` takes, or `JsonMembers`.
+        What `to_plain` takes, or `JsonMembers`.
 
     Examples
     --------
-    >>> print("".join(json_parts({"seed": 0, "results": JsonMembers(["1,\n2", "3"]), "none": []})))
+    >>> print("".join(iter_json({"seed": 0, "results": JsonMembers(["1,\n2", "3"]), "none": []})))
     {
     "seed": 0,
     "results": [
@@ -112,18 +114,18 @@ def json_parts(members: Mapping[str, Any]) -> Iterator[str]:
     """
     start = "{\n"
     for key, value in members.items():
-        yield f"{start}{as_line(key)}: "
+        yield f"{start}{as_json_line(key)}: "
         start = ",\n"
         if isinstance(value, JsonMembers):
-            yield from _array(value.parts)
+            yield from _iter_array(value.parts)
         elif isinstance(value, (list, tuple)):
-            yield from _array(map(as_line, value))
+            yield from _iter_array(map(as_json_line, value))
         else:
-            yield as_line(value)
+            yield as_json_line(value)
     yield "\n}"
 
 
-def _array(parts: Iterable[str]) -> Iterator[str]:
+def _iter_array(parts: Iterable[str]) -> Iterator[str]:
     start = "[\n"
     for part in parts:
         yield f"{start}{part}"
@@ -131,90 +133,90 @@ def _array(parts: Iterable[str]) -> Iterator[str]:
     yield "[]" if start == "[\n" else "\n]"
 
 
-def duration(seconds: float) -> str:
-    """Write a duration in its two largest units.
+def format_duration(seconds: float) -> str:
+    """Return a duration in its two largest units.
 
     Examples
     --------
-    >>> duration(0.4), duration(5), duration(65), duration(7265), duration(200_000)
+    >>> format_duration(0.4), format_duration(5), format_duration(65), format_duration(7265), format_duration(200_000)
     ('< 1 s', '5 s', '1 min 5 s', '2 h 1 min', '2 d 7 h')
     """
     if seconds < 1:
         return "< 1 s"
-    whole = round(seconds)
-    for size, name, smaller, lesser in UNITS:
-        if whole >= size:
-            return f"{whole // size} {name} {whole % size // smaller} {lesser}"
-    return f"{whole} s"
+    n_seconds = round(seconds)
+    for size, name, smaller, lesser in TIME_UNITS:
+        if n_seconds >= size:
+            return f"{n_seconds // size} {name} {n_seconds % size // smaller} {lesser}"
+    return f"{n_seconds} s"
 
 
-def clock(seconds: float) -> str:
-    """Write a time in local time."""
+def format_time(seconds: float) -> str:
+    """Return a time in seconds as local date and time."""
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def listed(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
-    """Name the first of many.
+def format_list(names: Sequence[str], limit: int = 3, separator: str = ", ") -> str:
+    """Return the first names, joined, and how many more there are.
 
     Examples
     --------
-    >>> listed(["a", "b", "c"]), listed(["a", "b", "c", "d", "e"])
+    >>> format_list(["a", "b", "c"]), format_list(["a", "b", "c", "d", "e"])
     ('a, b, c', 'a, b, c and 2 more')
     """
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return between.join(names[:most]) + more
+    suffix = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return separator.join(names[:limit]) + suffix
 
 
-def count_noun(n: int, noun: str) -> str:
-    """Write a number and a noun in the singular or plural.
+def format_count(n: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural.
 
     Examples
     --------
-    >>> count_noun(1, "item"), count_noun(0, "trial"), count_noun(1234, "comparison")
+    >>> format_count(1, "item"), format_count(0, "trial"), format_count(1234, "comparison")
     ('1 item', '0 trials', '1,234 comparisons')
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def some(items: Sequence[str], noun: str = "item") -> str:
-    """Count things and name the first of them.
+def describe_items(items: Sequence[str], noun: str = "item") -> str:
+    """Return how many items there are, with the first of them.
 
     Examples
     --------
-    >>> some(["a", "b", "c", "d", "e"])
+    >>> describe_items(["a", "b", "c", "d", "e"])
     "5 items ('a', 'b', 'c' and 2 more)"
     """
-    return f"{count_noun(len(items), noun)} ({listed([*map(repr, items)])})"
+    return f"{format_count(len(items), noun)} ({format_list([*map(repr, items)])})"
 
 
-def printable(text: str, keep: str = "") -> str:
-    r"""Replace what is no printable character and no blank, but for those to keep.
+def make_printable(text: str, keep: str = "") -> str:
+    r"""Replace characters that are neither printable nor blank, except those to keep.
 
     Examples
     --------
-    >>> printable("a\x1b[31m", keep="\n").isprintable()
+    >>> make_printable("a\x1b[31m", keep="\n").isprintable()
     True
     """
-    if _without(keep, text).isprintable():
+    if _remove_characters(keep, text).isprintable():
         return text
     return "".join(c if _is_harmless(c) or c in keep else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-def printable_json(text: str) -> str:
-    r"""Escape in JSON what a terminal might take as a command; its meaning stays.
+def escape_json(text: str) -> str:
+    r"""Escape characters in JSON text that a terminal might interpret; the value stays the same.
 
     Examples
     --------
-    >>> print(printable_json('"a\x9b1m"'))
+    >>> print(escape_json('"a\x9b1m"'))
     "a\u009b1m"
     """
-    if _without("\n", text).isprintable():
+    if _remove_characters("\n", text).isprintable():
         return text
-    return "".join(c if _is_harmless(c) or c == "\n" else _escaped(c) for c in text)
+    return "".join(c if _is_harmless(c) or c == "\n" else _escape_character(c) for c in text)
 
 
-def _without(some: str, text: str) -> str:
-    for c in some:
+def _remove_characters(characters: str, text: str) -> str:
+    for c in characters:
         text = text.replace(c, "")
     return text
 
@@ -223,13 +225,13 @@ def _is_harmless(c: str) -> bool:
     return c.isprintable() or (c.isspace() and c >= "\xa0" and c not in "\u2028\u2029")
 
 
-def _escaped(c: str) -> str:
+def _escape_character(c: str) -> str:
     units = c.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))
 
 
 def value_from_json(kind: Any, value: Any) -> Any:
-    """Return a value of an annotated type (`kind`) from the JSON that `plain` made of it."""
+    """Return a value of an annotated type (`kind`) from the JSON that `to_plain` made of it."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if value is None or kind is Any:
         return value

@@ -1,4 +1,4 @@
-"""The program audits itself: streams, Yeh's example, sampled against exact, ties, and the cluster.
+"""Self-audit of the program: random streams, Yeh's example, exact p-values, ties, and the cluster.
 
 Yeh's printed counts for F and precision (14,794 and 25,770 of 2^20) do not follow from the printed
 cell counts under a fair swap, which give 15,493.4 +- 123.5 and 20,965.5 +- 143.3; the exact values
@@ -19,12 +19,12 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.execution.clusters import connect
 from sigdask.formats import read
-from sigdask.io.folders import own_folder
+from sigdask.io.folders import make_private_folder
 from sigdask.options import Alternative, Method
-from sigdask.randomization.stream.shuffles import philox, stream_key, swap_bits
+from sigdask.randomization.stream.shuffles import compute_stream_key, draw_swap_bits, philox
 from sigdask.report.presentable import Results
-from sigdask.statistics.crosscheck import ALARM, count_fits
-from sigdask.statistics.rounding import p_equals
+from sigdask.statistics.crosscheck import ALARM, compute_fit_p
+from sigdask.statistics.rounding import format_p_equals
 
 Audit = tuple[str, bool, str]
 
@@ -33,95 +33,99 @@ METRICS = ("recall", "f1", "precision")
 ALTERNATIVES = {"recall": "greater", "f1": "greater", "precision": "less"}
 SIDES: tuple[Alternative, ...] = ("greater", "less")
 METHODS: tuple[Method, ...] = ("auto", "randomization")
-PRINTED = {"recall": 96, "f1": 14_794, "precision": 25_770}
+PRINTED_COUNTS = {"recall": 96, "f1": 14_794, "precision": 25_770}
 
 
-def audits(cluster: str = "local", workers: int | None = None) -> Iterator[Audit]:
-    """Run the audits one by one: (name, passed, figures)."""
-    yield _known_answer()
-    yield from _stream()
-    here = _yeh("none")
-    yield from _sampled_against_exact(here)
-    yield from _methods()
-    yield _enumeration()
-    yield _identical()
-    yield _family()
-    yield _pairs()
-    yield _table()
-    yield _same_on(cluster, workers, here)
+def run_audits(cluster: str = "local", workers: int | None = None) -> Iterator[Audit]:
+    """Run the audits one by one, and yield (name, passed, figures)."""
+    yield _check_known_answer()
+    yield from _check_stream()
+    local_results = _compare_yeh("none")
+    yield from _check_sampling(local_results)
+    yield from _check_methods()
+    yield _check_enumeration()
+    yield _check_identical()
+    yield _check_family()
+    yield _check_pairs()
+    yield _check_table()
+    yield _check_cluster(cluster, workers, local_results)
 
 
-def yeh_exact(metric: str) -> Fraction:
-    """Return the exact one-sided p of Yeh's example, by its 35 x 53 cells.
+def compute_yeh_exact(metric: str) -> Fraction:
+    """Return the exact one-sided p of Yeh's example, from its 35 x 53 cells.
 
     Of 34 relations of interest found by one system only, x end with I; of 52 spurious ones, y.
 
     Examples
     --------
-    >>> float(yeh_exact("recall")), float(yeh_exact("precision"))
+    >>> float(compute_yeh_exact("recall")), float(compute_yeh_exact("precision"))
     (9.756279177963734e-05, 0.019994289562099043)
     """
-    observed = _difference(metric, 28, 43)
+    observed = _compute_difference(metric, 28, 43)
     cells = sum(
         comb(34, x) * comb(52, y)
         for x in range(35)
         for y in range(53)
-        if (_difference(metric, x, y) >= observed if observed > 0 else _difference(metric, x, y) <= observed)
+        if (
+            _compute_difference(metric, x, y) >= observed
+            if observed > 0
+            else _compute_difference(metric, x, y) <= observed
+        )
     )
     return Fraction(cells, 2**86)
 
 
-def _difference(metric: str, x: int, y: int) -> Fraction:
-    return _score(metric, 19 + x, 5 + y) - _score(metric, 19 + 34 - x, 5 + 52 - y)
+def _compute_difference(metric: str, x: int, y: int) -> Fraction:
+    return _compute_score(metric, 19 + x, 5 + y) - _compute_score(metric, 19 + 34 - x, 5 + 52 - y)
 
 
-def _score(metric: str, tp: int, fp: int) -> Fraction:
+def _compute_score(metric: str, tp: int, fp: int) -> Fraction:
     if metric == "recall":
         return Fraction(tp, 103)
     return Fraction(tp, tp + fp) if metric == "precision" else Fraction(2 * tp, tp + fp + 103)
 
 
-def _known_answer() -> Audit:
+def _check_known_answer() -> Audit:
     words = np.empty((4, 1), np.uint32)
     philox(np.uint32(0), np.uint32(0), np.uint32(0), np.uint32(0), 0, words)
-    found = " ".join(f"{word:08x}" for word in words[:, 0])
-    return "Philox4x32-10 known answer (Random123)", found == "6627e8d5 e169c58d bc57ac4c 9b00dbd8", found
+    digits = " ".join(f"{word:08x}" for word in words[:, 0])
+    return "Philox4x32-10 known answer (Random123)", digits == "6627e8d5 e169c58d bc57ac4c 9b00dbd8", digits
 
 
-def _stream() -> Iterator[Audit]:
-    bits = swap_bits(stream_key(0, "verify", 256), run=0, first=0, n_trials=2**14, n_units=256)
+def _check_stream() -> Iterator[Audit]:
+    bits = draw_swap_bits(compute_stream_key(0, "verify", 256), run=0, first=0, n_trials=2**14, n_units=256)
     signs = 2.0 * bits - 1
     z = float(signs.sum() / np.sqrt(signs.size))
     yield "stream: as many swaps as not", abs(z) < 5, f"z = {z:.2f} over {signs.size:,} bits"
     products = signs.T @ signs / np.sqrt(len(signs))
-    worst = float(np.abs(products[np.triu_indices(256, 1)]).max())
-    yield "stream: units uncorrelated", worst < 6.5, f"largest |z| = {worst:.2f} of 32,640 pairs of units"
-    along = float((signs[1:] * signs[:-1]).sum() / np.sqrt(signs[1:].size))
-    yield "stream: consecutive trials uncorrelated", abs(along) < 5, f"z = {along:.2f}"
+    largest_z = float(np.abs(products[np.triu_indices(256, 1)]).max())
+    yield "stream: units uncorrelated", largest_z < 6.5, f"largest |z| = {largest_z:.2f} of 32,640 pairs of units"
+    lag_z = float((signs[1:] * signs[:-1]).sum() / np.sqrt(signs[1:].size))
+    yield "stream: consecutive trials uncorrelated", abs(lag_z) < 5, f"z = {lag_z:.2f}"
 
 
-def _yeh(cluster: str, workers: int | None = None) -> dict[str, Results]:
+def _compare_yeh(cluster: str, workers: int | None = None) -> dict[str, Results]:
     counts = read(EXAMPLE)
     with connect(cluster, workers=workers) as connected:
         return {side: compare_all(counts, metrics=METRICS, alternative=side, cluster=connected) for side in SIDES}
 
 
-def _sampled_against_exact(here: dict[str, Results]) -> Iterator[Audit]:
+def _check_sampling(local_results: dict[str, Results]) -> Iterator[Audit]:
     for k, metric in enumerate(METRICS):
-        result = here[ALTERNATIVES[metric]][k]
-        p = float(yeh_exact(metric))
-        fits = float(count_fits(result.n_extreme, result.n_trials, p))
-        printed = float(count_fits(PRINTED[metric], 2**20, p))
+        result = local_results[ALTERNATIVES[metric]][k]
+        p = float(compute_yeh_exact(metric))
+        fits = float(compute_fit_p(result.n_extreme, result.n_trials, p))
+        printed = float(compute_fit_p(PRINTED_COUNTS[metric], 2**20, p))
         detail = (
-            f"{result.n_extreme:,} of {result.n_trials:,}, exact {p_equals(p, digits=6)} expects "
-            f"{p * result.n_trials:,.1f} (fit {p_equals(fits)}; "
-            f"the paper prints {PRINTED[metric]:,}, fit {p_equals(printed, digits=2)})"
+            f"{result.n_extreme:,} of {result.n_trials:,}, exact {format_p_equals(p, digits=6)} expects "
+            f"{p * result.n_trials:,.1f} (fit {format_p_equals(fits)}; "
+            f"the paper prints {PRINTED_COUNTS[metric]:,}, fit {format_p_equals(printed, digits=2)})"
         )
         yield f"Yeh's {metric}, sampled against exact", fits >= ALARM and not result.disagreements(), detail
 
 
-def _methods() -> Iterator[Audit]:
-    """Hold trials against what other exact methods give, of scores that ask for one each."""
+def _check_methods() -> Iterator[Audit]:
+    """Compare trials with the other exact methods, on scores that each of them fits."""
     rng = np.random.default_rng(17)
     cases = {
         "0/1 scores": (rng.random(300) < 0.6).astype(int) - (rng.random(300) < 0.5),
@@ -131,30 +135,34 @@ def _methods() -> Iterator[Audit]:
     }
     for name, differences in cases.items():
         result = compare(differences, np.zeros(len(differences)), trials=2**18)
-        known, passed = result.exact, not result.disagreements()
-        if known is None:
+        exact_value, passed = result.exact, not result.disagreements()
+        if exact_value is None:
             yield f"{name}, sampled against exact", False, "no exact value"
             continue
-        fits = float(count_fits(result.n_extreme, result.n_trials, known.p_hi))
-        detail = f"{result.n_extreme:,} of {result.n_trials:,}, exact {p_equals(known.p_hi, digits=6)}"
-        yield f"{name}, sampled against exact by {known.method}", passed, f"{detail} (fit {p_equals(fits)})"
+        fits = float(compute_fit_p(result.n_extreme, result.n_trials, exact_value.p_hi))
+        detail = f"{result.n_extreme:,} of {result.n_trials:,}, exact {format_p_equals(exact_value.p_hi, digits=6)}"
+        yield (
+            f"{name}, sampled against exact by {exact_value.method}",
+            passed,
+            f"{detail} (fit {format_p_equals(fits)})",
+        )
 
 
-def _enumeration() -> Audit:
+def _check_enumeration() -> Audit:
     # steps of 0.1, which naive floating-point comparison miscounts; exact by integers x 10
     tenths = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3])
     p = compare(tenths / 10, np.zeros(10)).p_value
-    return "enumeration with decimal ties", p == 24 / 1024, f"{p_equals(p, digits=6)} (exact: 24/1024)"
+    return "enumeration with decimal ties", p == 24 / 1024, f"{format_p_equals(p, digits=6)} (exact: 24/1024)"
 
 
-def _identical() -> Audit:
+def _check_identical() -> Audit:
     scores = np.arange(50) / 7
     p = compare(scores, scores, method="randomization", trials=999).p_value
-    return "identical systems", p == 1.0, p_equals(p)
+    return "identical systems", p == 1.0, format_p_equals(p)
 
 
-def _family() -> Audit:
-    """Hold the smallest adjusted p of a family, of which all arrangements can be counted, against trials of it."""
+def _check_family() -> Audit:
+    """Compare the smallest adjusted p of a fully enumerated family with trials of the family."""
     rng = np.random.default_rng(3)
     gold = rng.choice([*"xyz"], 10)
     share = 0.3 + 0.07 * np.arange(9)
@@ -162,46 +170,50 @@ def _family() -> Audit:
         f"s{k}": np.where(rng.random(10) < p, gold, rng.choice([*"xyz"], 10)).tolist() for k, p in enumerate(share)
     }
     counts = Counts.from_labels(gold.tolist(), labels)
-    whole, sampled = (
+    enumerated, sampled = (
         compare_all(
             counts, metrics=["accuracy", "macro-f1"], adjust="max-t", interval="none", trials=2**16, method=method
         )
         for method in METHODS
     )
-    known, found = (min(float(r.p_adjusted or 0) for r in results) for results in (whole, sampled))
-    n_extreme = round(found * (2**16 + 1)) - 1
-    fits = float(count_fits(n_extreme, 2**16, known))
-    passed = fits >= ALARM and whole.family is not None and whole.family.exact
+    exact_p, sampled_p = (min(float(r.p_adjusted or 0) for r in results) for results in (enumerated, sampled))
+    n_extreme = round(sampled_p * (2**16 + 1)) - 1
+    fits = float(compute_fit_p(n_extreme, 2**16, exact_p))
+    passed = fits >= ALARM and enumerated.family is not None and enumerated.family.exact
     return (
         "a family of 72, sampled against all arrangements",
         passed,
-        f"{n_extreme:,} of 65,536, exact {p_equals(known)}",
+        f"{n_extreme:,} of 65,536, exact {format_p_equals(exact_p)}",
     )
 
 
-def _pairs() -> Audit:
+def _check_pairs() -> Audit:
     scores = np.random.default_rng(4).normal(0, 1, (40, 50)).round(3) + np.arange(40)[:, None] / 100
-    counts = Counts.from_scores({f"s{k}": own for k, own in enumerate(scores)})
-    some = [("s0", "s39"), ("s7", "s8"), ("s20", "s38")]
-    asked: dict[str, Any] = {"metrics": ["mean"], "trials": 8192, "interval": "none"}
-    together = {(r.a, r.b): r.n_extreme for r in compare_all(counts, adjust="max-t", **asked)}
-    alone = {(r.a, r.b): r.n_extreme for r in compare_all(counts, pairs=some, adjust="none", **asked)}
-    same = all(together[pair] == n for pair, n in alone.items())
-    return "all pairs at once as pair by pair", same, f"{len(together)} pairs of 40 systems, {len(alone)} of them alone"
+    counts = Counts.from_scores({f"s{k}": values for k, values in enumerate(scores)})
+    pairs = [("s0", "s39"), ("s7", "s8"), ("s20", "s38")]
+    options: dict[str, Any] = {"metrics": ["mean"], "trials": 8192, "interval": "none"}
+    joint = {(r.a, r.b): r.n_extreme for r in compare_all(counts, adjust="max-t", **options)}
+    separate = {(r.a, r.b): r.n_extreme for r in compare_all(counts, pairs=pairs, adjust="none", **options)}
+    is_same = all(joint[pair] == n for pair, n in separate.items())
+    return (
+        "all pairs at once as pair by pair",
+        is_same,
+        f"{len(joint)} pairs of 40 systems, {len(separate)} of them alone",
+    )
 
 
-def _table() -> Audit:
+def _check_table() -> Audit:
     scores = np.random.default_rng(5).random((2, 4000)).tolist()
-    with own_folder("sigdask-verify-") as folder:
+    with make_private_folder("sigdask-verify-") as folder:
         file = folder / "scores.csv"
         file.write_text("a,b\n" + "\n".join(f"{a!r},{b!r}" for a, b in zip(*scores, strict=True)))
-        [found] = compare_all(read(file), metrics=["mean"], trials=999)
-    own = compare(*scores, trials=999)
-    same = (found.difference, found.n_extreme) == (own.difference, own.n_extreme)
-    return "a table as Python reads it", same, "8,000 numbers"
+        [result] = compare_all(read(file), metrics=["mean"], trials=999)
+    direct = compare(*scores, trials=999)
+    is_same = (result.difference, result.n_extreme) == (direct.difference, direct.n_extreme)
+    return "a table as Python reads it", is_same, "8,000 numbers"
 
 
-def _same_on(cluster: str, workers: int | None, here: dict[str, Results]) -> Audit:
-    there = _yeh(cluster, workers)
-    same = all(there[side] == here[side] for side in here)
-    return f"the same counts on cluster {cluster}", same, "2 x 3 comparisons, two runs of 1,048,576 trials each"
+def _check_cluster(cluster: str, workers: int | None, local_results: dict[str, Results]) -> Audit:
+    cluster_results = _compare_yeh(cluster, workers)
+    is_same = all(cluster_results[side] == local_results[side] for side in local_results)
+    return f"the same counts on cluster {cluster}", is_same, "2 x 3 comparisons, two runs of 1,048,576 trials each"

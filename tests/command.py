@@ -34,7 +34,7 @@ def called(*arguments, cwd, columns=None):
     command = ["sigdask", *map(str, arguments)]
     streams = _terminal() if columns else _pipes()
     width = {"COLUMNS": str(columns)} if columns else {}
-    without_bar = patch.object(progress, "_bar", lambda: None) if columns else contextlib.nullcontext()
+    without_bar = patch.object(progress, "_build_bar", lambda: None) if columns else contextlib.nullcontext()
     with (
         contextlib.chdir(cwd),
         patch.multiple(sys, argv=command, **streams),

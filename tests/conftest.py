@@ -91,7 +91,7 @@ MOST_VALIDATED = 300_000
 def every_json_keeps_its_schema(monkeypatch):
     """Whatever a test writes of results is what the schema says: a key that it does not know is an error."""
     monkeypatch.setattr(Results, "json_parts", _validated(Results.json_parts))
-    monkeypatch.setattr(plans, "report_json", _validated(plans.report_json))
+    monkeypatch.setattr(plans, "render_json", _validated(plans.render_json))
 
 
 def _validated(write):
@@ -110,4 +110,4 @@ def _validated(write):
 
 @functools.cache
 def validator():
-    return jsonschema.Draft202012Validator(json.loads(schema.text()))
+    return jsonschema.Draft202012Validator(json.loads(schema.read_schema()))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import objects
+from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import Metric
@@ -62,5 +62,5 @@ def texts_of(n_items, n_systems, seed=0):
         systems=tuple(f"s{k}" for k in range(n_systems)),
         fields={"segments": ones, "items": ones},
         n_items=n_items,
-        outputs=Outputs(tuple(map(objects, systems)), objects([(g,) for g in gold])),
+        outputs=Outputs(tuple(map(to_object_array, systems)), to_object_array([(g,) for g in gold])),
     )

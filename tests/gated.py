@@ -1,15 +1,15 @@
 """Gates of results that tests have one by one."""
 
 from sigdask.nightly.gate import evidence
-from sigdask.nightly.gate import judge as of_table
+from sigdask.nightly.gate import judge_rules as of_table
 from sigdask.nightly.run import gate
 from sigdask.report.presentable import Results
-from sigdask.results.rows import table_from_results
+from sigdask.results.rows import results_to_table
 
 
 def columns(results):
     """Return the table of results, however they are had."""
-    return results.table if isinstance(results, Results) else table_from_results(results, 0.05)
+    return results.table if isinstance(results, Results) else results_to_table(results, 0.05)
 
 
 def judge(rules, results, *args, **options):
@@ -17,7 +17,7 @@ def judge(rules, results, *args, **options):
 
 
 def gather(counts, results, *args, **options):
-    return evidence.gather(counts, columns(results), *args, **options)
+    return evidence.gather_evidence(counts, columns(results), *args, **options)
 
 
 def judge_plan(plan, results, **options):

@@ -9,16 +9,16 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.lattice import Lattice
-from sigdask.metrics import METRICS, black_box, find, metric, replicates
-from sigdask.metrics.agreement import cohen
+from sigdask.metrics import METRICS, black_box, find_metric, metric, replicates
+from sigdask.metrics.agreement import compute_kappa
 from sigdask.metrics.base import BoundMetric, Metric
 from sigdask.metrics.forms import Bleu, ChrF, Formula, MeanOf, Ratios
-from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import build, joint
+from sigdask.randomization.panels.build import build_joint_panel, build_panels
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sets import build_sets
+from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits
 
 OWN = '''"""A user's metrics, of which neither name nor text may change here."""
@@ -118,8 +118,8 @@ def rankings():
 
 def panel(counts, *metrics, pairs=((0, 1),), seed=0, **more):
     """The one panel of some metrics, named or bound."""
-    bound = [replicates.bind(find(m, counts), counts) if isinstance(m, str) else m for m in metrics]
-    [placed] = build(counts, SwapUnits.of(counts, seed), bound, list(pairs), **more)
+    bound = [replicates.bind_metric(find_metric(m, counts), counts) if isinstance(m, str) else m for m in metrics]
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), bound, list(pairs), **more)
     return placed.panel
 
 
@@ -145,7 +145,7 @@ def panels():
         "whole documents": panel(grouped, "mean"),
         "missing items": panel(Counts.from_scores(gaps, ids=IDS, missing="pairwise"), "mean"),
         "a subset": panel(decimals, "mean", subset=numbers(3) < 4),
-        "all arrangements": panel(decimals, "mean", subset=np.arange(N) < 8).enumeration(0, 0),
+        "all arrangements": panel(decimals, "mean", subset=np.arange(N) < 8).build_enumeration(0, 0),
         "replicates": panel(halves, "mean"),
         "accuracy": panel(labelled, "accuracy"),
         "f1 of a label": panel(labelled, "f1[L0]"),
@@ -172,20 +172,24 @@ def panels():
 def others(own):
     """Name to panel, of sets and of whole outputs; `own` is the user's module."""
     sets, outputs = terms(), scores(n_systems=2)
-    units = SwapUnits.of(outputs, 0)
-    bound = [find(name, sets).bind(sets) for name in ("type-f1", "type-recall", "type-precision")]
-    [(of_sets, _)] = build_sets(sets, SwapUnits.of(sets, 0), bound, [(0, 1)])
-    [(of_some, _)] = build_sets(sets, SwapUnits.of(sets, 0), bound[:1], [(0, 1)], subset=np.arange(N) < 6)
-    weighted = black_box(own.Weighted(2.0, find("f1")), name="weighted")
+    units = SwapUnits.from_counts(outputs, 0)
+    bound = [find_metric(name, sets).bind(sets) for name in ("type-f1", "type-recall", "type-precision")]
+    [(of_sets, _)] = build_set_panels(sets, SwapUnits.from_counts(sets, 0), bound, [(0, 1)])
+    [(of_some, _)] = build_set_panels(
+        sets, SwapUnits.from_counts(sets, 0), bound[:1], [(0, 1)], subset=np.arange(N) < 6
+    )
+    weighted = black_box(own.Weighted(2.0, find_metric("f1")), name="weighted")
     users = metric(fields=("correct", "items"))(own.odds)
     return {
         "sets": of_sets,
-        "all arrangements of sets": of_some.enumeration(0, 0),
+        "all arrangements of sets": of_some.build_enumeration(0, 0),
         "a user's formula": panel(labels(), users.bind(labels())),
-        "a user's function": OutputsPanel.of(outputs, units, black_box(own.total), (0, 1)),
-        "a user's partial": OutputsPanel.of(outputs, units, black_box(partial(own.total, gold=1), name="p"), (0, 1)),
-        "a user's object": OutputsPanel.of(outputs, units, weighted, (0, 1)),
-        "a subset of outputs": OutputsPanel.of(outputs, units, black_box(own.total), (0, 1), numbers(3) < 4),
+        "a user's function": OutputsPanel.from_counts(outputs, units, black_box(own.total), (0, 1)),
+        "a user's partial": OutputsPanel.from_counts(
+            outputs, units, black_box(partial(own.total, gold=1), name="p"), (0, 1)
+        ),
+        "a user's object": OutputsPanel.from_counts(outputs, units, weighted, (0, 1)),
+        "a subset of outputs": OutputsPanel.from_counts(outputs, units, black_box(own.total), (0, 1), numbers(3) < 4),
     }
 
 
@@ -196,17 +200,19 @@ def families():
     f1s = panel(labels(), "accuracy", "macro-f1", "mcc")
     few = panel(scores(), "mean", pairs=every, subset=np.arange(N) < 8)
     rows = np.array([[[0, k]] for k in range(3)])
-    alike = Relabelling((FamilyMember(joint(scores(), SwapUnits.of(scores(), 0), _mean(), every), 0),), rows[:, 0])
+    alike = Relabelling(
+        (FamilyMember(build_joint_panel(scores(), SwapUnits.from_counts(scores(), 0), _mean(), every), 0),), rows[:, 0]
+    )
     return {
-        "max-T": Family((FamilyMember(decimals, 0),), rows),
-        "max-T, greater": Family((FamilyMember(reals, 0),), rows, 1),
-        "max-T, less": Family((FamilyMember(reals, 0),), rows, -1),
-        "max-T of several metrics": Family(
+        "max-T": MaxTFamily((FamilyMember(decimals, 0),), rows),
+        "max-T, greater": MaxTFamily((FamilyMember(reals, 0),), rows, 1),
+        "max-T, less": MaxTFamily((FamilyMember(reals, 0),), rows, -1),
+        "max-T of several metrics": MaxTFamily(
             (FamilyMember(f1s, 0, 0.5), FamilyMember(f1s, 1, 0.25), FamilyMember(f1s, 2)),
             np.array([[[k, 0]] for k in range(3)]),
         ),
-        "max-T, all arrangements": Family((FamilyMember(few, 0),), rows).enumeration(),
-        "sets together": Family(
+        "max-T, all arrangements": MaxTFamily((FamilyMember(few, 0),), rows).build_enumeration(),
+        "sets together": MaxTFamily(
             (FamilyMember(decimals, 0, 0.5), FamilyMember(reals, 0, 0.5)), np.array([[[0, 0], [1, 0]]])
         ),
         "relabelling": alike,
@@ -215,12 +221,12 @@ def families():
 
 
 def _mean():
-    return find("mean", scores()).bind(scores())
+    return find_metric("mean", scores()).bind(scores())
 
 
 def named_metrics():
     """Name to metric, as a user's object may hold it; those of rankings hold objects of ir-measures."""
-    return {name: find(name) for name in METRICS if name != "AP"}
+    return {name: find_metric(name) for name in METRICS if name != "AP"}
 
 
 def values():
@@ -229,10 +235,10 @@ def values():
         "counts": scores(),
         "labels": labels(),
         "in another order": scores().in_order(IDS[::-1]),
-        "units": SwapUnits.of(scores(), 0),
+        "units": SwapUnits.from_counts(scores(), 0),
         "lattices": [Lattice(), Lattice(3), Lattice(exponent=-4)],
-        "a bound metric": find("f1[L0]").bind(labels()),
-        "a formula": Formula("x", cohen),
-        "a metric": Metric("x", find("mean").bind),
+        "a bound metric": find_metric("f1[L0]").bind(labels()),
+        "a formula": Formula("x", compute_kappa),
+        "a metric": Metric("x", find_metric("mean").bind),
         "plain": [1, 1.5, "x", None, True, {"b": 1, "a": (2,)}, frozenset("ab"), np.float64(2.5), np.arange(3.0)],
     }

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import text
 
-from sigdask.nightly.store import reading
+from sigdask.nightly.store import open_for_reading
 
 TALLIES = (
     "SELECT digest, run, min(first), max(stop), sum(stop - first), sum(greater), sum(less), sum(two_sided), count(*) "
@@ -63,7 +63,7 @@ def write_slow_plan(folder, *, trials=2000, more=""):
 
 def tallies_in(store):
     """What is kept of each comparison and run; whether trials follow on each other without gap or overlap."""
-    with reading(str(store)) as connection:
+    with open_for_reading(str(store)) as connection:
         rows = [tuple(row) for row in connection.execute(text(TALLIES))]
         arrays = [tuple(row) for row in connection.execute(text(ARRAYS))]
     for _, _, first, stop, n, *_ in rows:

@@ -4,7 +4,7 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
 
 
@@ -15,7 +15,7 @@ def panel_of(values, forms, *, seed=0, pairs=None, name=""):
     counts = Counts(tuple(f"s{k}" for k in range(n_systems)), fields, n_items, name=name)
     metrics = [BoundMetric(f"m{k}", tuple(fields), form) for k, form in enumerate(forms)]
     pairs = pairs or [(i, j) for i in range(n_systems) for j in range(i + 1, n_systems)]
-    [placed] = build(counts, SwapUnits.of(counts, seed), metrics, pairs)
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), metrics, pairs)
     return placed.panel
 
 

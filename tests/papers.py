@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.methods.sources import SOURCES, bibtex
+from sigdask.report.methods.sources import SOURCES, format_bibtex
 
 HOSTILE = (
     "a|b", "**bold**", "`code`", "<script>alert(1)</script>", "[link](x)", "&amp;", "a\\|b", "$x^2$", "50 % of #1_&{}",
@@ -55,7 +55,7 @@ def compiled(folder, tables):
     """What pdflatex says of a paper of these tables, with BibTeX of every source."""
     if shutil.which("pdflatex") is None or shutil.which("bibtex") is None:
         pytest.skip("pdflatex and bibtex (texlive-latex-recommended) are not installed")
-    (folder / "sources.bib").write_text(bibtex(SOURCES))
+    (folder / "sources.bib").write_text(format_bibtex(SOURCES))
     for k, text in enumerate(tables):
         (folder / f"t{k}.tex").write_text(text)
     (folder / "paper.tex").write_text(PAPER % "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sigdask.execution.clusters import connect
-from sigdask.execution.packing import _packed, unpacked
+from sigdask.execution.packing import _pack_panel, unpack_panel
 from sigdask.execution.run import count_jobs
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox
@@ -45,7 +45,7 @@ def modules(folder, name):
     ):
         (folder / within).mkdir()
         (folder / within / f"{module}.py").write_text(text)
-        addresses.look_in(folder / within)
+        addresses.add_folder(folder / within)
     importlib.invalidate_caches()
 
 
@@ -53,18 +53,18 @@ def test_the_path_of_the_user_is_left_alone(tmp_path, folders, monkeypatch):
     before = [*sys.path]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lonely_module.py").write_text("number = 7\n")
-    assert addresses.load("lonely_module:number", "metric") == 7
+    assert addresses.load_object("lonely_module:number", "metric") == 7
     assert sys.path == before
-    assert addresses.looked_in() == (str(tmp_path),)
+    assert addresses.list_folders() == (str(tmp_path),)
 
 
 def test_what_stands_on_the_path_is_found_before(tmp_path, folders, monkeypatch):
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "twice_there.py").write_text(f"where = {name!r}\n")
-    addresses.look_in(tmp_path / "second")
+    addresses.add_folder(tmp_path / "second")
     monkeypatch.syspath_prepend(tmp_path / "first")
-    assert addresses.load("twice_there:where", "metric") == "first"
+    assert addresses.load_object("twice_there:where", "metric") == "first"
 
 
 @pytest.mark.parametrize("regular", [True, False])
@@ -75,8 +75,8 @@ def test_packages_are_found_with_what_is_in_them(tmp_path, folders, regular):
         if regular:
             (folder / "__init__.py").touch()
     (tmp_path / name / "deep" / "scores.py").write_text("number = 7\n")
-    addresses.look_in(tmp_path)
-    assert addresses.load(f"{name}.deep.scores:number", "metric") == 7
+    addresses.add_folder(tmp_path)
+    assert addresses.load_object(f"{name}.deep.scores:number", "metric") == 7
     sys.path.append(str(tmp_path / "elsewhere"))  # a package without __init__ is looked for anew
     try:
         assert importlib.import_module(f"{name}.deep").__name__ == f"{name}.deep"
@@ -88,17 +88,17 @@ def test_a_folder_is_the_one_it_was_when_the_program_goes_elsewhere(tmp_path, fo
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "stays_found.py").write_text("number = 7\n")
     monkeypatch.chdir(tmp_path)
-    addresses.look_in("mine")
+    addresses.add_folder("mine")
     monkeypatch.chdir("/")
-    assert addresses.load("stays_found:number", "metric") == 7
+    assert addresses.load_object("stays_found:number", "metric") == 7
 
 
 def test_workers_elsewhere_are_sent_no_folders(tmp_path, folders):
-    addresses.look_in(tmp_path)
-    packed = _packed("panel", code=False)
+    addresses.add_folder(tmp_path)
+    packed = _pack_panel("panel", code=False)
     addresses.FOLDERS.folders.clear()
-    assert unpacked(packed) == "panel"
-    assert addresses.looked_in() == ()
+    assert unpack_panel(packed) == "panel"
+    assert addresses.list_folders() == ()
 
 
 def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path, folders):

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from panel_of import rng_of
 
-from sigdask.analysis.comparison.pairs import bind
+from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.api import compare, compare_all, independence
 from sigdask.formats import Options, parse_map, read
-from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.multiplicity import OF_P_VALUES
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 
 RSCRIPT = shutil.which("Rscript")
 pytestmark = pytest.mark.skipif(
@@ -39,7 +39,7 @@ def test_adjusted_p_values_are_those_of_p_adjust(method):
     p = (rng_of(3).random(60) ** 3).tolist()
     p[10:20] = [p[0]] * 10
     out = r(f"cat(sprintf('%.17g', p.adjust({vector(p)}, '{R_NAMES[method]}')))")
-    assert OF_P_VALUES[method](p) == pytest.approx(out, rel=1e-12)
+    assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(out, rel=1e-12)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
@@ -170,11 +170,13 @@ def test_intervals_of_real_f1_by_sentence_are_those_of_boot(shared_data, tmp_pat
     folder = shared_data / "seqlab_wnut17"
     files = (folder / "submissions" / name for name in ("mic-cis.txt", "flytxt"))
     counts = read(*files, gold=folder / "emerging.test.annotated", format="conll")
-    [metric] = [bind(m, counts) for m in CompareSpec(metrics=["f1"]).found(counts)]
-    [placed] = PanelSharing.of(counts, [metric], np.array([[0, 1]])).panels(SwapUnits.of(counts, 0), every_unit=True)
+    [metric] = [bind_metric(m, counts) for m in CompareSpec(metrics=["f1"]).find_metrics(counts)]
+    [placed] = PanelGroups.from_metrics(counts, [metric], np.array([[0, 1]])).build(
+        SwapUnits.from_counts(counts, 0), every_unit=True
+    )
     panel = placed.panel
     fields = panel.values.astype(int)[:, :, list(panel.metrics[0].fields)]
-    form = panel.ratio(0)
+    form = panel.get_ratio(0)
     above, below = (np.array(w[0]) for w in (form.numerators, form.denominators))
     columns = np.column_stack([fields[:, s] @ w for s in (0, 1) for w in (above, below)])
     *ends, error = boots(columns, "s[1] / s[2] - s[3] / s[4]", tmp_path / "d")

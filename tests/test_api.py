@@ -16,8 +16,8 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import swap_bits
-from sigdask.results.export import FRAMES
+from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.results.export import FRAME_EXTRAS
 
 RNG = rng_of(0)
 IDS = [f"i{k}" for k in range(120)]
@@ -124,10 +124,10 @@ def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
     # each run against plain swaps of its own address; a copy of the first run would always agree
     data = counts("ab")
     [r] = compare_all(data, metrics=[metric], trials=3000)
-    units = SwapUnits.of(data, 0)
+    units = SwapUnits.from_counts(data, 0)
     d = (4 * (SCORES["a"] - SCORES["b"])).astype(int)
     for run, n_extreme in ((0, r.n_extreme), (1, r.second_run.n_extreme)):
-        bits = swap_bits(units.key, run=run, first=0, n_trials=3000, n_units=120)[:, units.index]
+        bits = draw_swap_bits(units.key, run=run, first=0, n_trials=3000, n_units=120)[:, units.index]
         t = d.sum() - 2 * (bits.astype(int) @ d)
         assert n_extreme == (abs(t) >= abs(d.sum())).sum()
     assert r.n_extreme != r.second_run.n_extreme
@@ -271,9 +271,9 @@ def test_every_extra_that_an_error_names_exists_and_brings_the_package():
     root = Path(__file__).parent.parent
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     text = "".join(file.read_text() for file in (root / "sigdask").rglob("*.py"))
-    named = re.findall(r'missing_extra\(\s*"([^"]+)",\s*"(\w+)"', text)
+    named = re.findall(r'build_extra_error\(\s*"([^"]+)",\s*"(\w+)"', text)
     assert len(named) > 5
-    for package, extra in [*named, *FRAMES.items()]:
+    for package, extra in [*named, *FRAME_EXTRAS.items()]:
         wanted = package.partition(".")[0].replace("_", "-")
         brought = [re.split(r"[\[><=]", dependency)[0] for dependency in _all_of(extra, extras)]
         assert any(wanted in name for name in brought), (package, extra, brought)

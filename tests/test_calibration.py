@@ -6,7 +6,7 @@ from panel_of import rng_of
 from scipy import stats
 
 from sigdask.api import compare
-from sigdask.statistics.bounds import bound
+from sigdask.statistics.bounds import compute_bound
 
 pytestmark = pytest.mark.slow
 
@@ -38,5 +38,5 @@ def test_the_true_size_is_the_attainable_one():
         score = rng.integers(-1000, 1001, (25, 2))
         panel = panel_of(np.stack([score, np.ones_like(score)], axis=-1), [mean], seed=k)
         counted = panel.tally(n_trials=199)
-        rejected += bound(int(counted.counts[0, 0, 2]), 199) <= 0.05
+        rejected += compute_bound(int(counted.counts[0, 0, 2]), 199) <= 0.05
     assert stats.binomtest(rejected, n, 0.05).pvalue > 1e-4

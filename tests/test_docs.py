@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from sigdask.formats import FORMATS
-from sigdask.results.messages.notes import Kind
+from sigdask.results.messages.notes import NoteKind
 
 PAGE = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
 NOT_SYSTEMS = {
@@ -24,7 +24,7 @@ def test_every_format_has_a_section():
 def test_every_kind_of_note_stands_in_the_table():
     page = (Path(__file__).parent.parent / "docs" / "statistics.md").read_text()
     section = page[page.index("## Notes") :].partition("\n## ")[0]
-    assert re.findall(r"^\| `([a-z-]+)` \|", section, re.MULTILINE) == list(get_args(Kind))
+    assert re.findall(r"^\| `([a-z-]+)` \|", section, re.MULTILINE) == list(get_args(NoteKind))
 
 
 def test_every_set_of_real_data_has_its_official_scores(shared_data):

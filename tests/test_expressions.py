@@ -15,8 +15,8 @@ import pytest
 import sigdask
 from sigdask.errors import InputError
 from sigdask.formats import read
-from sigdask.formats.tagging.timbl import _parts
-from sigdask.formats.texts.sgml import is_sgml, read_parts
+from sigdask.formats.tagging.timbl import _split_line
+from sigdask.formats.texts.sgml import is_sgml, iter_documents
 from sigdask.formats.texts.wmt import is_xml
 
 ROOT = Path(sigdask.__file__).parent
@@ -171,7 +171,7 @@ def test_tags_without_an_end_are_an_error_in_no_time(tmp_path, again):
     path.write_text('<refset setid="a">\n<doc docid="d">\n' + f"{again}\n" * 20_000)
     begun = time.process_time()
     with pytest.raises(InputError, match=r"line \d+: (segment|tag <\w+>) without its end"):
-        list(read_parts(path))
+        list(iter_documents(path))
     assert time.process_time() - begun < 2
 
 
@@ -181,7 +181,7 @@ def test_lines_of_timbl_are_taken_apart_in_no_time(again, separator):
     for end in ("", "}", " }", " } x"):
         line = "(1,a)f,T,E " + again * (60_000 // len(again)) + end
         begun = time.process_time()
-        _parts(line, separator)
+        _split_line(line, separator)
         assert time.process_time() - begun < 2, line[:50]
 
 

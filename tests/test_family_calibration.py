@@ -7,13 +7,13 @@ from scipy import stats
 
 from benchmarks.calibration import families as simulated
 from benchmarks.calibration.compared import MEAN
-from sigdask.analysis.comparison.adjust import joint_p_values
+from sigdask.analysis.comparison.adjust import compute_joint_p_values
 from sigdask.execution.run import count_jobs
-from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.families import FamilyMember
-from sigdask.statistics.multiplicity import OF_P_VALUES
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def scores(name, rng):
 
 def families(values, seed):
     panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN], seed=seed)
-    return Family((FamilyMember(panel, 0),), ROWS[:, None, :], studentised=True), Relabelling(
+    return MaxTFamily((FamilyMember(panel, 0),), ROWS[:, None, :], studentised=True), Relabelling(
         (FamilyMember(panel, 0),), ROWS
     )
 
@@ -58,9 +58,9 @@ def p_values(name, n_sets, effect=0.0):
         marginal = (swapped.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
         found.append(
             [
-                joint_p_values(family, "max-t", swapped)[0],
-                joint_p_values(relabelling, "tukey", relabelled)[0],
-                OF_P_VALUES["holm"](marginal),
+                compute_joint_p_values(family, "max-t", swapped)[0],
+                compute_joint_p_values(relabelling, "tukey", relabelled)[0],
+                P_VALUE_ADJUSTMENTS["holm"](marginal),
             ]
         )
     return np.array(found)

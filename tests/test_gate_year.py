@@ -39,7 +39,7 @@ def test_online_rules_of_many_years_are_those_of_one(rule):
     wins, losses = rng.binomial(300, 0.03, (20, 60)), rng.binomial(300, 0.09, (20, 60))
     alarms = gate_year.online(rule, 0.05)(wins, losses)
     for p, found in zip(gate_year.p_values(wins, losses), alarms, strict=True):
-        assert found.tolist() == (p <= np.array(online_fdr.levels(p.tolist(), 0.05, rule)[:-1])).tolist()
+        assert found.tolist() == (p <= np.array(online_fdr.compute_levels(p.tolist(), 0.05, rule)[:-1])).tolist()
     assert alarms.sum() > 40
 
 

@@ -17,11 +17,11 @@ import pytest
 
 import sigdask
 from sigdask.errors import InputError
-from sigdask.identity import identity_of, known_as
-from sigdask.metrics import METRICS, find
+from sigdask.identity import get_identity, known_as
+from sigdask.metrics import METRICS, find_metric
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.digests import digest
 from sigdask.randomization.panels.outputs import OutputsPanel
@@ -61,7 +61,7 @@ def own(tmp_path_factory):
 def found_now(own):
     panels = {**kinds.panels(), **kinds.others(own), **kinds.families()}
     return (
-        {name: [each.hex() for each in panel.digests().ravel().tolist()] for name, panel in panels.items()}
+        {name: [each.hex() for each in panel.compute_digests().ravel().tolist()] for name, panel in panels.items()}
         | {f"metric {name}": [digest(metric)] for name, metric in kinds.named_metrics().items()}
         | {f"value {name}": [digest(value)] for name, value in kinds.values().items()}
     )
@@ -111,7 +111,7 @@ def forms():
 
 
 def test_every_dataclass_that_can_be_hashed_is_known_by_a_tag_of_its_own():
-    roots = [Panel, PresencePanel, OutputsPanel, Family, Relabelling, *forms()]
+    roots = [Panel, PresencePanel, OutputsPanel, MaxTFamily, Relabelling, *forms()]
     hashed = set().union(*(reachable(root, set()) for root in roots))
     assert {
         "Panel",
@@ -124,7 +124,7 @@ def test_every_dataclass_that_can_be_hashed_is_known_by_a_tag_of_its_own():
         "BlackBox",
         "BoundSets",
     } <= {kind.__name__ for kind in hashed}
-    known = {kind: identity_of(kind) for kind in hashed}
+    known = {kind: get_identity(kind) for kind in hashed}
     assert [kind for kind, identity in known.items() if identity is None] == []
     for kind, identity in known.items():
         assert {*identity.fields} <= {f.name for f in fields(kind)}
@@ -135,7 +135,7 @@ def test_no_tag_stands_twice():
     seen = set()
     for module in modules(sigdask):
         for value in vars(module).values():
-            if (identity := identity_of(value)) is not None and id(value) not in seen:
+            if (identity := get_identity(value)) is not None and id(value) not in seen:
                 seen.add(id(value))
                 tags[identity.tag] += 1
     assert len(tags) >= 30
@@ -144,7 +144,7 @@ def test_no_tag_stands_twice():
 
 def test_every_metric_that_has_a_name_can_be_part_of_a_users_own():
     for name in METRICS:
-        assert len(digest(find(name))) == 40
+        assert len(digest(find_metric(name))) == 40
 
 
 def test_a_class_or_function_without_a_tag_raises_instead_of_going_by_its_name():
@@ -175,7 +175,7 @@ def test_a_new_field_must_be_hashed_or_said_not_to_be():
 
 def test_a_renamed_class_and_a_moved_function_keep_their_digests():
     panel = kinds.panels()["mcc"]
-    before = panel.digests()
+    before = panel.compute_digests()
 
     @known_as("Formula", "title call")
     @dataclass
@@ -189,7 +189,7 @@ def test_a_renamed_class_and_a_moved_function_keep_their_digests():
 
     form = panel.metrics[0].form
     moved = replace(panel, metrics=(replace(panel.metrics[0], form=Otherwise(form.name, form.function)),))
-    assert (moved.digests() == before).all()
+    assert (moved.compute_digests() == before).all()
 
 
 def test_a_user_may_inherit_a_class_and_is_told_apart():
@@ -210,7 +210,7 @@ def sets(holdings, golden):
         holdings=tuple(np.array(sorted(t * n_units + u for t, u in held), np.int64) for held in holdings),
         golden=np.array(golden, np.bool_),
         pairs=np.array([[0, 1]]),
-        metrics=(find("type-f1", kinds.terms()).bind(kinds.terms()),),
+        metrics=(find_metric("type-f1", kinds.terms()).bind(kinds.terms()),),
         n_items=n_units,
     )
 
@@ -218,7 +218,7 @@ def sets(holdings, golden):
 def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_hold_it():
     golden = [True, False, True, False]
     a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
-    before = sets([a, b], golden).digests()[0, 0].tobytes()
+    before = sets([a, b], golden).compute_digests()[0, 0].tobytes()
     otherwise = [
         ([a | {(3, 4)}, b], golden),  # a term that A alone holds
         ([a, b | {(3, 4)}], golden),  # or B alone
@@ -229,40 +229,42 @@ def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_h
         ([a, b], [True, True, True, False]),  # another term is gold
         ([a, b], [True, True, False, False]),  # as many gold terms, and others
     ]
-    found = [sets(*each).digests()[0, 0].tobytes() for each in otherwise]
+    found = [sets(*each).compute_digests()[0, 0].tobytes() for each in otherwise]
     assert len({before, *found}) == 1 + len(otherwise)
 
 
 def test_of_sets_terms_that_neither_system_holds_count_by_their_number_alone():
     golden = [True, False, True, False]
     a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
-    before = sets([a, b], golden).digests()[0, 0].tobytes()
-    assert sets([a, b], [*golden, False]).digests()[0, 0].tobytes() == before  # another system's terms
+    before = sets([a, b], golden).compute_digests()[0, 0].tobytes()
+    assert sets([a, b], [*golden, False]).compute_digests()[0, 0].tobytes() == before  # another system's terms
     third = replace(sets([a, b], golden), holdings=(*sets([a, b], golden).holdings, np.array([3 * 6 + 4])))
-    assert third.digests()[0, 0].tobytes() == before
-    assert sets([a, b], [*golden, True]).digests()[0, 0].tobytes() != before  # one more gold term to be found
+    assert third.compute_digests()[0, 0].tobytes() == before
+    assert sets([a, b], [*golden, True]).compute_digests()[0, 0].tobytes() != before  # one more gold term to be found
     renumbered = sets([{(1, 0), (0, 1)}, {(1, 2), (2, 3)}], [False, True, True, False])
-    assert renumbered.digests()[0, 0].tobytes() == before
+    assert renumbered.compute_digests()[0, 0].tobytes() == before
 
 
 def test_of_sums_each_contributing_unit_counts_with_its_address_and_size():
     panel = kinds.panels()["decimals"]
-    pair = panel.part([0])
-    before = pair.digests()[0, 0].tobytes()
+    pair = panel.select([0])
+    before = pair.compute_digests()[0, 0].tobytes()
     k = int(np.flatnonzero(pair.values[:, 0, 0] != pair.values[:, 1, 0])[0])
     changed = []
     for name in ("addresses", "sizes"):
         array = getattr(pair, name).copy()
         array[k] += 100
-        changed.append(replace(pair, **{name: array}).digests()[0, 0].tobytes())
+        changed.append(replace(pair, **{name: array}).compute_digests()[0, 0].tobytes())
     values = pair.values.copy()
     values[k] += 1  # both systems alike: the difference stays, and so do sums of differences
-    changed.append(replace(pair, values=values).digests()[0, 0].tobytes())
+    changed.append(replace(pair, values=values).compute_digests()[0, 0].tobytes())
     assert len({before, *changed}) == 4
     same = int(np.flatnonzero((pair.values[:, 0] == pair.values[:, 1]).all(axis=1))[0])
     kept = np.arange(len(pair.addresses)) != same
     without = replace(pair, addresses=pair.addresses[kept], values=pair.values[kept], sizes=pair.sizes[kept])
-    assert without.digests()[0, 0].tobytes() == before  # what both contribute alike is kept for other systems' sake
+    assert (
+        without.compute_digests()[0, 0].tobytes() == before
+    )  # what both contribute alike is kept for other systems' sake
 
 
 SPEC = importlib.util.spec_from_file_location("kept_make", KEPT / "make.py")

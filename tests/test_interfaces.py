@@ -9,7 +9,7 @@ from command import called
 
 import sigdask
 from sigdask.errors import InputError
-from sigdask.options import OPTIONS, READING, UNDECLARED, as_named
+from sigdask.options import OPTIONS, READING_OPTIONS, UNDECLARED_OPTIONS, rename_options
 
 ROOT = Path(sigdask.__file__).parent
 ABOVE = ("cli/", "execution/clusters/", "execution/certificates", "nightly/store/")
@@ -37,7 +37,12 @@ def flags(text):
     return [found[1] for found in re.finditer(r"--([a-z][a-z-]*[a-z])", text)]
 
 
-DECLARED = {name.replace("_", "-") for name in (*OPTIONS, *READING, *UNDECLARED)} | {"id", "metric", "map", "groups"}
+DECLARED = {name.replace("_", "-") for name in (*OPTIONS, *READING_OPTIONS, *UNDECLARED_OPTIONS)} | {
+    "id",
+    "metric",
+    "map",
+    "groups",
+}
 
 
 def test_no_message_names_an_option_of_ours_as_the_command_line_does_elsewhere():
@@ -45,7 +50,7 @@ def test_no_message_names_an_option_of_ours_as_the_command_line_does_elsewhere()
     assert len(texts) > 50
     for text in texts:
         for interface in ("python", "plan"):
-            assert DECLARED.isdisjoint(flags(as_named(text, interface))), text
+            assert DECLARED.isdisjoint(flags(rename_options(text, interface))), text
 
 
 @pytest.mark.parametrize(
@@ -64,8 +69,8 @@ def test_no_message_names_an_option_of_ours_as_the_command_line_does_elsewhere()
     ],
 )
 def test_an_option_is_named_with_its_value(message, python, plan):
-    assert as_named(message, "python") == python
-    assert plan in as_named(message, "plan")
+    assert rename_options(message, "python") == python
+    assert plan in rename_options(message, "plan")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sigdask.errors import InputError
 from sigdask.formats.frames import as_counts
 from sigdask.formats.reading.options import Options
 from sigdask.nightly.plan import keys
-from sigdask.options import MOST_TRIALS, OPTIONS, READING, filled
+from sigdask.options import MAX_STREAM_TRIALS, OPTIONS, READING_OPTIONS, fill_options
 from sigdask.statistics.bounds import MAX_TRIALS
 
 OF_PYTHON = {"beside", "progress", "blocks_per_task"}
@@ -21,7 +21,7 @@ OF_PLANS = {"id": "id_column", "map": "label_map"}
 
 def test_every_option_is_on_the_command_line_with_its_help_and_default():
     flags = {parameter.name: parameter for parameter in command.params}
-    for name, said in {**OPTIONS, **READING}.items():
+    for name, said in {**OPTIONS, **READING_OPTIONS}.items():
         if name in OF_PYTHON:
             continue
         flag = flags[SPELLED.get(name, name)]
@@ -33,28 +33,28 @@ def test_every_option_is_on_the_command_line_with_its_help_and_default():
 def test_keys_of_plans_say_what_options_say():
     found = {f.name: f for kind in (keys.PlanKeys, keys.TestSetKeys) for f in fields(kind)}
     for key in ("trials", "alpha", "seed", "method", "id", "gold_column", "map", "align", "adjust"):
-        said = {**OPTIONS, **READING}[OF_PLANS.get(key, key)]
-        assert said.help in keys.of(OF_PLANS.get(key, key)).description
-        assert "of(" in str(found[key].type)
+        said = {**OPTIONS, **READING_OPTIONS}[OF_PLANS.get(key, key)]
+        assert said.help in keys.declare_field(OF_PLANS.get(key, key)).description
+        assert "declare_field(" in str(found[key].type)
     assert next(f for f in fields(keys.PlanKeys) if f.name == "alpha").default == OPTIONS["alpha"].default
 
 
 def test_defaults_of_reading_are_those_declared():
-    assert {name: said.default for name, said in READING.items()} == {
-        name: getattr(Options(), name) for name in READING
+    assert {name: said.default for name, said in READING_OPTIONS.items()} == {
+        name: getattr(Options(), name) for name in READING_OPTIONS
     }
 
 
 def test_trials_go_as_far_as_the_stream():
-    assert MOST_TRIALS == MAX_TRIALS
+    assert MAX_STREAM_TRIALS == MAX_TRIALS
 
 
 def test_what_is_not_given_is_the_default_and_what_is_wrong_is_refused():
-    assert filled({})["alpha"] == 0.05
+    assert fill_options({})["alpha"] == 0.05
     with pytest.raises(TypeError, match="no option 'alhpa'; there are: alternative"):
-        filled({"alhpa": 0.1})
+        fill_options({"alhpa": 0.1})
     with pytest.raises(InputError, match="adjust = 'bonferroni': must be one of none, holm"):
-        filled({"adjust": "bonferroni"})
+        fill_options({"adjust": "bonferroni"})
 
 
 def test_no_public_function_takes_untyped_options():

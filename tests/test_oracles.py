@@ -10,17 +10,17 @@ from scipy import stats
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.metrics import find
-from sigdask.statistics.bounds import bound, interval
-from sigdask.statistics.candidates.tables import fisher
-from sigdask.statistics.classical.correlation import correlations, inflation
+from sigdask.metrics import find_metric
+from sigdask.statistics.bounds import clopper_pearson, compute_bound
+from sigdask.statistics.candidates.tables import fisher_exact
+from sigdask.statistics.classical.correlation import compute_correlations, compute_inflation
 from sigdask.statistics.classical.proportions import chi_square
 from sigdask.statistics.classical.sign import sign_test
 from sigdask.statistics.classical.student import matched_t
 from sigdask.statistics.classical.wilcoxon import wilcoxon
-from sigdask.statistics.crosscheck import count_fits
-from sigdask.statistics.stopping import NOT_YET, BesagClifford, log_likelihood, sequential_p
-from sigdask.verify import yeh_exact
+from sigdask.statistics.crosscheck import compute_fit_p
+from sigdask.statistics.stopping import NOT_YET, BesagClifford, compute_sequential_p, log_likelihood
+from sigdask.verify import compute_yeh_exact
 
 
 def p_of(d, alternative):
@@ -65,16 +65,16 @@ def test_the_size_and_power_of_the_sign_test(oracles):
 def test_fishers_test_of_yehs_precision(oracles):
     o = oracles["yeh2000_fisher_precision_p"]
     cells = [np.array([n]) for row in o["inputs"]["table"] for n in row]
-    assert fisher(*cells)[0] == pytest.approx(o["expected"], rel=1e-11)
+    assert fisher_exact(*cells)[0] == pytest.approx(o["expected"], rel=1e-11)
 
 
 def test_besag_and_cliffords_p(oracles):
     stopped, exhausted = oracles["besag_clifford_stopped"], oracles["besag_clifford_exhausted"]
     h, place = stopped["inputs"]["h"], stopped["inputs"]["draws_at_hth"]
-    p = sequential_p(BesagClifford(h), [h], [4096], place, limit=4096).p_value
+    p = compute_sequential_p(BesagClifford(h), [h], [4096], place, limit=4096).p_value
     assert p == pytest.approx(stopped["expected"], rel=1e-12)
     k, n = exhausted["inputs"]["count"], exhausted["inputs"]["n"]
-    p = sequential_p(BesagClifford(exhausted["inputs"]["h"]), [k], [n], NOT_YET, limit=n).p_value
+    p = compute_sequential_p(BesagClifford(exhausted["inputs"]["h"]), [k], [n], NOT_YET, limit=n).p_value
     assert p == pytest.approx(exhausted["expected"], rel=1e-12)
 
 
@@ -149,9 +149,11 @@ def test_van_aschs_precision_of_label_a(oracles, name, side):
 def test_r12_and_what_independence_costs(oracles):
     i = oracles["yeh2000_r12"]["inputs"]
     cells = np.array([[1, 1]] * i["both"] + [[1, 0]] * i["only1"] + [[0, 1]] * i["only2"] + [[0, 0]] * i["neither"])
-    assert correlations(cells.astype(float))[0, 1] == pytest.approx(oracles["yeh2000_r12"]["expected"], rel=1e-9)
+    assert compute_correlations(cells.astype(float))[0, 1] == pytest.approx(
+        oracles["yeh2000_r12"]["expected"], rel=1e-9
+    )
     for r in ("0.38", "0.5", "0.8"):
-        assert inflation(float(r)) == pytest.approx(oracles[f"yeh2000_sd_factor_{r}"]["expected"][1], rel=1e-12)
+        assert compute_inflation(float(r)) == pytest.approx(oracles[f"yeh2000_sd_factor_{r}"]["expected"][1], rel=1e-12)
 
 
 def test_r12_of_yehs_recall_is_over_the_gold_items(oracles, yeh):
@@ -161,7 +163,7 @@ def test_r12_of_yehs_recall_is_over_the_gold_items(oracles, yeh):
 
 def test_the_bounds_that_yeh_prints(oracles):
     o = oracles["yeh2000_noreen_bound"]
-    assert [bound(nc, o["inputs"]["nt"]) for nc in o["inputs"]["nc"]] == pytest.approx(o["expected"], rel=1e-12)
+    assert [compute_bound(nc, o["inputs"]["nt"]) for nc in o["inputs"]["nc"]] == pytest.approx(o["expected"], rel=1e-12)
 
 
 def test_a_further_monte_carlo_run_of_yehs_example(oracles, yeh):
@@ -176,7 +178,7 @@ def test_a_further_monte_carlo_run_of_yehs_example(oracles, yeh):
 def test_intervals(oracles, name):
     o = oracles[name]
     i = o["inputs"]
-    assert interval(i["k"], i["n"], i["conf"]) == pytest.approx(o["expected"], rel=1e-9)
+    assert clopper_pearson(i["k"], i["n"], i["conf"]) == pytest.approx(o["expected"], rel=1e-9)
 
 
 def test_f_and_its_relatives(oracles):
@@ -193,7 +195,7 @@ def test_van_aschs_table_row_by_row(oracles):
     o = oracles["vanasch_precisionA_table"]
     i = o["inputs"]
     data = Counts.from_labels(i["reference"], {"a": i["system1"], "b": i["system2"]})
-    bound_metric = find("precision[A]").bind(data)
+    bound_metric = find_metric("precision[A]").bind(data)
     fields = np.stack([data.field(f) for f in bound_metric.fields], axis=-1).astype(int)  # (3, 2, n_fields)
     for mask, row in o["expected"].items():
         swap = np.array([bit == "1" for bit in mask])
@@ -212,13 +214,13 @@ def test_word_errors_of_1000_sentences_fit_the_exact_p(oracles):
     d = np.array([abs(x) if i % 11 == 0 else x for i, x in enumerate(d)])
     assert d.sum() == o["inputs"]["sum"]
     r = compare(d, np.zeros(1000), alternative="greater")
-    assert count_fits(r.n_extreme, r.n_trials, o["expected"]) > 1e-4
-    assert count_fits(r.second_run.n_extreme, r.n_trials, o["expected"]) > 1e-4
+    assert compute_fit_p(r.n_extreme, r.n_trials, o["expected"]) > 1e-4
+    assert compute_fit_p(r.second_run.n_extreme, r.n_trials, o["expected"]) > 1e-4
 
 
 def test_the_upper_tail_of_yehs_precision(oracles, yeh):
     [r] = compare_all(yeh, metrics=["precision"], alternative="greater")
-    assert count_fits(r.n_extreme, r.n_trials, oracles["yeh2000_precision_upper_tail"]["expected"]) > 1e-4
+    assert compute_fit_p(r.n_extreme, r.n_trials, oracles["yeh2000_precision_upper_tail"]["expected"]) > 1e-4
 
 
 @pytest.mark.parametrize("metric", ["recall", "f1", "precision"])
@@ -229,18 +231,18 @@ def test_yehs_differences_and_p_values(oracles, yeh, metric):
         side = one_sided["alternative"] if name == "one_sided" else "two-sided"
         [r] = compare_all(yeh, metrics=[metric], alternative=side)
         assert r.difference == pytest.approx(oracles[f"yeh2000_{metric}_observed_diff"]["expected"], rel=1e-12)
-        assert count_fits(r.n_extreme, r.n_trials, o["expected"]) > 1e-4
+        assert compute_fit_p(r.n_extreme, r.n_trials, o["expected"]) > 1e-4
     exact = Fraction(one_sided["expected_rational"])
-    assert yeh_exact(metric) == exact
+    assert compute_yeh_exact(metric) == exact
 
 
 def test_yehs_printed_counts_are_as_far_from_the_exact_values_as_the_oracle_says(oracles):
     i = oracles["yeh2000_mc_counts_consistency"]
     n = i["inputs"]["nt"]
     for (metric, count), z in zip(i["inputs"]["counts"].items(), i["expected"], strict=True):
-        p = float(yeh_exact(metric))
+        p = float(compute_yeh_exact(metric))
         assert (count - n * p) / np.sqrt(n * p * (1 - p)) == pytest.approx(z, abs=1e-6)
-        assert (count_fits(count, n, p) > 1e-4) == (abs(z) < 3.9)
+        assert (compute_fit_p(count, n, p) > 1e-4) == (abs(z) < 3.9)
 
 
 @pytest.mark.parametrize("name", ["strict_gt_regression_yeh_recall", "dropping_concordant_regression_yeh"])
@@ -253,7 +255,7 @@ def test_what_is_known_to_be_wrong_does_not_fit(oracles, yeh, name):
         asked = [("precision", "less", wrong[0]), ("f1", "greater", wrong[1])]
     for metric, side, p in asked:
         [r] = compare_all(yeh, metrics=[metric], alternative=side)
-        assert count_fits(r.n_extreme, r.n_trials, p) < 1e-9
+        assert compute_fit_p(r.n_extreme, r.n_trials, p) < 1e-9
 
 
 def test_every_oracle_is_tested(oracles):

@@ -11,9 +11,9 @@ import sigdask
 from sigdask import Counts, compare_all
 from sigdask.counts.lattice import ScoreScale
 from sigdask.errors import InputError
-from sigdask.nightly.gate.margin_tests import normal_p
-from sigdask.statistics.letters import ranking
-from sigdask.statistics.stopping import log_likelihood, sequence_interval
+from sigdask.nightly.gate.margin_tests import compute_normal_p
+from sigdask.statistics.letters import rank_systems
+from sigdask.statistics.stopping import compute_sequence_interval, log_likelihood
 
 N = 9
 
@@ -130,7 +130,7 @@ def test_ties_of_floats_are_ties_in_words_and_ranks():
     results = compare_all(Counts.from_scores(scores), metrics=["mean"], cluster="none")
     first = next(r for r in results if (r.a, r.b) == ("a", "b"))
     assert (first.difference, first.better(), first.p_value) == (0.0, None, 1.0)
-    ranked = ranking(["a", "b", "c"], np.array([0.1 + 0.2, 0.3, 0.2]), np.empty((0, 2), np.int64))
+    ranked = rank_systems(["a", "b", "c"], np.array([0.1 + 0.2, 0.3, 0.2]), np.empty((0, 2), np.int64))
     assert [row.rank for row in ranked] == [1, 1, 3]
 
 
@@ -148,17 +148,17 @@ def test_a_black_box_sees_the_zero_of_what_is_missing():
 
 @pytest.mark.parametrize(("k", "n", "epsilon"), [(4095, 4096, 1e-9), (16383, 16384, 1e-8), (2**22 - 1, 2**22, 1e-3)])
 def test_the_confidence_sequence_near_one(k, n, epsilon):
-    low, high = sequence_interval(k, n, epsilon)
+    low, high = compute_sequence_interval(k, n, epsilon)
     assert low < k / n < high <= 1.0
-    mirrored = sequence_interval(n - k, n, epsilon)
+    mirrored = compute_sequence_interval(n - k, n, epsilon)
     assert mirrored[0] < (n - k) / n < mirrored[1]
     assert log_likelihood(k, n, low) == pytest.approx(math.log(epsilon), abs=1e-3)
 
 
 def test_decimals_of_long_lists_are_exact():
     values = np.round(np.random.default_rng(0).random(100_000) * 100, 2)
-    assert ScoreScale.of(values).digits == 2
-    assert ScoreScale.of(np.array([1 / 3] * 10)).digits is None
+    assert ScoreScale.from_scores(values).digits == 2
+    assert ScoreScale.from_scores(np.array([1 / 3] * 10)).digits is None
     a, b = values.copy(), values.copy()
     a[0], b[1] = a[0] + 0.01, b[1] + 0.01
     [r] = compare_all(Counts.from_scores({"a": np.round(a, 2), "b": np.round(b, 2)}), metrics=["mean"], cluster="none")
@@ -174,4 +174,4 @@ def test_a_note_says_how_finely_scores_beside_an_outlier_are_told_apart():
 
 
 def test_nothing_is_shown_where_nothing_spreads():
-    assert normal_p(0.5, 0.0) == 1.0
+    assert compute_normal_p(0.5, 0.0) == 1.0

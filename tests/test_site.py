@@ -19,7 +19,7 @@ from sigdask import api
 from sigdask.cli import commands
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
-from sigdask.nightly.plan import schema
+from sigdask.nightly.plan import build_schema
 from sigdask.report import plots
 
 ROOT = Path(__file__).parent.parent
@@ -85,7 +85,7 @@ def test_every_public_name_stands_in_the_reference():
     drawn = [name for name in plots.__all__ if callable(getattr(plots, name))]
     of_modules = {
         "sigdask": sigdask.__all__,
-        "sigdask.api": api.OF_RANKINGS,
+        "sigdask.api": api.RANKING_NAMES,
         "sigdask.report.plots": drawn,
     }
     for module, names in of_modules.items():
@@ -95,7 +95,7 @@ def test_every_public_name_stands_in_the_reference():
 
 def test_every_key_of_a_plan_stands_in_the_reference_with_what_it_takes():
     page = reference("plan-keys")
-    for part in (schema(), *schema()["$defs"].values()):
+    for part in (build_schema(), *build_schema()["$defs"].values()):
         for key in part["properties"]:
             assert re.search(rf"^\| `{key}`( \(needed\))? \| \S", page, re.MULTILINE), key
 

@@ -20,7 +20,7 @@ from benchmarks.calibration.scenarios import OF, SCENARIOS, Rng, thousandths
 from sigdask.counts import Counts
 from sigdask.metrics.forms import Form, Ratios
 from sigdask.results.columns.intervals import TANGO, Intervals
-from sigdask.results.messages.intervals import shortfalls
+from sigdask.results.messages.intervals import iter_shortfalls
 from sigdask.results.table import Table
 
 N_RESAMPLES, N_TRIALS = 1999, 999
@@ -72,12 +72,12 @@ def coverage(draw: Callable[[Rng, int], Drawn], rng: Rng, n_sets: int) -> Outcom
         "percentile": is_held(resampled.plain_low, resampled.plain_high),
         "BCa": is_held(resampled.low, resampled.high),
     }
-    if (matched := np.array(chosen.method.listed()) == TANGO).any():
+    if (matched := np.array(chosen.method.to_list()) == TANGO).any():
         found["Tango"] = is_held(chosen.low, chosen.high, rows=differ & matched)
     if form is MEAN:
         inverted = intervals_of(compared(counts, interval="inversion", **how).table)
         found["inversion"] = is_held(inverted.low, inverted.high)
-    noted = np.any([rows for _, rows in shortfalls(table, chosen)], axis=0)
+    noted = np.any([rows for _, rows in iter_shortfalls(table, chosen)], axis=0)
     found["by default, where nothing is noted"] = is_held(chosen.low, chosen.high, rows=differ & ~noted)
     return {name: Outcome(own, LEAST, "at least") for name, own in found.items()}
 

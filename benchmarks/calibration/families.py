@@ -14,17 +14,17 @@ import numpy as np
 
 from benchmarks.calibration.compared import MEAN
 from benchmarks.calibration.measuring import Case, Outcome
-from sigdask.analysis.comparison.adjust import joint_p_values
+from sigdask.analysis.comparison.adjust import compute_joint_p_values
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
-from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, critical_value
-from sigdask.randomization.families.max_t import Family, family_tally
-from sigdask.randomization.families.skewed import n_skewed, skewed
+from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
+from sigdask.randomization.families.max_t import MaxTFamily, tally_family
+from sigdask.randomization.families.skewed import count_skewed, find_skewed
 from sigdask.randomization.families.tukey import Relabelling
-from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.multiplicity import OF_P_VALUES
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
 
 N_SYSTEMS, N_TOPICS, N_TRIALS = 8, 30, 999
 PAIRS = [(i, j) for i in range(N_SYSTEMS) for j in range(i + 1, N_SYSTEMS)]
@@ -124,21 +124,21 @@ def drawn_both(noise, rng, means=0.0, n_topics=N_TOPICS, *, seed):
     scores = np.rint(1000 * (drawn + means + topics)).astype(np.int64)
     fields = {"score": scores, "items": np.ones_like(scores)}
     counts = Counts(tuple(f"s{k}" for k in range(N_SYSTEMS)), fields, n_topics)
-    units, metrics = SwapUnits.of(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)]
-    sharing = PanelSharing.of(counts, metrics, np.array(PAIRS))
+    units, metrics = SwapUnits.from_counts(counts, seed), [BoundMetric("mean", tuple(fields), MEAN)]
+    sharing = PanelGroups.from_metrics(counts, metrics, np.array(PAIRS))
     families = [
-        Family((FamilyMember(placed.panel, 0),), ROWS[:, None, :], studentised=True)
+        MaxTFamily((FamilyMember(placed.panel, 0),), ROWS[:, None, :], studentised=True)
         for every_unit in (False, True)
-        for placed in sharing.panels(units, every_unit=every_unit)
+        for placed in sharing.build(units, every_unit=every_unit)
     ]
     return families[0], StudentisedBootstrap(families[1], (n_topics,))
 
 
 def adjusted(family):
     """Return p of each pair, adjusted and alone, shape (n_pairs,) each."""
-    tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
+    tally = tally_family(family, run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
-    return np.maximum(joint_p_values(family, "max-t", tally)[0], single), single
+    return np.maximum(compute_joint_p_values(family, "max-t", tally)[0], single), single
 
 
 def by_resamples(family, bootstrap):
@@ -147,27 +147,32 @@ def by_resamples(family, bootstrap):
     "max-t" is what the program gives: the larger of max-T's and the studentised bootstrap's where differences are
     skewed. "max-t alone" is not.
     """
-    tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
+    tally = tally_family(family, run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
-    resampled = joint_p_values(bootstrap, "bootstrap-t", bootstrap.tally(run=0, first=0, n_trials=N_TRIALS))[0]
-    alone = joint_p_values(family, "max-t", tally)[0]
-    larger = np.where(skewed(family), np.maximum(alone, resampled), alone)
-    joint = {"max-t": larger, "max-t alone": alone, "bootstrap-t": resampled, "holm": OF_P_VALUES["holm"](single)}
+    resampled = compute_joint_p_values(bootstrap, "bootstrap-t", bootstrap.tally(run=0, first=0, n_trials=N_TRIALS))[0]
+    alone = compute_joint_p_values(family, "max-t", tally)[0]
+    larger = np.where(find_skewed(family), np.maximum(alone, resampled), alone)
+    joint = {
+        "max-t": larger,
+        "max-t alone": alone,
+        "bootstrap-t": resampled,
+        "holm": P_VALUE_ADJUSTMENTS["holm"](single),
+    }
     return {name: np.maximum(p, single) for name, p in joint.items()}
 
 
 def by_each(family, bootstrap):
     """Return p of each pair adjusted by each procedure, mapping of shape (n_pairs,)."""
-    tally = family_tally(family, run=0, first=0, n_trials=N_TRIALS)
+    tally = tally_family(family, run=0, first=0, n_trials=N_TRIALS)
     single = (tally.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
     relabelling = Relabelling(family.members, ROWS)
     relabelled = relabelling.tally(run=0, first=0, n_trials=N_TRIALS)
     joint = {
-        "single-step-max-t": joint_p_values(family, "single-step-max-t", tally)[0],
+        "single-step-max-t": compute_joint_p_values(family, "single-step-max-t", tally)[0],
         "max-t:raw": adjusted(replace(family, studentised=False))[0],
-        "tukey": joint_p_values(relabelling, "tukey", relabelled)[0],
+        "tukey": compute_joint_p_values(relabelling, "tukey", relabelled)[0],
     }
-    joint |= {name: of_p(single) for name, of_p in OF_P_VALUES.items()}
+    joint |= {name: of_p(single) for name, of_p in P_VALUE_ADJUSTMENTS.items()}
     return by_resamples(family, bootstrap) | {name: np.maximum(p, single) for name, p in joint.items()}
 
 
@@ -178,7 +183,7 @@ def resampled_errors(name, n_sets):
     for _ in range(n_sets):
         family, made = drawn_both(NULLS[name], rng, n_topics=topics_of(name), seed=int(rng.integers(2**31)))
         found.append([p.min() <= ALPHA for p in by_resamples(family, made).values()])
-        reach = critical_value(made.tally(run=0, first=0, n_trials=N_TRIALS), ALPHA) * made.errors
+        reach = find_critical_value(made.tally(run=0, first=0, n_trials=N_TRIALS), ALPHA) * made.errors
         held.append((np.abs(made.family.observed) <= reach)[made.errors > 0].all())
     return np.mean(found, axis=0), np.mean(held)
 
@@ -197,13 +202,13 @@ def p_values(noise, n_sets, means=0.0, seed="", n_topics=N_TOPICS):
     for k, family in enumerate(drawn_families(noise, n_sets, means, seed, n_topics)):
         found[k, 0], single = adjusted(family)
         found[k, 1], _ = adjusted(replace(family, studentised=False))
-        found[k, 2] = OF_P_VALUES["holm"](single)
+        found[k, 2] = P_VALUE_ADJUSTMENTS["holm"](single)
     return found
 
 
 def errors_and_notes(noise, n_sets, seed="", n_topics=N_TOPICS):
     """Return in what share of sets of systems of one mean a difference is found, and skewness is noted."""
-    found = [(adjusted(family)[0].min() <= 0.05, n_skewed(family) > 0)
+    found = [(adjusted(family)[0].min() <= 0.05, count_skewed(family) > 0)
              for family in drawn_families(noise, n_sets, seed=seed, n_topics=n_topics)]  # fmt: skip
     return np.mean(found, axis=0)
 

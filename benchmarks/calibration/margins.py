@@ -15,7 +15,7 @@ from scipy import stats
 
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes, once
 from sigdask.analysis.comparison.caveats import FEW_UNITS
-from sigdask.nightly.gate.margin_tests import SKEWED
+from sigdask.nightly.gate.margin_tests import MAX_SKEWNESS
 from sigdask.statistics.matched_proportions import MatchedProportions
 
 ALPHA, N_SHUFFLES, N_UNITS = 0.05, 999, 300
@@ -75,7 +75,7 @@ def sizes_of_items(n: int, margin: float, won: float) -> tuple[float, float]:
     likely = chance > 1e-7
     tables = list(zip(wins[likely], losses[likely], chance[likely], strict=True))
     shuffled = sum(p for w, x, p in tables if shuffled_p(int(w), int(x), n, margin) <= ALPHA)
-    here = sum(p for w, x, p in tables if MatchedProportions(int(w), int(x), n).p_value(margin, ALPHA) <= ALPHA)
+    here = sum(p for w, x, p in tables if MatchedProportions(int(w), int(x), n).compute_p_value(margin, ALPHA) <= ALPHA)
     return shuffled, here
 
 
@@ -95,8 +95,8 @@ def passes(rng: np.random.Generator, n: int, within: int, margin: float, won: fl
     lost = rng.beta(mean * strength, (1 - mean) * strength, n) if np.isfinite(strength * mean) else np.full(n, mean)
     losses = u < lost[units]
     wins = ~losses & (u < lost[units] + won / (1 - mean) * (1 - lost[units]))
-    matched = MatchedProportions.of(wins.astype(float) - losses, units)
-    return matched.p_value(margin, ALPHA) <= ALPHA
+    matched = MatchedProportions.from_differences(wins.astype(float) - losses, units)
+    return matched.compute_p_value(margin, ALPHA) <= ALPHA
 
 
 def graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> tuple[NDArray[np.bool_], Array]:
@@ -106,5 +106,5 @@ def graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> tu
     signs = rng.choice([-1.0, 1.0], (N_SHUFFLES, N_UNITS))
     moved = d + margin
     extreme = sum((moved @ part.T >= moved.sum(axis=1, keepdims=True)).sum(axis=1) for part in np.array_split(signs, 9))
-    marked = ((d != 0).sum(axis=1) < FEW_UNITS) | (-stats.skew(d, axis=1) / np.sqrt(N_UNITS) > SKEWED)
+    marked = ((d != 0).sum(axis=1) < FEW_UNITS) | (-stats.skew(d, axis=1) / np.sqrt(N_UNITS) > MAX_SKEWNESS)
     return (extreme + 1) / (N_SHUFFLES + 1) <= ALPHA, marked

@@ -14,8 +14,8 @@ from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng, thousandths
 from sigdask import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate import Evidence, NotWorse, judge
-from sigdask.statistics.online_fdr import levels, levels_before
+from sigdask.nightly.gate import Evidence, NotWorse, judge_rules
+from sigdask.statistics.online_fdr import compute_levels, compute_old_levels
 
 ALPHA, N_NIGHTS, N_UNITS = 0.05, 60, 30
 LOSS = 3.0
@@ -46,7 +46,7 @@ def passes(rng: Rng) -> bool:
     found = compare_all(
         counts, metrics="mean", baseline="s0", method="randomization", trials=999, seed=seed_of(rng), **QUIET
     )
-    return judge([NotWorse(ALPHA, baseline="s0")], found.table, Evidence()).passed
+    return judge_rules([NotWorse(ALPHA, baseline="s0")], found.table, Evidence()).passed
 
 
 def alarms(losses: float, shared: float, rng: Rng, n_sets: int) -> Outcomes:
@@ -69,9 +69,9 @@ def caught(losses: float, rng: Rng, n_sets: int) -> Outcomes:
     p, worse = (own[worse.any(axis=1)] for own in (p, worse))
     found = {
         "LORD++": alarms_of(p, "lord++"),
-        "LORD++ with the weights before": alarms_of(p, "lord++", levels_before),
+        "LORD++ with the weights before": alarms_of(p, "lord++", compute_old_levels),
         "LOND": alarms_of(p, "lond"),
-        "LOND with the weights before": alarms_of(p, "lond", levels_before),
+        "LOND with the weights before": alarms_of(p, "lond", compute_old_levels),
         "each night at 0.05": p <= ALPHA,
     }
     return {
@@ -80,7 +80,9 @@ def caught(losses: float, rng: Rng, n_sets: int) -> Outcomes:
     }
 
 
-def alarms_of(p: NDArray[np.float64], rule: str, levels_of: Callable[..., list[float]] = levels) -> NDArray[np.bool_]:
+def alarms_of(
+    p: NDArray[np.float64], rule: str, levels_of: Callable[..., list[float]] = compute_levels
+) -> NDArray[np.bool_]:
     """Return in which nights an online rule alarms, shape (n_sets, n_nights)."""
     return np.array([own <= np.array(levels_of(own.tolist(), ALPHA, rule)[:-1]) for own in p])
 

@@ -15,7 +15,7 @@ from benchmarks.calibration.compared import compared, p_of, scores_of, seed_of
 from benchmarks.calibration.measuring import Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import OF, SCENARIOS, THOUSAND, Rng, Scenario, thousandths
 from sigdask.results.table import DISAGREES
-from sigdask.statistics.classical.proportions import difference_of_shares
+from sigdask.statistics.classical.proportions import two_proportion_z
 from sigdask.statistics.classical.sign import sign_test
 from sigdask.statistics.classical.student import matched_t, two_sample_t
 from sigdask.statistics.classical.wilcoxon import wilcoxon
@@ -94,7 +94,7 @@ def classical(scenario: Scenario, n_units: int, rng: Rng, n_sets: int) -> Outcom
         "two-sample-t": Outcome(two_sample_t(a.T, b.T)[1] <= ALPHA),
     }
     if set(np.unique([a, b])) <= {0, 1}:
-        p = difference_of_shares(a.sum(axis=0), n_units, b.sum(axis=0), n_units)[1]
+        p = two_proportion_z(a.sum(axis=0), n_units, b.sum(axis=0), n_units)[1]
         found["binomial, chi2"] = Outcome(p <= ALPHA)
     return found
 
@@ -143,7 +143,7 @@ def checks(scenario: Scenario, rng: Rng, n_sets: int) -> Outcomes:
     signs = found.checks["sign test"]
     if not np.isnan(signs.fit).all():
         outcomes["sign test, at 0.05"] = Outcome(signs.fit[~np.isnan(signs.fit)] <= ALPHA)
-    alarms = np.array([(found.disagrees | (signs.verdict == DISAGREES)).any()])
+    alarms = np.array([(found.has_disagreement | (signs.verdict == DISAGREES)).any()])
     return {**outcomes, "an alarm in 100 comparisons": Outcome(alarms, 1e-4 * len(outcomes))}
 
 

@@ -12,9 +12,9 @@ from benchmarks.calibration.scenarios import Rng
 from sigdask.analysis.candidate_rankings import Candidates
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
-from sigdask.examples.repeated_samples import probabilities
-from sigdask.statistics.candidates.repeated import dispersion, widened_interval
-from sigdask.statistics.candidates.tables import list_limits
+from sigdask.examples.repeated_samples import draw_probabilities
+from sigdask.statistics.candidates.repeated import compute_widened_interval, estimate_dispersion
+from sigdask.statistics.candidates.tables import compute_list_limits
 
 ALPHA, N_TRIALS = 0.05, 399
 N_CANDIDATES, CUTOFFS = 200, (20, 50, 100)
@@ -43,10 +43,10 @@ def equal(correlation: float, digits: int, rng: Rng, n_sets: int) -> Outcomes:
         shared = np.sqrt(correlation) * rng.standard_normal(N_CANDIDATES) + 0.8 * gold
         own = (shared + np.sqrt(1 - correlation) * rng.standard_normal(N_CANDIDATES) for _ in "ab")
         scores = dict(zip("ab", (each.round(digits) for each in own), strict=True))
-        asked = RankingSpec.of(n=CUTOFFS, trials=N_TRIALS, seed=int(rng.integers(2**31)))
+        asked = RankingSpec.from_options(n=CUTOFFS, trials=N_TRIALS, seed=int(rng.integers(2**31)))
         lists = MeasureRankings(Candidates.of(gold.tolist(), scores), asked)
         tallies = [job.panel.tally(run=0, first=0, n_trials=N_TRIALS) for job in lists.jobs]
-        rows = lists.evaluation(tallies)
+        rows = lists.build_evaluation(tallies)
         last = rows.differences[-1]
         pointwise = [row.p_fisher for row in rows.differences]
         p = last.p_fisher, min(pointwise), last.p_exchange, min(row.p_adjusted for row in rows.differences)
@@ -69,8 +69,8 @@ def parts(overdispersion: float, rng: Rng, n_sets: int) -> Outcomes:
     plain, widened = np.empty((2, n_sets))
     for k in range(n_sets):
         accepted = rng.poisson(N_ACCEPTED, N_PARTS).clip(1)
-        true = rng.binomial(accepted, probabilities(rng, N_PARTS, overdispersion))
-        of_all = dispersion(true, accepted)
+        true = rng.binomial(accepted, draw_probabilities(rng, N_PARTS, overdispersion))
+        of_all = estimate_dispersion(true, accepted)
         plain[k] = _held(true, accepted, of_all.precision, 1.0).mean()
         widened[k] = _held(true, accepted, of_all.precision, of_all.factor).mean()
     should = "at least" if overdispersion == 1 else "nothing"
@@ -78,7 +78,7 @@ def parts(overdispersion: float, rng: Rng, n_sets: int) -> Outcomes:
 
 
 def _held(true: NDArray[np.int64], accepted: NDArray[np.int64], precision: float, factor: float) -> NDArray[np.bool_]:
-    low, high = widened_interval(true, accepted, COVERED, factor)
+    low, high = compute_widened_interval(true, accepted, COVERED, factor)
     return (low <= precision) & (precision <= high)
 
 
@@ -88,7 +88,7 @@ def judged(rng: Rng, n_sets: int) -> Outcomes:
     true = rng.binomial(n, 0.3, n_sets)
     here = rng.hypergeometric(n, whole - n, size, n_sets)
     right = rng.hypergeometric(true, n - true, here.clip(1))
-    low, high = list_limits(right, here.clip(1), np.full(n_sets, n), COVERED)
+    low, high = compute_list_limits(right, here.clip(1), np.full(n_sets, n), COVERED)
     binomial = _held(right, here.clip(1), 0.3, 1.0)
     exact = Outcome((low <= true) & (true <= high), COVERED, "at least")
     return {"of the list": exact, "binomial": Outcome(binomial, COVERED, "at least")}

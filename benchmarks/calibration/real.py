@@ -110,17 +110,17 @@ def exchanged(real: Real, rng: Rng, n_sets: int) -> Counts:
 def taken(name: str) -> Real:
     """Read a real set and take what its metric sums."""
     from sigdask import read
-    from sigdask.analysis.comparison.pairs import bind
+    from sigdask.analysis.comparison.pairs import bind_metric
     from sigdask.formats import Options, parse_map
-    from sigdask.metrics import find
+    from sigdask.metrics import find_metric
 
     source = SETS[name]
     mapped = (parse_map("non-entailment=neutral,contradiction"),) if "hans" in source.systems else ()
     form = {"format": "segments"} if source.metric == "bleu" else {}
     gold = DATA / source.gold if source.gold else None
     counts = read(*sorted(DATA.glob(source.systems)), gold=gold, options=Options(label_map=mapped), **form)
-    metric = bind(find(source.metric, counts), counts)
-    fields = {field: np.asarray(metric.field(field, counts)) for field in metric.fields}
+    metric = bind_metric(find_metric(source.metric, counts), counts)
+    fields = {field: np.asarray(metric.get_field(field, counts)) for field in metric.fields}
     if source.metric == "mean":  # four decimals
         fields = {
             "score": np.rint(1e4 * counts.field("score")).astype(np.int64),

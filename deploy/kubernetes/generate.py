@@ -5,7 +5,7 @@ import sys
 import yaml
 
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.kubernetes import cluster
+from sigdask.execution.clusters.kubernetes import build_manifest
 
 IMAGE = "registry.example.org/sigdask:0.3.0"
 HEAD = """\
@@ -18,7 +18,7 @@ HEAD = """\
 def text() -> str:
     """Return the content of daskcluster.yaml."""
     options = {"image": IMAGE, "threads": 1, "memory": "2Gi"}
-    made = cluster("sigdask", "sigdask", Description("kubernetes", workers=4, options=options))
+    made = build_manifest("sigdask", "sigdask", Description("kubernetes", workers=4, options=options))
     return HEAD + yaml.safe_dump(made, sort_keys=False, width=120)
 
 

@@ -1,1 +1,1 @@
-"""Analyses: comparisons, power, independence, candidate rankings, details of a comparison, reproduction."""
+"""Analyses: comparisons, power, independence, candidate rankings, details of results, reproduction."""

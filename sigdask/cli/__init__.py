@@ -1,4 +1,4 @@
-"""The command line: reads options, wires nothing twice, turns errors into one line and a status."""
+"""The command line: runs a command and turns errors into one line and an exit status."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ import click
 from sigdask.cli.declared import cite, compare, demo, independence, info, init, plan, power, rankings, reproduce, store
 from sigdask.cli.declared.options import complete_files
 from sigdask.cli.output import streams
-from sigdask.cli.output.logs import columns, to_stderr
+from sigdask.cli.output.logs import log_to_stderr, terminal_columns
 from sigdask.cli.output.say import LOG, WORDS
 from sigdask.errors import SigdaskError, UnfinishedError
-from sigdask.report.layout import fitted
+from sigdask.report.layout import wrap_lines
 
 INTERRUPTED = 3
 
-WHOLE = "\N{NON-BREAKING HYPHEN}"
+UNBROKEN_HYPHEN = "\N{NON-BREAKING HYPHEN}"
 """In the place of hyphens while lines are broken: names of options and methods stay whole."""
 
-NARROW = 60
+NARROW_COLUMNS = 60
 """Columns below which options and what is said of them have no room side by side."""
 
 
-COMPLETING = "_SIGDASK_COMPLETE"
+COMPLETION_VARIABLE = "_SIGDASK_COMPLETE"
 """Set by a shell that asks how a line may go on, or for what makes it ask: click answers."""
 
 
 def main() -> NoReturn:
     """Run a command; leave with its exit status and never with a traceback."""
-    if COMPLETING in os.environ:  # a shell reads what is written, byte by byte
-        sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETING))
-    streams.guard()
+    if COMPLETION_VARIABLE in os.environ:  # a shell reads what is written, byte by byte
+        sys.exit(commands.main(prog_name="sigdask", complete_var=COMPLETION_VARIABLE))
+    streams.protect_streams()
     repeat_lost_interrupts()
-    to_stderr(in_json="--log-json" in sys.argv)
-    status = _status()
+    log_to_stderr(in_json="--log-json" in sys.argv)
+    status = _run_command()
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: Ctrl-C ends it at once
-    if lost := streams.unwritten():
-        _said(UnfinishedError(f"standard output: cannot be written ({lost})"), status)
+    if lost := streams.describe_lost_output():
+        _log_error(UnfinishedError(f"standard output: cannot be written ({lost})"), status)
         status = status or UnfinishedError.exit_status
     sys.stderr.flush()
     sys.exit(status)
@@ -57,68 +57,68 @@ def repeat_lost_interrupts() -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             print_unraisable(unraisable)
             return
-        again = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
-        again.daemon = True
-        again.start()
+        timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
+        timer.daemon = True
+        timer.start()
 
     if hasattr(signal, "pthread_kill"):
         sys.unraisablehook = repeat_interrupt
 
 
-def _status() -> int:
+def _run_command() -> int:
     """Run a command and return its exit status."""
     try:
         status = commands.main(prog_name="sigdask", standalone_mode=False)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the work is done: its status is what counts now
     except SigdaskError as error:
-        return _said(error, error.exit_status)
+        return _log_error(error, error.exit_status)
     except click.exceptions.Abort:
-        return _said("interrupted", INTERRUPTED)
+        return _log_error("interrupted", INTERRUPTED)
     except click.ClickException as error:
-        return _said(f"{error.format_message()} (see sigdask --help)", 2)
+        return _log_error(f"{error.format_message()} (see sigdask --help)", 2)
     except Exception as error:  # the last resort: a line instead of a traceback
         if os.environ.get("SIGDASK_DEBUG"):
             raise
-        return _said(
+        return _log_error(
             f"internal error, please report it (SIGDASK_DEBUG=1 shows where): {type(error).__name__}: {error}", 70
         )
     return status or 0
 
 
-def _said(message: object, status: int) -> int:
+def _log_error(message: object, status: int) -> int:
     LOG.error(message, extra={"status": status})
     return status
 
 
 class Help(click.HelpFormatter):
-    """Help that fits terminals narrower than click's least width: there, what is said of an option stands below it."""
+    """Help for narrow terminals: below click's least width, the text of an option stands on its own line."""
 
     def __init__(self, width: int | None = None, max_width: int | None = None) -> None:
-        room = columns(sys.stdout)
-        super().__init__(width=room - 2 if room and room < NARROW else width, max_width=max_width)
+        room = terminal_columns(sys.stdout)
+        super().__init__(width=room - 2 if room and room < NARROW_COLUMNS else width, max_width=max_width)
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write names and what is said of them."""
-        rows = [(name, text.replace("-", WHOLE)) for name, text in rows]
-        if self.width < NARROW and max(len(name) for name, _ in rows) > self.width // 3:
+        """Write a list of names with their descriptions."""
+        rows = [(name, text.replace("-", UNBROKEN_HYPHEN)) for name, text in rows]
+        if self.width < NARROW_COLUMNS and max(len(name) for name, _ in rows) > self.width // 3:
             col_max = 0
         super().write_dl(rows, col_max, col_spacing)
 
     def getvalue(self) -> str:
         """Return the text."""
-        return fitted(super().getvalue().replace(WHOLE, "-"), columns(sys.stdout))
+        return wrap_lines(super().getvalue().replace(UNBROKEN_HYPHEN, "-"), terminal_columns(sys.stdout))
 
 
 class Commands(click.Group):
-    """All commands; a broken connection is no pipe whose reader left, for which click would take it."""
+    """The group of all commands. It reports a lost connection instead of ending silently, as click would."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each is for, to its end."""
+        """Write the full short help of each command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in self.commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words as they were given, for pages that say what makes them again."""
+        """Keep the words of the command line for pages that show how to repeat it."""
         ctx.meta[WORDS] = tuple(args)
         return super().parse_args(ctx, args)
 
@@ -131,7 +131,7 @@ class Commands(click.Group):
 
 
 class Context(click.Context):
-    """Commands show their help by `Help`."""
+    """A click context whose help is formatted by `Help`."""
 
     formatter_class = Help
 
@@ -146,7 +146,7 @@ class Context(click.Context):
 @click.pass_context
 def commands(context: click.Context, *, log_json: bool) -> None:
     """Is a difference in score real? Approximate-randomization tests at any scale, on dask."""
-    to_stderr(in_json=log_json)
+    log_to_stderr(in_json=log_json)
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

@@ -8,43 +8,45 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.output.progress import plan_files, progress
-from sigdask.cli.output.say import say, say_data, width
+from sigdask.cli.output.progress import list_plan_files, show_progress
+from sigdask.cli.output.say import output_columns, print_data, print_text
 from sigdask.errors import InputError
-from sigdask.execution.clusters.queues.submission import prepare
+from sigdask.execution.clusters.queues.submission import build_submission
 from sigdask.nightly import plan as plans
 from sigdask.nightly.report.cost import render
 from sigdask.nightly.run import parse_deadline
-from sigdask.nightly.run.estimate import estimate, n_threads
-from sigdask.text import printable
+from sigdask.nightly.run.estimate import count_threads, estimate_costs
+from sigdask.text import make_printable
 
 
 def check(plan: str | None, *, schema: bool) -> None:
     """Validate a plan and print what it would cost."""
     if schema:
-        click.echo(plans.schema_text(), nl=False)
+        click.echo(plans.format_schema(), nl=False)
         return
     if plan is None:
         raise InputError("check: expected a plan file, such as plan.toml")
 
     loaded = plans.load_plan(plan)
-    with progress() as steps, steps.reading(plan_files(loaded)):
-        costs = estimate(loaded, steps.extracting)
+    with show_progress() as steps, steps.reading(list_plan_files(loaded)):
+        costs = estimate_costs(loaded, steps.extracting)
     stops = loaded.stopping is not None
-    say(render(loaded.name, costs, n_threads(loaded), gate=loaded.gate, stops=stops, width=width()))
+    print_text(render(loaded.name, costs, count_threads(loaded), gate=loaded.gate, stops=stops, width=output_columns()))
 
 
 def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *, dry_run: bool) -> None:
     """Send the driver of a plan to Slurm as a batch job."""
-    given = {"--store": store, "--deadline": None if deadline is None else _fixed(deadline)}
-    options = [word for key, value in given.items() if value is not None for word in (key, value)]
-    ready = prepare(plan, cluster, options=options)
+    settings = {"--store": store, "--deadline": None if deadline is None else _fix_deadline(deadline)}
+    options = [word for key, value in settings.items() if value is not None for word in (key, value)]
+    submission = build_submission(plan, cluster, options=options)
     if dry_run:
-        say_data(f"{shlex.join(ready.arguments)} <<'END'\n{ready.script}END\n")
+        print_data(f"{shlex.join(submission.arguments)} <<'END'\n{submission.script}END\n")
         return
-    say(printable(f"submitted as job {ready.send()}; `sigdask status {shlex.quote(str(plan))}` follows it"))
+    print_text(
+        make_printable(f"submitted as job {submission.send()}; `sigdask status {shlex.quote(str(plan))}` follows it")
+    )
 
 
-def _fixed(deadline: str) -> str:
-    """Return a deadline that means the same whenever it is read: a job may start late, and again."""
+def _fix_deadline(deadline: str) -> str:
+    """Return a deadline as a date and time, since the job may start late and more than once."""
     return datetime.fromtimestamp(parse_deadline(deadline)).astimezone().isoformat(timespec="seconds")

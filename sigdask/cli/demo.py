@@ -1,4 +1,4 @@
-"""Examples to learn from: `examples` copies their files, `demo` goes through one of them step by step."""
+"""`sigdask examples` copies example data, `sigdask demo` goes through one of them step by step."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from pathlib import Path
 
 import click
 
-from sigdask.cli.output.logs import columns
-from sigdask.cli.output.say import say
+from sigdask.cli.output.logs import terminal_columns
+from sigdask.cli.output.say import print_text
 from sigdask.errors import InputError
-from sigdask.examples import SETS, copy
+from sigdask.examples import EXAMPLES, copy_example
 
-WIDTH = 80
+TEXT_COLUMNS = 80
 """Columns of the words between commands, where a terminal has as many."""
 
 
 def examples(name: str | None, folder: Path | None) -> None:
     """Print the example data sets, or copy the files of one."""
     if name is None:
-        for own, what in SETS.items():
-            say(f"{own:{_TO_TEXT}}{what}", hang=_TO_TEXT)
+        for example, description in EXAMPLES.items():
+            print_text(f"{example:{_NAME_COLUMNS}}{description}", hang=_NAME_COLUMNS)
         return
-    to = folder or Path(name)
-    say(f"{to}: {_listed(copy(name, to))}")
+    target = folder or Path(name)
+    print_text(f"{target}: {_list_files(copy_example(name, target))}")
 
 
-_TO_TEXT = 13
+_NAME_COLUMNS = 13
 
 
-def _listed(paths: list[str]) -> str:
-    """Return what is in a folder, its own folders without what they hold."""
+def _list_files(paths: list[str]) -> str:
+    """Return the files of a folder as text, subfolders without their contents."""
     tops = {Path(path).parts[0]: len(Path(path).parts) > 1 for path in paths}
     return ", ".join(f"{top}/" if is_folder else top for top, is_folder in tops.items())
 
 
 @dataclass(frozen=True, slots=True)
 class DemoStep:
-    """A command, on lines of 80 columns, why it is run, and what its output says."""
+    """A command of the demo with the reason to run it and an explanation of its output."""
 
-    why: str
+    reason: str
     command: str
-    says: str
+    explanation: str
 
 
 STEPS = (
@@ -114,37 +114,44 @@ def demo(context: click.Context, *, yes: bool, keep: Path | None) -> None:
     asks = not yes and sys.stdin.isatty() and sys.stdout.isatty()
     program = context.find_root().command
     with TemporaryDirectory() as folder:
-        place = keep or Path(folder)
-        copy("tagging", place)
+        home = keep or Path(folder)
+        copy_example("tagging", home)
         for number, step in enumerate(STEPS, start=1):
-            _tell(f"{number}. {step.why}")
-            say(f"\n$ {step.command}\n")
-            with contextlib.chdir(place):
-                _run(step.command, program)
-            say("")
-            _tell(step.says)
-            say("")
+            _print_wrapped(f"{number}. {step.reason}")
+            print_text(f"\n$ {step.command}\n")
+            with contextlib.chdir(home):
+                _run_command(step.command, program)
+            print_text("")
+            _print_wrapped(step.explanation)
+            print_text("")
             if asks:
                 click.prompt("Enter goes on, Ctrl-C ends", default="", show_default=False, prompt_suffix=" ")
-                say("")
-    say(NEXT)
+                print_text("")
+    print_text(NEXT)
     if keep:
-        say(f"\nThe files of this example are in {keep}.")
+        print_text(f"\nThe files of this example are in {keep}.")
 
 
-def _run(command: str, program: click.Command) -> None:
+def _run_command(command: str, program: click.Command) -> None:
     """Run a command of the demo as it would be from a shell."""
     name, *arguments = shlex.split(command.replace("\\\n", " "))
     if name == "head":
         with Path(arguments[1]).open(encoding="utf-8") as file:
             for line in islice(file, -int(arguments[0])):
-                say(line.rstrip("\n"))
+                print_text(line.rstrip("\n"))
     elif status := program.main(arguments, prog_name=name, standalone_mode=False):
         raise InputError(f"{command}: ended with status {status}")
 
 
-def _tell(text: str) -> None:
-    """Say something in lines that are easily read."""
+def _print_wrapped(text: str) -> None:
+    """Print a text in short lines."""
     from textwrap import fill
 
-    say(fill(text, min(WIDTH, columns(sys.stdout) or WIDTH), break_on_hyphens=False, break_long_words=False))
+    print_text(
+        fill(
+            text,
+            min(TEXT_COLUMNS, terminal_columns(sys.stdout) or TEXT_COLUMNS),
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+    )

@@ -1,4 +1,4 @@
-"""`sigdask init`: a plan of the files at hand."""
+"""`sigdask init`: writes a plan for the files at hand."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sigdask.cli.output.say import say
+from sigdask.cli.output.say import print_text
 from sigdask.cli.output.write import check_writable
 from sigdask.errors import InputError
 from sigdask.nightly.plan import draft, load_plan
-from sigdask.nightly.plan.discover import Hints, survey
-from sigdask.report.files import write_whole
-from sigdask.text import printable
+from sigdask.nightly.plan.discover import Hints, survey_files
+from sigdask.report.files import write_whole_text
+from sigdask.text import make_printable
 
 
 def init(
@@ -27,18 +27,18 @@ def init(
     force: bool,
 ) -> None:
     """Find the test sets in a folder or among files, and write a plan of them."""
-    plan = _target(output, force=force)
+    plan = _plan_path(output, force=force)
     home = plan.absolute().parent
-    given = Hints(_existing(gold, "--gold"), _existing(documents, "--documents"), format_, missing, min_items)
-    found = survey([_there(one) for one in where or (".",)], home, given)
-    _write(plan, draft.text(found, plan.stem))
-    for line in draft.told(found):
-        say(printable(line), hang=14)
-    say(printable(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}"))
+    hints = Hints(_existing_file(gold, "--gold"), _existing_file(documents, "--documents"), format_, missing, min_items)
+    discovered = survey_files([_existing_path(path) for path in where or (".",)], home, hints)
+    _write_plan(plan, draft.render_draft(discovered, plan.stem))
+    for line in draft.describe_survey(discovered):
+        print_text(make_printable(line), hang=14)
+    print_text(make_printable(f"wrote {plan}; next: sigdask check {plan}, then sigdask run {plan}"))
 
 
-def _target(output: str, *, force: bool) -> Path:
-    """Return the file to write; never one that is there, unless told so."""
+def _plan_path(output: str, *, force: bool) -> Path:
+    """Return the file to write; raise if it exists and `force` is false."""
     check_writable(output, "-o")
     plan = Path(output)
     if plan.suffix != ".toml":
@@ -48,23 +48,23 @@ def _target(output: str, *, force: bool) -> Path:
     return plan
 
 
-def _existing(text: str | None, option: str) -> Path | None:
+def _existing_file(text: str | None, option: str) -> Path | None:
     if text is not None and not Path(text).is_file():
         raise InputError(f"{option} {text}: no such file")
     return None if text is None else Path(text).absolute()
 
 
-def _there(text: str) -> Path:
+def _existing_path(text: str) -> Path:
     if not Path(text).exists():
         raise InputError(f"{text}: no such file or folder")
     return Path(text).absolute()
 
 
-def _write(plan: Path, text: str) -> None:
-    """Write a plan where the loader takes it."""
+def _write_plan(plan: Path, text: str) -> None:
+    """Write a plan once the loader has accepted it."""
     trial = plan.with_name(f".{plan.stem}.{os.getpid()}.toml")
     try:
-        write_whole(trial, text)
+        write_whole_text(trial, text)
         load_plan(trial)
         trial.replace(plan)
     finally:

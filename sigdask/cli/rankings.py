@@ -1,4 +1,4 @@
-"""`sigdask rankings`: candidates that measures rank."""
+"""`sigdask rankings`: evaluates measures that rank candidates."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sigdask.analysis.candidate_rankings import RepeatedSamples
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.api import evaluate
 from sigdask.cli.output import figures
-from sigdask.cli.output.progress import progress
-from sigdask.cli.output.say import be_quiet, note, say, say_data, width
+from sigdask.cli.output.progress import show_progress
+from sigdask.cli.output.say import be_quiet, log_note, output_columns, print_data, print_text
 from sigdask.cli.output.write import check_outputs, write_json, write_tables, write_text
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.formats import candidates
 from sigdask.formats.candidates import CandidateColumns
-from sigdask.formats.reading.files import differing
-from sigdask.options import CANDIDATES, RANKED
+from sigdask.formats.reading.files import name_by_difference
+from sigdask.options import CANDIDATE_OPTIONS, RANKING_OPTIONS
 from sigdask.report.files import write_parts
-from sigdask.report.plots.folder import of_evaluations
+from sigdask.report.plots.folder import iter_ranking_pictures
 from sigdask.report.presentable import Evaluation
 from sigdask.report.terminal import repeated_samples
 from sigdask.report.terminal.candidate_rankings import render
@@ -39,59 +39,61 @@ def rankings(**options: Any) -> None:
     figures.check_figures(options["figures"], options["figure_format"])
     if options["quiet"]:
         be_quiet()
-    found = _validated(options) if options["validate"] else _evaluated(options)
+    evaluation = _validate(options) if options["validate"] else _evaluate(options)
     if "-" not in (file for name, file in files.items() if name != "text"):
-        say(_rendered(found, everything=options["everything"], width=width()))
-    write_json(files["json"], found.json_parts)
+        print_text(_render(evaluation, everything=options["everything"], width=output_columns()))
+    write_json(files["json"], evaluation.json_parts)
     if files["csv"] is not None:
-        _write_csv(files["csv"], found.csv_lines())
-    if isinstance(found, Evaluation):
-        write_tables(files, found.paper_tables)
+        _write_csv(files["csv"], evaluation.csv_lines())
+    if isinstance(evaluation, Evaluation):
+        write_tables(files, evaluation.paper_tables)
     if files["text"] is not None:
-        write_text(files["text"], _rendered(found, everything=True))
+        write_text(files["text"], _render(evaluation, everything=True))
     if options["figures"] is not None:
-        figures.write_figures(options["figures"], options["figure_format"], of_evaluations({options["name"]: found}))
+        figures.write_figures(
+            options["figures"], options["figure_format"], iter_ranking_pictures({options["name"]: evaluation})
+        )
 
 
-def _evaluated(options: dict[str, Any]) -> Evaluation:
-    """Read, evaluate, and say what is to be said beside."""
+def _evaluate(options: dict[str, Any]) -> Evaluation:
+    """Read the candidates, evaluate their rankings and log notes."""
     if len(options["files"]) > 1:
         raise InputError(f"{len(options['files'])} files of candidates: give one, or --validate for repeated samples")
     if options["cutoffs"]:
         raise InputError("--cutoff is for --validate; --n says how many of the best are looked at")
-    clusters.check(options["cluster"])
-    how = {name: options[name] for name in RANKED if options.get(name) not in {None, ()}}
-    RankingSpec.of(**{name: value for name, value in how.items() if name not in {"cluster", "workers"}})
-    with progress(quiet=options["quiet"]) as steps:
-        candidates = _read(options, options["files"][0])
+    clusters.check_cluster(options["cluster"])
+    settings = {name: options[name] for name in RANKING_OPTIONS if options.get(name) not in {None, ()}}
+    RankingSpec.from_options(**{name: value for name, value in settings.items() if name not in {"cluster", "workers"}})
+    with show_progress(quiet=options["quiet"]) as steps:
+        candidates = _read_candidates(options, options["files"][0])
         try:
-            found = evaluate(candidates, **how, progress=steps)
+            evaluation = evaluate(candidates, **settings, progress=steps)
         except KeyboardInterrupt:
             raise UnfinishedError("interrupted; nothing was written") from None
-    for text in found.notes:
-        note(text)
-    return found
+    for text in evaluation.notes:
+        log_note(text)
+    return evaluation
 
 
-def _validated(options: dict[str, Any]) -> RepeatedSamples:
-    """Read repeated samples and hold them against the model."""
+def _validate(options: dict[str, Any]) -> RepeatedSamples:
+    """Read repeated samples and compare them with the binomial model."""
     from dataclasses import replace
     from pathlib import Path
 
-    cutoffs = dict(_cutoff(text) for text in options["cutoffs"])
-    columns = _columns(options)
+    cutoffs = dict(_parse_cutoff(text) for text in options["cutoffs"])
+    columns = _build_columns(options)
     columns = replace(columns, one_of_many=True, measures=columns.measures or tuple(cutoffs))
     if len({*options["files"]}) < len(options["files"]):
         raise InputError("a file of samples is given twice")
-    names = differing([Path(file) for file in options["files"]])
+    names = name_by_difference([Path(file) for file in options["files"]])
     samples = {names[Path(file)]: candidates.read(file, columns) for file in options["files"]}
-    found = candidate_rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
-    for text in found.notes:
-        note(text)
-    return found
+    validation = candidate_rankings.validate(samples, cutoffs=cutoffs, n=options["n"], confidence=options["confidence"])
+    for text in validation.notes:
+        log_note(text)
+    return validation
 
 
-def _cutoff(text: str) -> tuple[str, float]:
+def _parse_cutoff(text: str) -> tuple[str, float]:
     measure, equals, score = text.rpartition("=")
     try:
         value = float(score)
@@ -102,24 +104,26 @@ def _cutoff(text: str) -> tuple[str, float]:
     return measure, value
 
 
-def _read(options: dict[str, Any], file: str) -> Candidates:
-    return candidates.read(file, _columns(options), name=options["name"])
+def _read_candidates(options: dict[str, Any], file: str) -> Candidates:
+    return candidates.read(file, _build_columns(options), name=options["name"])
 
 
-def _columns(options: dict[str, Any]) -> CandidateColumns:
-    return CandidateColumns(**{("gold" if name == "gold_column" else name): options[name] for name in CANDIDATES})
+def _build_columns(options: dict[str, Any]) -> CandidateColumns:
+    return CandidateColumns(
+        **{("gold" if name == "gold_column" else name): options[name] for name in CANDIDATE_OPTIONS}
+    )
 
 
-def _rendered(found: Evaluation | RepeatedSamples, *, everything: bool, width: int | None = None) -> str:
-    if isinstance(found, RepeatedSamples):
-        return repeated_samples.render(found, width=width)
-    return render(found, everything=everything, width=width)
+def _render(outcome: Evaluation | RepeatedSamples, *, everything: bool, width: int | None = None) -> str:
+    if isinstance(outcome, RepeatedSamples):
+        return repeated_samples.render(outcome, width=width)
+    return render(outcome, everything=everything, width=width)
 
 
 def _write_csv(file: str, lines: Iterator[str]) -> None:
     if file == "-":
         for line in lines:
-            say_data(line)
+            print_data(line)
         return
     from pathlib import Path
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sigdask.cli.output.figures import check_figures, write_figures
-from sigdask.cli.output.progress import plan_files, progress
-from sigdask.cli.output.say import LOG, be_quiet, note, say, width
+from sigdask.cli.output.progress import list_plan_files, show_progress
+from sigdask.cli.output.say import LOG, be_quiet, log_note, output_columns, print_text
 from sigdask.cli.output.write import write_json
 from sigdask.cli.status import PlanTables
 from sigdask.errors import UnfinishedError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
-from sigdask.nightly.report.plots import of_report
-from sigdask.nightly.report.text import report_json, report_text
+from sigdask.nightly.report.plots import plot_report
+from sigdask.nightly.report.text import format_report, render_json
 from sigdask.nightly.run import parse_deadline, run_plan
-from sigdask.text import count_noun
+from sigdask.text import format_count
 
 if TYPE_CHECKING:
     from sigdask.nightly.run import Outcome
@@ -24,49 +24,52 @@ if TYPE_CHECKING:
 def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, **options: Any) -> int:
     """Run a plan, print and write its report, and return the exit status."""
     deadline = parse_deadline(options["deadline"]) if options["deadline"] is not None else None
-    tables = PlanTables.of(options, json_file)
+    tables = PlanTables.from_options(options, json_file)
     check_figures(options["figures"], options["figure_format"])
     plan = load_plan(plan_file)
     if options["quiet"]:
         be_quiet()
-    with progress(quiet=options["quiet"]) as steps, steps.reading(plan_files(plan)):
+    with show_progress(quiet=options["quiet"]) as steps, steps.reading(list_plan_files(plan)):
         outcome = run_plan(
             plan, store=options["store"], cluster=options["cluster"], workers=options["workers"],
-            deadline=deadline, progress=steps, note=note,
+            deadline=deadline, progress=steps, note=log_note,
         )  # fmt: skip
-    status = _tell(outcome, json_file, tables, everything=everything, verbose=verbose)
+    status = _print_outcome(outcome, json_file, tables, everything=everything, verbose=verbose)
     if outcome.report is not None:
-        write_figures(options["figures"], options["figure_format"], of_report(outcome.report))
+        write_figures(options["figures"], options["figure_format"], plot_report(outcome.report))
     return status
 
 
-def _tell(outcome: Outcome, json_file: str | None, tables: PlanTables, *, everything: bool, verbose: bool) -> int:
-    """Say how a run ended: the gate, then results and changes as the store has them, or why there are none.
+def _print_outcome(
+    outcome: Outcome, json_file: str | None, tables: PlanTables, *, everything: bool, verbose: bool
+) -> int:
+    """Print the gate's verdict, results, changes and problems of a run; return the exit status.
 
     Returns the exit status.
     """
     unwritten = [*outcome.unwritten]
     is_piped = "-" in (json_file, *tables.files.values())
     if outcome.gate is not None:
-        say(f"{render(outcome.gate)}\n", beside=is_piped)
-    if (found := outcome.report) is not None:
+        print_text(f"{render(outcome.gate)}\n", on_stderr=is_piped)
+    if (plan_report := outcome.report) is not None:
         if not is_piped:
-            say(report_text(found, everything=everything, verbose=verbose, width=width()))
+            print_text(format_report(plan_report, everything=everything, verbose=verbose, width=output_columns()))
         try:
-            write_json(json_file, lambda: report_json(found))
-            tables.write(found)
+            write_json(json_file, lambda: render_json(plan_report))
+            tables.write(plan_report)
         except UnfinishedError as error:
             unwritten.insert(0, error)
-    for one in unwritten:
-        LOG.error(str(one))
-    note(
-        f"{count_noun(outcome.n_counted, 'trial')} counted, {count_noun(outcome.n_changed, 'result')} new or otherwise"
+    for failure in unwritten:
+        LOG.error(str(failure))
+    log_note(
+        f"{format_count(outcome.n_counted, 'trial')} counted, {format_count(outcome.n_changed, 'result')} new or "
+        "otherwise"
         f"; kept in {outcome.where}"
     )
     for problem in outcome.problems:
         LOG.error(problem)
     if outcome.stopped:
-        note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
+        log_note(f"stopped by {outcome.stopped}; run it again to go on from what is kept")
     for word in (*outcome.untold, *([] if outcome.unjudged is None else [str(outcome.unjudged)])):
         LOG.error(word)
     return outcome.exit_status or (UnfinishedError.exit_status if unwritten else 0)

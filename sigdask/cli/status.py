@@ -1,4 +1,4 @@
-"""`sigdask status`, `history` and `report`: what the store of a plan holds."""
+"""`sigdask status`, `history` and `build_report`: what the store of a plan holds."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sigdask.cli.output.figures import check_figures, write_figures
-from sigdask.cli.output.say import say, say_json, width
+from sigdask.cli.output.say import output_columns, print_json, print_text
 from sigdask.cli.output.write import check_outputs, write_data, write_json
-from sigdask.nightly.plan import peek
-from sigdask.nightly.report.gate import recorded_text
-from sigdask.nightly.report.plots import of_report
+from sigdask.nightly.plan import read_store_and_name
+from sigdask.nightly.report.gate import format_record
+from sigdask.nightly.report.plots import plot_report
 from sigdask.nightly.report.text import (
-    history_text,
-    report_json,
-    report_latex,
-    report_markdown,
-    report_text,
-    status_dict,
-    status_text,
+    build_status_dict,
+    format_history,
+    format_report,
+    format_status,
+    render_json,
+    render_latex,
+    render_markdown,
     write_report,
 )
 from sigdask.nightly.store import status as views
-from sigdask.options import PRINTED, HowPrinted
+from sigdask.options import PRINT_OPTIONS, HowPrinted
 from sigdask.text import as_json
 
 if TYPE_CHECKING:
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 def status(where: str, store: str | None, name: str | None, in_json: bool) -> None:
     """Print how far a plan is."""
-    found = views.status(*store_and_plan(where, store, name))
+    plan_status = views.read_status(*find_store_and_plan(where, store, name))
     if in_json:
-        say_json(as_json(status_dict(found)))
+        print_json(as_json(build_status_dict(plan_status)))
     else:
-        say(status_text(found, time.time(), width=width()))
+        print_text(format_status(plan_status, time.time(), width=output_columns()))
 
 
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
     """Print the runs of a plan."""
-    say(history_text(views.runs(*store_and_plan(where, store, name), last), width=width()))
+    print_text(format_history(views.list_runs(*find_store_and_plan(where, store, name), last), width=output_columns()))
 
 
 def report(
@@ -59,23 +59,23 @@ def report(
     **options: Any,
 ) -> None:
     """Print and write the results of a plan and what changed."""
-    tables = PlanTables.of(options, json_file, html=html_file)
+    tables = PlanTables.from_options(options, json_file, html=html_file)
     check_figures(figures, figure_format)
-    found = views.report(*store_and_plan(where, store, name), number)
+    plan_report = views.build_report(*find_store_and_plan(where, store, name), number)
     if "-" not in (json_file, *tables.files.values()):
-        if (kept := found.run.details.get("verdict")) is not None:
-            say(f"{recorded_text(kept)}\n")
-        say(report_text(found, everything=everything, verbose=verbose, width=width()))
-    write_json(json_file, lambda: report_json(found))
-    tables.write(found)
+        if (verdict := plan_report.run.details.get("verdict")) is not None:
+            print_text(f"{format_record(verdict)}\n")
+        print_text(format_report(plan_report, everything=everything, verbose=verbose, width=output_columns()))
+    write_json(json_file, lambda: render_json(plan_report))
+    tables.write(plan_report)
     if html_file is not None:
-        write_report(Path(html_file), found)
-    write_figures(figures, figure_format, of_report(found))
+        write_report(Path(html_file), plan_report)
+    write_figures(figures, figure_format, plot_report(plan_report))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanTables:
-    """Tables for papers that a command writes.
+    """The paper tables that a command on plans writes.
 
     Attributes
     ----------
@@ -89,25 +89,25 @@ class PlanTables:
     printed: HowPrinted
 
     @staticmethod
-    def of(options: dict[str, Any], json_file: str | None, **others: str | None) -> PlanTables:
-        """Take what is asked for, refused where it cannot be written."""
+    def from_options(options: dict[str, Any], json_file: str | None, **others: str | None) -> PlanTables:
+        """Return the tables that the options request; raise if a file cannot be written."""
         files = {name: options[f"{name}_file"] for name in ("markdown", "latex")}
         check_outputs(json=json_file, **files, **others)
-        for name, printed in PRINTED.items():
+        for name, printed in PRINT_OPTIONS.items():
             printed.check(name, options[name])
-        return PlanTables(files, cast("HowPrinted", {name: options[name] for name in PRINTED}))
+        return PlanTables(files, cast("HowPrinted", {name: options[name] for name in PRINT_OPTIONS}))
 
-    def write(self, found: PlanReport) -> None:
-        """Write what is asked for."""
-        for name, parts in (("markdown", report_markdown), ("latex", report_latex)):
+    def write(self, plan_report: PlanReport) -> None:
+        """Write the tables of a report."""
+        for name, parts in (("markdown", render_markdown), ("latex", render_latex)):
             if (file := self.files[name]) is not None:
-                write_data(file, parts(found, **self.printed), f"--{name}")
+                write_data(file, parts(plan_report, **self.printed), f"--{name}")
 
 
-def store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
-    """Return the store and the plan's name that a plan file, or a store, stands for."""
+def find_store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
+    """Return the store, and the plan's name in it, for a plan file or a store."""
     if not where.endswith(".toml"):
         return store or where, name
 
-    kept, called = peek(where)
-    return store or kept, name or called
+    plan_store, plan_name = read_store_and_name(where)
+    return store or plan_store, name or plan_name

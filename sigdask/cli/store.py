@@ -1,33 +1,38 @@
-"""The commands on stores: what of one is damaged, and taking that out."""
+"""`sigdask store`: checks and repairs stores."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigdask.cli.output.say import say
-from sigdask.cli.status import store_and_plan
+from sigdask.cli.output.say import print_text
+from sigdask.cli.status import find_store_and_plan
 from sigdask.errors import DamagedError
 from sigdask.nightly.store import repair as mending
-from sigdask.text import count_noun, printable
+from sigdask.text import format_count, make_printable
 
 if TYPE_CHECKING:
     from sigdask.nightly.store.repair import StoreCondition
 
-SHOWN = 50
+MOST_SHOWN = 50
 """Faults that are told one by one."""
 
 
 def check(where: str, store: str | None, *, everything: bool) -> int:
     """Verify every row of a store, print the faults and return the exit status."""
-    found = mending.check(store_and_plan(where, store, None)[0])
-    if not found.faults:
-        say(printable(f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged"))
+    condition = mending.check_store(find_store_and_plan(where, store, None)[0])
+    if not condition.faults:
+        print_text(
+            make_printable(f"store {condition.where}: {format_count(condition.n_rows, 'row')}, none of them damaged")
+        )
         return 0
-    _list(found, everything=everything)
-    remedy = f"`sigdask store repair {found.where}` takes out what is damaged: the next run counts that again, no more"
-    say(
-        printable(
-            f"store {found.where}: {count_noun(len(found.faults), 'fault')} in {count_noun(found.n_rows, 'row')}. "
+    _print_faults(condition, everything=everything)
+    remedy = (
+        f"`sigdask store repair {condition.where}` takes out what is damaged: the next run counts that again, no more"
+    )
+    print_text(
+        make_printable(
+            f"store {condition.where}: {format_count(len(condition.faults), 'fault')} in "
+            f"{format_count(condition.n_rows, 'row')}. "
             f"{remedy}"
         )
     )
@@ -36,26 +41,34 @@ def check(where: str, store: str | None, *, everything: bool) -> int:
 
 def repair(where: str, store: str | None, *, everything: bool) -> None:
     """Remove damaged rows from a store and print what was removed."""
-    found = mending.repair(store_and_plan(where, store, None)[0])
-    _list(found, everything=everything)
-    if found.set_aside is not None:
-        say(printable(f"the file itself was damaged: what could be read is in a new one, it is now {found.set_aside}"))
-    n = sum(bool(fault.key) for fault in found.faults)
-    if n or found.set_aside is not None:
-        say(
-            printable(f"store {found.where}: {n:,} damaged rows were taken out of {found.n_rows:,}; run the plan again")
+    condition = mending.repair_store(find_store_and_plan(where, store, None)[0])
+    _print_faults(condition, everything=everything)
+    if condition.set_aside is not None:
+        print_text(
+            make_printable(
+                f"the file itself was damaged: what could be read is in a new one, it is now {condition.set_aside}"
+            )
+        )
+    n = sum(bool(fault.key) for fault in condition.faults)
+    if n or condition.set_aside is not None:
+        print_text(
+            make_printable(
+                f"store {condition.where}: {n:,} damaged rows were taken out of {condition.n_rows:,}; run the plan "
+                "again"
+            )
         )
     else:
-        say(
-            printable(
-                f"store {found.where}: {count_noun(found.n_rows, 'row')}, none of them damaged; nothing was changed"
+        print_text(
+            make_printable(
+                f"store {condition.where}: {format_count(condition.n_rows, 'row')}, none of them damaged; nothing "
+                "was changed"
             )
         )
 
 
-def _list(found: StoreCondition, *, everything: bool) -> None:
-    shown = found.faults if everything else found.faults[:SHOWN]
+def _print_faults(condition: StoreCondition, *, everything: bool) -> None:
+    shown = condition.faults if everything else condition.faults[:MOST_SHOWN]
     for fault in shown:
-        say(printable(fault.text), hang=4)
-    if len(shown) < len(found.faults):
-        say(f"… and {len(found.faults) - len(shown):,} more (--all shows all)")
+        print_text(make_printable(fault.text), hang=4)
+    if len(shown) < len(condition.faults):
+        print_text(f"… and {len(condition.faults) - len(shown):,} more (--all shows all)")

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import check_common, check_names, check_unique, item_groups, item_ids
+from sigdask.counts.checks import check_common_items, check_names, check_unique, convert_groups, convert_ids
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array, LabelFields, LazyOutputs, ReorderedFields, rounding_of
-from sigdask.counts.label_sets import LabelSetFields, joined, known_labels, sets_of
-from sigdask.counts.precision import ExactNumbers, ScoreMatrix, one_length
+from sigdask.counts.fields import Array, LabelFields, LazyOutputs, ReorderedFields, get_rounding
+from sigdask.counts.label_sets import LabelSetFields, get_label_sets, join_labels, list_labels
+from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths
 from sigdask.counts.shown import FirstLine, TextLookup
-from sigdask.counts.texts import Texts, places_in
+from sigdask.counts.texts import Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.options import Missing
-from sigdask.text import count_noun
+from sigdask.text import format_count
 
 
 @known_as("Outputs", "systems gold", apart_from="asked")
@@ -127,23 +127,23 @@ class Counts:
     scope: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_names(self.systems, least=1)
-        first = [str(text) for text in self.warnings if isinstance(text, FirstLine)]
-        object.__setattr__(self, "scope", tuple(dict.fromkeys((*self.scope, *first))))
+        check_names(self.systems, minimum=1)
+        scope_notes = [str(text) for text in self.warnings if isinstance(text, FirstLine)]
+        object.__setattr__(self, "scope", tuple(dict.fromkeys((*self.scope, *scope_notes))))
         object.__setattr__(self, "warnings", tuple(text for text in self.warnings if not isinstance(text, FirstLine)))
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:
-            object.__setattr__(self, "ids", Texts.of(self.ids))
+            object.__setattr__(self, "ids", Texts.from_values(self.ids))
             check_unique(self.ids, "item id")
-        object.__setattr__(self, "groups", {name: Factor.of(column) for name, column in self.groups.items()})
+        object.__setattr__(self, "groups", {name: Factor.from_values(column) for name, column in self.groups.items()})
         if self.unit != "item":
             self.group(self.unit)
         if isinstance(self.fields, dict):
-            self._read_numbers(ExactNumbers.of(self.fields, self.systems))
+            self._set_numbers(ExactNumbers.from_fields(self.fields, self.systems))
 
-    def _read_numbers(self, numbers: ExactNumbers) -> None:
-        """Take fields as they were meant, and say so."""
+    def _set_numbers(self, numbers: ExactNumbers) -> None:
+        """Replace the fields by exact numbers and add the notes on their reading to the warnings."""
         object.__setattr__(self, "fields", numbers)
         object.__setattr__(self, "warnings", (*self.warnings, *numbers.notes))
 
@@ -172,20 +172,20 @@ class Counts:
         try:
             return self.fields[name]
         except KeyError:
-            known = ", ".join(self.fields) or "none"
-            raise InputError(f"these data have no field {name!r}; they have: {known}") from None
+            names = ", ".join(self.fields) or "none"
+            raise InputError(f"these data have no field {name!r}; they have: {names}") from None
 
     def rounding(self, name: str) -> tuple[float, ...]:
         """Return how far the numbers of each system in one field may lie from those that were meant."""
-        own = rounding_of(self.fields).get(name, (0.0,))
-        return own * self.n_systems if len(own) == 1 else own
+        roundings = get_rounding(self.fields).get(name, (0.0,))
+        return roundings * self.n_systems if len(roundings) == 1 else roundings
 
     def group(self, column: str) -> Factor:
         """Return a grouping column, or say which there are."""
         if column not in self.groups:
-            known = ", ".join(self.groups) or "none"
-            raise InputError(f"no column {column!r} to group items by; columns at hand: {known}")
-        return Factor.of(self.groups[column])
+            names = ", ".join(self.groups) or "none"
+            raise InputError(f"no column {column!r} to group items by; columns at hand: {names}")
+        return Factor.from_values(self.groups[column])
 
     def in_common(
         self,
@@ -198,13 +198,13 @@ class Counts:
         `held` narrows it to the items that they have in one metric (`BoundMetric.held`).
         """
         mask = np.ones(self.n_items, np.bool_) if subset is None else subset
-        gaps = [own[:, s] for own in (self.present, held) if own is not None for s in systems]
-        return np.asarray(np.logical_and.reduce([mask, *gaps])) if gaps else mask
+        masks = [has_item[:, s] for has_item in (self.present, held) if has_item is not None for s in systems]
+        return np.asarray(np.logical_and.reduce([mask, *masks])) if masks else mask
 
     def held_in(self, fields: Sequence[str]) -> NDArray[np.bool_] | None:
         """Return which items each system has in all of some fields; None where all have all."""
-        gaps = [self.held[name] for name in fields if name in self.held]
-        return np.asarray(np.logical_and.reduce(gaps)) if gaps else None
+        masks = [self.held[name] for name in fields if name in self.held]
+        return np.asarray(np.logical_and.reduce(masks)) if masks else None
 
     def with_unit(self, unit: str) -> Counts:
         """Exchange whole groups of `unit` instead of single items."""
@@ -240,54 +240,56 @@ class Counts:
             As in the class.
         """
         check_names(tuple(scores))
-        read = ScoreMatrix.of(scores)
-        n_items, present = len(read.values), read.present
+        matrix = ScoreMatrix.from_scores(scores)
+        n_items, present = len(matrix.values), matrix.present
         if present is not None:
-            check_common(present, tuple(scores), min_items, missing, ids)
+            check_common_items(present, tuple(scores), min_items, missing, ids)
         if missing == "error" and present is not None:
             item, system = np.argwhere(~present)[0]
-            where = repr(ids[item]) if ids is not None else f"at position {item + 1}"
+            item_name = repr(ids[item]) if ids is not None else f"at position {item + 1}"
             raise InputError(
-                f"system {list(scores)[system]!r} has no score for item {where} "
+                f"system {list(scores)[system]!r} has no score for item {item_name} "
                 f"({np.count_nonzero(~present)} missing in all); choose missing 'pairwise' (--missing: compare each "
                 "pair on the items both have) or 'zero'"
             )
         if missing == "zero":
             present = None
-        fields = {"score": read.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
-        numbers = ExactNumbers.of_columns({"score": read.columns}, fields, tuple(scores))
+        fields = {"score": matrix.values, "items": np.broadcast_to(np.ones((1, 1), np.int64), (n_items, 1))}
+        numbers = ExactNumbers.from_columns({"score": matrix.columns}, fields, tuple(scores))
         return Counts(
             systems=tuple(scores),
             fields=numbers,
             n_items=n_items,
             name=name,
-            ids=item_ids(ids, n_items),
-            groups=item_groups(groups, n_items),
+            ids=convert_ids(ids, n_items),
+            groups=convert_groups(groups, n_items),
             present=present,
-            outputs=Outputs(LazyOutputs(len(scores), partial(_scores_of, read.values, present))),
+            outputs=Outputs(LazyOutputs(len(scores), partial(_get_scores, matrix.values, present))),
             suggested=("mean",),
             warnings=(*warnings, *numbers.notes),
         )
 
     def in_order(self, ids: Sequence[str]) -> Counts:
         """Return the same items in another order of their ids."""
-        if self.ids is None or self.ids == Texts.of(ids):
+        if self.ids is None or self.ids == Texts.from_values(ids):
             return self
-        order = places_in(Texts.of(self.ids), Texts.of(ids))
+        order = find_positions(Texts.from_values(self.ids), Texts.from_values(ids))
         outputs = self.outputs
         if outputs is not None:
             gold = None if outputs.gold is None else outputs.gold[order]
-            asked = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
-            outputs = Outputs(LazyOutputs(self.n_systems, partial(_in_order, outputs.systems, order)), gold, asked)
+            prompts = None if outputs.asked is None else [outputs.asked[k] for k in order.tolist()]
+            outputs = Outputs(
+                LazyOutputs(self.n_systems, partial(_reorder_column, outputs.systems, order)), gold, prompts
+            )
         return replace(
             self,
             fields=ReorderedFields(self.fields, order),
-            ids=Texts.of(ids),
+            ids=Texts.from_values(ids),
             groups={name: self.group(name)[order] for name in self.groups},
             present=None if self.present is None else self.present[order],
-            held={name: own[order] for name, own in self.held.items()},
+            held={name: values[order] for name, values in self.held.items()},
             outputs=outputs,
-            extracted={key: own[order] for key, own in self.extracted.items()},
+            extracted={key: values[order] for key, values in self.extracted.items()},
         )
 
     @staticmethod
@@ -311,14 +313,15 @@ class Counts:
         first = replicates[0]
         if len(replicates) == 1:
             return first
-        for r, other in enumerate(replicates[1:], start=2):
-            _same_parts(first, other, r)
+        for r, replicate in enumerate(replicates[1:], start=2):
+            _check_replicate(first, replicate, r)
         ordered = [first, *(r if first.ids is None else r.in_order(first.ids) for r in replicates[1:])]
-        gaps = [r.present for r in ordered if r.present is not None]
-        present = np.logical_and.reduce(gaps) if gaps else None
-        how = "each for itself" if apart else "together"
+        masks = [r.present for r in ordered if r.present is not None]
+        present = np.logical_and.reduce(masks) if masks else None
+        manner = "each for itself" if apart else "together"
         note = (
-            f"{len(ordered)} replicates of each system: a score is the mean of theirs, and an item's are swapped {how}"
+            f"{len(ordered)} replicates of each system: a score is the mean of theirs, and an item's are swapped "
+            f"{manner}"
         )
         times = len(ordered) if apart else 1
         n_items = first.n_items * times
@@ -365,21 +368,27 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(predictions), least=1)
-        n_items = one_length({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
-        right, given = Factor.of(gold), [Factor.of(column) for column in predictions.values()]
-        labels = tuple(right.levels)
-        others = tuple(sorted({p for column in given for p in column.levels} - set(labels)))
+        check_names(tuple(predictions), minimum=1)
+        n_items = check_lengths({"gold": len(gold), **{s: len(p) for s, p in predictions.items()}})
+        gold_column, predicted_columns = (
+            Factor.from_values(gold),
+            [Factor.from_values(column) for column in predictions.values()],
+        )
+        labels = tuple(gold_column.levels)
+        extra_labels = tuple(sorted({p for column in predicted_columns for p in column.levels} - set(labels)))
         return Counts(
             systems=tuple(predictions),
-            fields=LabelFields.of(right, given, labels + others),
+            fields=LabelFields.from_columns(gold_column, predicted_columns, labels + extra_labels),
             n_items=n_items,
             name=name,
-            ids=item_ids(ids, n_items),
-            groups=item_groups(groups, n_items),
+            ids=convert_ids(ids, n_items),
+            groups=convert_groups(groups, n_items),
             labels=labels,
-            predicted_labels=others,
-            outputs=Outputs(LazyOutputs(len(given), partial(_objects_of, given)), np.asarray(right, object)),
+            predicted_labels=extra_labels,
+            outputs=Outputs(
+                LazyOutputs(len(predicted_columns), partial(_get_objects, predicted_columns)),
+                np.asarray(gold_column, object),
+            ),
             suggested=("accuracy",),
             warnings=tuple(warnings),
         )
@@ -405,24 +414,31 @@ class Counts:
         ids, groups, name, warnings
             As in the class.
         """
-        check_names(tuple(predictions), least=1)
-        right, *given = (
-            column if isinstance(column, Factor) else Factor.of(map(joined, column))
+        check_names(tuple(predictions), minimum=1)
+        gold_column, *predicted_columns = (
+            column if isinstance(column, Factor) else Factor.from_values(map(join_labels, column))
             for column in (gold, *predictions.values())
         )
-        n_items = one_length({"gold": len(right), **{s: len(p) for s, p in zip(predictions, given, strict=True)}})
-        labels = tuple(sorted(known_labels(right)))
-        others = tuple(sorted({label for column in given for label in known_labels(column)} - set(labels)))
+        n_items = check_lengths(
+            {"gold": len(gold_column), **{s: len(p) for s, p in zip(predictions, predicted_columns, strict=True)}}
+        )
+        labels = tuple(sorted(list_labels(gold_column)))
+        extra_labels = tuple(
+            sorted({label for column in predicted_columns for label in list_labels(column)} - set(labels))
+        )
         return Counts(
             systems=tuple(predictions),
-            fields=LabelSetFields.of(right, given, labels + others),
+            fields=LabelSetFields.from_columns(gold_column, predicted_columns, labels + extra_labels),
             n_items=n_items,
             name=name,
-            ids=item_ids(ids, n_items),
-            groups=item_groups(groups, n_items),
+            ids=convert_ids(ids, n_items),
+            groups=convert_groups(groups, n_items),
             labels=labels,
-            predicted_labels=others,
-            outputs=Outputs(LazyOutputs(len(given), partial(sets_of, given)), sets_of([right], 0)),
+            predicted_labels=extra_labels,
+            outputs=Outputs(
+                LazyOutputs(len(predicted_columns), partial(get_label_sets, predicted_columns)),
+                get_label_sets([gold_column], 0),
+            ),
             suggested=("micro-f1", "macro-f1", "subset-accuracy"),
             warnings=tuple(warnings),
         )
@@ -450,7 +466,7 @@ class Counts:
             As in the class.
         """
         check_names(tuple(found))
-        n_items = one_length({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
+        n_items = check_lengths({"of interest": len(of_interest), **{s: len(f) for s, f in found.items()}})
         gold = np.asarray(of_interest, dtype=bool).astype(np.int8)[:, None]  # (n_items, 1)
         predicted = np.column_stack([np.asarray(f, dtype=bool) for f in found.values()]).astype(np.int8)
         return Counts(
@@ -458,37 +474,37 @@ class Counts:
             fields={"tp": predicted * gold, "predicted": predicted, "gold": gold},
             n_items=n_items,
             name=name,
-            ids=item_ids(ids, n_items),
-            groups=item_groups(groups, n_items),
+            ids=convert_ids(ids, n_items),
+            groups=convert_groups(groups, n_items),
             outputs=Outputs(tuple(predicted.astype(bool).T.astype(object)), gold[:, 0].astype(bool).astype(object)),
             suggested=("recall", "precision", "f1"),
             warnings=tuple(warnings),
         )
 
 
-def _scores_of(values: Array, present: NDArray[np.bool_] | None, system: int) -> NDArray[np.float64]:
-    """Return one system's scores, NaN where it has none."""
+def _get_scores(values: Array, present: NDArray[np.bool_] | None, system: int) -> NDArray[np.float64]:
+    """Return one system's scores, with NaN for those that are missing."""
     column = values[:, system].astype(np.float64)
     return column if present is None else np.where(present[:, system], column, np.nan)
 
 
-def _objects_of(columns: Sequence[Sequence[str]], system: int) -> Array:
+def _get_objects(columns: Sequence[Sequence[str]], system: int) -> Array:
     return np.asarray(columns[system], object)
 
 
-def _in_order(columns: Sequence[Array], order: NDArray[np.intp], system: int) -> Array:
+def _reorder_column(columns: Sequence[Array], order: NDArray[np.intp], system: int) -> Array:
     column: Array = columns[system][order]
     return column
 
 
-def _same_parts(first: Counts, other: Counts, r: int) -> None:
-    """Refuse replicates of other systems or other items."""
+def _check_replicate(first: Counts, other: Counts, r: int) -> None:
+    """Raise if a replicate has other systems or other items than the first one."""
     if other.systems != first.systems:
-        listed = " and ".join(", ".join(counts.systems) for counts in (first, other))
-        raise InputError(f"replicates 1 and {r} hold different systems: {listed}; each needs all, in the same order")
+        names = " and ".join(", ".join(counts.systems) for counts in (first, other))
+        raise InputError(f"replicates 1 and {r} hold different systems: {names}; each needs all, in the same order")
     if other.n_items != first.n_items:
         raise InputError(
-            f"replicate {r} of the systems has {count_noun(other.n_items, 'item')}, replicate 1 has {first.n_items}; "
+            f"replicate {r} of the systems has {format_count(other.n_items, 'item')}, replicate 1 has {first.n_items}; "
             "replicates are compared item by item"
         )
     if first.ids == other.ids:

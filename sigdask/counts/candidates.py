@@ -1,4 +1,4 @@
-"""Candidates that measures rank: which are true, and every measure's score of each."""
+"""Candidates to be ranked: their gold labels, and each measure's score of each of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import canonical_column, check_unique
+from sigdask.counts.checks import canonicalize_column, check_unique
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 
@@ -19,7 +19,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedCandidates:
-    """What candidates are known by in the random stream, as they stand in their canonical order.
+    """Ids of candidates in canonical order, which is the order that the random stream uses.
 
     Attributes
     ----------
@@ -95,19 +95,21 @@ class Candidates:
         InputError
             It says what is wrong, and of which candidate.
         """
-        known = np.array([UNKNOWN if one is None or one != one else int(one) for one in gold], np.int8)  # noqa: PLR0124
+        gold_codes = np.array([UNKNOWN if value is None or value != value else int(value) for value in gold], np.int8)  # noqa: PLR0124
         columns = {measure: np.asarray(column, np.float64) for measure, column in scores.items()}
-        found = Candidates(
+        candidates = Candidates(
             tuple(columns),
-            known,
-            np.array(list(columns.values()), np.float64) if _alike(columns, len(known)) else np.empty((0, 0)),
+            gold_codes,
+            np.array(list(columns.values()), np.float64)
+            if _check_lengths(columns, len(gold_codes))
+            else np.empty((0, 0)),
             frozenset(smaller),
-            None if ids is None else Texts.of(ids),
+            None if ids is None else Texts.from_values(ids),
             name,
             tuple(notes),
         )
-        found.check()
-        return found
+        candidates.check()
+        return candidates
 
     def __len__(self) -> int:
         return len(self.gold)
@@ -118,7 +120,9 @@ class Candidates:
             raise InputError("no measure: a ranking needs a column of scores")
         check_unique(self.measures, "measure")
         for measure in sorted(self.smaller - {*self.measures}):
-            raise InputError(f"no measure {measure!r} whose smaller scores are better; measures: {_listed(self)}")
+            raise InputError(
+                f"no measure {measure!r} whose smaller scores are better; measures: {_format_measures(self)}"
+            )
         odd = ~np.isin(self.gold, (0, 1, UNKNOWN))
         if odd.any():
             raise InputError(
@@ -136,11 +140,13 @@ class Candidates:
 
     def check_gold(self) -> None:
         """Refuse candidates that are all true, or all false."""
-        judged = self.gold[self.gold != UNKNOWN]
-        if not len(judged) or judged.all() or not judged.any():
-            what = "is judged" if not len(judged) else f"is {'true' if judged.all() else 'false'}"
-            every = "no candidate" if not len(judged) else f"every one of {len(judged):,} candidates"
-            raise InputError(f"{every} {what}: precision tells rankings apart only where some are true and some false")
+        labels = self.gold[self.gold != UNKNOWN]
+        if not len(labels) or labels.all() or not labels.any():
+            state = "is judged" if not len(labels) else f"is {'true' if labels.all() else 'false'}"
+            subject = "no candidate" if not len(labels) else f"every one of {len(labels):,} candidates"
+            raise InputError(
+                f"{subject} {state}: precision tells rankings apart only where some are true and some false"
+            )
 
     def called(self, k: int) -> str:
         """Return what a candidate is called in errors."""
@@ -162,18 +168,18 @@ class Candidates:
         """What they are known by in the random stream: the order of the file matters only where there are no ids."""
         if self.ids is None:
             return NamedCandidates(len(self), np.arange(len(self)))
-        forms = canonical_column(self.ids)
+        forms = canonicalize_column(self.ids)
         order, _ = forms.sorted
         return NamedCandidates(forms[order], np.asarray(order, np.int64))
 
 
-def _alike(columns: Mapping[str, NDArray[np.float64]], n: int) -> bool:
-    """Refuse columns of other lengths than gold; say whether there is one."""
+def _check_lengths(columns: Mapping[str, NDArray[np.float64]], n: int) -> bool:
+    """Raise if a column is not as long as gold; return whether there is any column."""
     for measure, column in columns.items():
         if column.shape != (n,):
             raise InputError(f"measure {measure!r} has {len(column)} scores for {n} candidates")
     return bool(columns)
 
 
-def _listed(candidates: Candidates) -> str:
+def _format_measures(candidates: Candidates) -> str:
     return ", ".join(candidates.measures)

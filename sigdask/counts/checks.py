@@ -1,4 +1,4 @@
-"""What counts are made of, held to its shape: names, ids and groups, one for each item."""
+"""Checks of the names, ids and groups that counts are built from."""
 
 from __future__ import annotations
 
@@ -13,61 +13,61 @@ from sigdask.counts.shown import FirstLine
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
-from sigdask.text import count_noun
+from sigdask.text import format_count
 
-LEAST_COMMON = 0.05
+MIN_COMMON_SHARE = 0.05
 """Share of the items of two systems that both must have."""
 
 BLOCK = 1 << 16
 """Items looked at at a time."""
 
 
-def canonical(text: str) -> bytes:
-    """Return the form by which ids are compared and sorted: NFC, UTF-8 (scheme 1)."""
+def canonicalize(text: str) -> bytes:
+    """Return the form in which ids are compared and sorted: NFC, UTF-8 (scheme 1)."""
     try:
         return unicodedata.normalize("NFC", text).encode()
     except UnicodeEncodeError:
         raise InputError(f"{text!r}: a name or id that cannot be written in UTF-8; change it") from None
 
 
-def check_names(systems: Sequence[str], least: int = 2) -> None:
-    """Refuse fewer than two systems, or than `least`, and names that are the same."""
-    if len(systems) < least:
-        found = f"only {systems[0]!r}" if systems else "none"
-        raise InputError(f"a comparison needs two systems or more, found {found}")
+def check_names(systems: Sequence[str], minimum: int = 2) -> None:
+    """Raise if there are fewer than `minimum` systems, or if two names are the same."""
+    if len(systems) < minimum:
+        names = f"only {systems[0]!r}" if systems else "none"
+        raise InputError(f"a comparison needs two systems or more, found {names}")
     check_unique(systems, "system name")
 
 
 def check_unique(names: Sequence[str], what: str) -> None:
-    """Refuse names that are the same in their canonical form."""
-    if canonical_column(names).are_unique:
+    """Raise if two names have the same canonical form."""
+    if canonicalize_column(names).are_unique:
         return
     seen: set[bytes] = set()
     for name in names:
-        if (key := canonical(name)) in seen:
+        if (key := canonicalize(name)) in seen:
             raise InputError(f"{what} {name!r} occurs twice")
         seen.add(key)
 
 
-def canonical_column(names: Sequence[str]) -> Texts:
-    """Return the forms by which the ids of a column are compared and sorted."""
-    column = Texts.of(names)
+def canonicalize_column(names: Sequence[str]) -> Texts:
+    """Return the forms in which the ids of a column are compared and sorted."""
+    column = Texts.from_values(names)
     try:
-        return column.canonical()
+        return column.canonicalize()
     except UnicodeEncodeError:
         for name in column:
-            canonical(name)
+            canonicalize(name)
         raise
 
 
-def check_common(
+def check_common_items(
     has: NDArray[np.bool_],
     systems: Sequence[str],
     min_items: int | None,
     missing: Missing | None = None,
     ids: Sequence[str] | None = None,
 ) -> None:
-    """Refuse systems that hardly have an item in common: their ids are then hardly those of the same items.
+    """Raise if two systems share so few items that their ids probably name different ones.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def check_common(
     Raises
     ------
     InputError
-        Two systems have fewer of their items in common than `LEAST_COMMON`.
+        Two systems have fewer of their items in common than `MIN_COMMON_SHARE`.
     """
     if has.all():
         return
@@ -95,74 +95,79 @@ def check_common(
         common += rows.T @ rows
     has_any = common.diagonal() > 0  # a system without any item is named by whoever looks for missing ones
     either = common.diagonal() + common.diagonal()[:, None] - common
-    few = np.triu(
-        (common < LEAST_COMMON * either)
+    is_too_few = np.triu(
+        (common < MIN_COMMON_SHARE * either)
         & has_any
         & has_any[:, None]
         & (common < (np.inf if min_items is None else min_items)),
         1,
     )
     if missing == "pairwise" and np.triu(common, 1).any():
-        few &= common > 0
-    if not few.any():
+        is_too_few &= common > 0
+    if not is_too_few.any():
         return
-    a, b = (int(k) for k in np.argwhere(few)[0])
-    n, n_pairs = int(common[a, b]), int(np.count_nonzero(few))
-    more = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
-    least = int(common[few].min())
-    remedy = f" Then --min-items {least} compares them on so few" if least else ""
-    fewest = f"{100 * LEAST_COMMON:.0f} %" + (
+    a, b = (int(k) for k in np.argwhere(is_too_few)[0])
+    n, n_pairs = int(common[a, b]), int(np.count_nonzero(is_too_few))
+    suffix = f" (and so {n_pairs - 1:,} more pairs)" if n_pairs > 1 else ""
+    min_common = int(common[is_too_few].min())
+    remedy = f" Then --min-items {min_common} compares them on so few" if min_common else ""
+    threshold = f"{100 * MIN_COMMON_SHARE:.0f} %" + (
         "" if min_items is None else f" and than the {min_items:,} of --min-items"
     )
     raise InputError(
         f"systems {systems[a]!r} and {systems[b]!r} have {n:,} of {int(either[a, b]):,} items in common, fewer than "
-        f"{fewest}{more}{_examples(has, ids, a, b, systems)}: are the ids of both those of the same items?{remedy}"
+        f"{threshold}{suffix}{_format_examples(has, ids, a, b, systems)}: are the ids of both those of the same "
+        f"items?{remedy}"
     )
 
 
-def _examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, b: int, systems: Sequence[str]) -> str:
-    """Name an item that one of two systems alone has, for each."""
-    alone = [(has[:, k] & ~has[:, other], systems[k]) for k, other in ((a, b), (b, a))]
-    shown = [f"{ids[int(np.argmax(own))]!r} of {name!r}" for own, name in alone if ids is not None and own.any()]
-    return f" (such as {' and '.join(shown)} alone)" if shown else ""
+def _format_examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, b: int, systems: Sequence[str]) -> str:
+    """Return text that names, for each of two systems, an item that only this one has."""
+    exclusive = [(has[:, k] & ~has[:, other], systems[k]) for k, other in ((a, b), (b, a))]
+    examples = [
+        f"{ids[int(np.argmax(mask))]!r} of {name!r}" for mask, name in exclusive if ids is not None and mask.any()
+    ]
+    return f" (such as {' and '.join(examples)} alone)" if examples else ""
 
 
-def item_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
-    """Return ids as texts, one an item."""
+def convert_ids(ids: Sequence[str] | None, n_items: int) -> Texts | None:
+    """Return ids as texts; raise unless there is one for each item."""
     if ids is None:
         return None
     if len(ids) != n_items:
-        raise InputError(f"{count_noun(len(ids), 'id')} for {count_noun(n_items, 'item')}")
-    return Texts.of(ids).compact()
+        raise InputError(f"{format_count(len(ids), 'id')} for {format_count(n_items, 'item')}")
+    return Texts.from_values(ids).compact()
 
 
-def item_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, Factor]:
-    """Return grouping columns as texts, one an item."""
+def convert_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> dict[str, Factor]:
+    """Return group columns as factors; raise unless they have one value for each item."""
     for name, column in (groups or {}).items():
         if len(column) != n_items:
             raise InputError(
-                f"column {name!r} has {count_noun(len(column), 'value')} for {count_noun(n_items, 'item')}"
+                f"column {name!r} has {format_count(len(column), 'value')} for {format_count(n_items, 'item')}"
             )
-    return {name: Factor.of(column) for name, column in (groups or {}).items()}
+    return {name: Factor.from_values(column) for name, column in (groups or {}).items()}
 
 
-def foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
-    """Warn of systems whose labels lie outside the gold label set: all, or most where gold labels come again."""
-    known = {*gold.levels}
-    found: list[str] = []
+def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
+    """Return a warning for each system whose labels are, mostly or all, not gold labels."""
+    gold_labels = {*gold.levels}
+    warnings: list[str] = []
     for name, column in predictions.items():
-        outside = np.array([level not in known for level in column.levels], np.bool_)
+        outside = np.array([level not in gold_labels for level in column.levels], np.bool_)
         n_outside = int(np.count_nonzero(outside[column.codes])) if len(outside) else 0
-        if not n_outside or (n_outside < len(column) and (2 * n_outside <= len(column) or 2 * len(known) > len(gold))):
+        if not n_outside or (
+            n_outside < len(column) and (2 * n_outside <= len(column) or 2 * len(gold_labels) > len(gold))
+        ):
             continue
         example = column[int(np.argmax(outside[column.codes]))]
-        beside = gold[int(np.argmax(outside[column.codes]))]
+        gold_label = gold[int(np.argmax(outside[column.codes]))]
         if n_outside == len(column):
-            what = f"{name}: no label is a gold one: {example!r} where gold has {beside!r}, so none is right"
+            problem = f"{name}: no label is a gold one: {example!r} where gold has {gold_label!r}, so none is right"
         else:
-            what = f"{name}: {n_outside:,} of {len(column):,} labels are no gold ones (such as {example!r})"
+            problem = f"{name}: {n_outside:,} of {len(column):,} labels are no gold ones (such as {example!r})"
         remedy = "are options written out instead of numbered? Read labels as others with --map, or choose the columns"
-        if {level.strip().casefold() for level in column.levels} & {level.casefold() for level in known}:
+        if {level.strip().casefold() for level in column.levels} & {level.casefold() for level in gold_labels}:
             remedy = "some differ in case alone; read them as gold labels with --map"
-        found.append(FirstLine(f"{what}; {remedy}"))
-    return found
+        warnings.append(FirstLine(f"{problem}; {remedy}"))
+    return warnings

@@ -1,4 +1,4 @@
-"""Columns of texts of which many are the same: the groups that items are in, labels, systems of long tables."""
+"""Columns in which many texts are the same: group columns, labels, systems of long tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sigdask.counts.texts import Texts
 
 @dataclass(frozen=True, eq=False)
 class Factor(Sequence[str]):
-    """A column of texts of which many are the same; behaves like a tuple of str.
+    """A column in which many texts are the same; behaves like a tuple of str.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Factor(Sequence[str]):
 
     Examples
     --------
-    >>> column = Factor.of(["b", "a", "b"])
+    >>> column = Factor.from_values(["b", "a", "b"])
     >>> column.levels.tolist(), column.codes.tolist(), column[2]
     (['a', 'b'], [1, 0, 1], 'b')
     """
@@ -35,20 +35,20 @@ class Factor(Sequence[str]):
     codes: NDArray[Any]
 
     @staticmethod
-    def of(values: Iterable[Any]) -> Factor:
-        """Find the levels of a column."""
+    def from_values(values: Iterable[Any]) -> Factor:
+        """Encode a column as levels and codes."""
         if isinstance(values, Factor):
             return values
-        column = Texts.of(values)
-        first = np.ones(len(column), np.bool_)  # of runs of the same text, which groups often are
-        first[1:] = ~column[1:].alike(column[:-1])
-        runs = column if first.all() else column[first]
+        column = Texts.from_values(values)
+        is_run_start = np.ones(len(column), np.bool_)  # of runs of the same text, which groups often are
+        is_run_start[1:] = ~column[1:].equals_column(column[:-1])
+        runs = column if is_run_start.all() else column[is_run_start]
         order, tied = runs.sorted
-        of_runs = np.empty(len(runs), np.int64)
-        of_runs[order] = np.cumsum(~tied) - 1
-        codes = of_runs if runs is column else of_runs[np.cumsum(first) - 1]
+        run_codes = np.empty(len(runs), np.int64)
+        run_codes[order] = np.cumsum(~tied) - 1
+        codes = run_codes if runs is column else run_codes[np.cumsum(is_run_start) - 1]
         levels = runs[order[~tied]].compact()
-        return Factor(levels, codes.astype(code_type(len(levels))))
+        return Factor(levels, codes.astype(get_code_type(len(levels))))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -65,7 +65,7 @@ class Factor(Sequence[str]):
         used, codes = np.unique(kept, return_inverse=True)
         if len(used) == len(self.levels):
             return Factor(self.levels, codes.astype(self.codes.dtype))
-        return Factor(self.levels[used], codes.astype(code_type(len(used))))
+        return Factor(self.levels[used], codes.astype(get_code_type(len(used))))
 
     def __iter__(self) -> Iterator[str]:
         return map(self.levels.tolist().__getitem__, self.codes.tolist())
@@ -92,25 +92,25 @@ class Factor(Sequence[str]):
         return list(self)
 
     @cached_property
-    def met(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The levels in the order in which they are first met, and the row at which each level is."""
-        first = np.zeros(len(self.levels), np.intp)
-        first[self.codes[::-1]] = np.arange(len(self) - 1, -1, -1)
-        return np.argsort(first), first
+    def first_occurrences(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Levels in order of first occurrence, and the row where each level first occurs."""
+        first_rows = np.zeros(len(self.levels), np.intp)
+        first_rows[self.codes[::-1]] = np.arange(len(self) - 1, -1, -1)
+        return np.argsort(first_rows), first_rows
 
-    def are(self, text: str) -> NDArray[np.bool_]:
-        """Return which cells are a given text."""
-        same: NDArray[np.bool_] = self.levels.are(text)[self.codes]
-        return same
+    def equals_text(self, text: str) -> NDArray[np.bool_]:
+        """Return a mask of the cells that equal a text."""
+        is_equal: NDArray[np.bool_] = self.levels.equals_text(text)[self.codes]
+        return is_equal
 
-    def renamed(self, names: Mapping[str, str]) -> Factor:
-        """Return the column with some texts read as others."""
+    def rename_levels(self, names: Mapping[str, str]) -> Factor:
+        """Return the column with some texts replaced by others."""
         if not names:
             return self
-        levels = Factor.of([names.get(level, level) for level in self.levels])
+        levels = Factor.from_values([names.get(level, level) for level in self.levels])
         return Factor(levels.levels, levels.codes[self.codes])
 
 
-def code_type(n: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest type of codes of `n` levels."""
+def get_code_type(n: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest integer type that holds the codes of `n` levels."""
     return next((t for t in (np.int8, np.int16, np.int32) if n <= np.iinfo(t).max), np.int64)

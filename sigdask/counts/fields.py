@@ -1,4 +1,4 @@
-"""Fields that are made when they are asked for: of labels, and in another order of the items."""
+"""Fields that are computed on access: fields of labels, and fields with the items in another order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sigdask.identity import known_as
 Array = NDArray[Any]
 
 
-def objects(values: Sequence[Any]) -> Array:
-    """Return an array of one object an item, whatever these are made of.
+def to_object_array(values: Sequence[Any]) -> Array:
+    """Return an array with one object per item, even if the objects are sequences.
 
     Examples
     --------
-    >>> objects([(1, 2), (3, 4)]).shape
+    >>> to_object_array([(1, 2), (3, 4)]).shape
     (2,)
     """
     column = np.empty(len(values), object)
@@ -30,7 +30,7 @@ def objects(values: Sequence[Any]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LazyOutputs(Sequence[Array]):
-    """The outputs of each system as objects, made when they are asked for: a black box alone needs them.
+    """Outputs of each system as objects, built on access because only black-box metrics need them.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class LazyOutputs(Sequence[Array]):
 @known_as("Reordered", "fields order")
 @dataclass(frozen=True, slots=True, eq=False)
 class ReorderedFields(Mapping[str, Array]):
-    """Fields whose items stand in another order."""
+    """Fields with the items in another order."""
 
     fields: Mapping[str, Array]
     order: NDArray[np.intp]
@@ -77,20 +77,20 @@ class ReorderedFields(Mapping[str, Array]):
 
     @property
     def rounding(self) -> Mapping[str, tuple[float, ...]]:
-        """How far numbers may lie from those that were meant, which no order changes."""
-        return rounding_of(self.fields)
+        """Largest rounding error of each field's columns, which no order changes."""
+        return get_rounding(self.fields)
 
 
-def rounding_of(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]:
-    """Return of fields that came in less than float64 how far the numbers of each column may be off; see `Numbers`."""
-    found: Mapping[str, tuple[float, ...]] = getattr(fields, "rounding", {})
-    return found
+def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]:
+    """Return how far the numbers of each column may be off, for fields from less than float64."""
+    rounding: Mapping[str, tuple[float, ...]] = getattr(fields, "rounding", {})
+    return rounding
 
 
 @known_as("LabelFields", "gold predicted labels")
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFields(Mapping[str, Array]):
-    """Fields of labelled items, made from label codes when asked for.
+    """Fields of labelled items, computed from label codes on access.
 
     `correct`, `items`, and `tp[L]`, `predicted[L]`, `gold[L]` for each label L: a dense array of
     all of them would cost labels x items x systems.
@@ -110,29 +110,29 @@ class LabelFields(Mapping[str, Array]):
     labels: tuple[str, ...]
 
     @staticmethod
-    def of(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelFields:
+    def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelFields:
         """Encode columns of labels."""
         code = {label: np.int32(k) for k, label in enumerate(labels)}
-        given = np.empty((len(gold), len(predictions)), np.int32, order="F")
+        predicted = np.empty((len(gold), len(predictions)), np.int32, order="F")
         for s, column in enumerate(predictions):
-            given[:, s] = _recoded(column, code)
-        return LabelFields(_recoded(gold, code)[:, None], given, tuple(labels))
+            predicted[:, s] = _recode_labels(column, code)
+        return LabelFields(_recode_labels(gold, code)[:, None], predicted, tuple(labels))
 
     def __getitem__(self, name: str) -> Array:
         if name == "items":
             return np.ones((len(self.gold), 1), np.int8)
         if name == "correct":
-            return _bits(self.predicted == self.gold)
+            return _to_int8(self.predicted == self.gold)
         kind, bracket, label = name.partition("[")
         if not bracket or not label.endswith("]") or label[:-1] not in self.labels:
             raise KeyError(name)
         code = self.labels.index(label[:-1])
         if kind == "gold":
-            return _bits(self.gold == code)
+            return _to_int8(self.gold == code)
         if kind == "predicted":
-            return _bits(self.predicted == code)
+            return _to_int8(self.predicted == code)
         if kind == "tp":
-            return _bits((self.predicted == code) & (self.gold == code))
+            return _to_int8((self.predicted == code) & (self.gold == code))
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -144,10 +144,10 @@ class LabelFields(Mapping[str, Array]):
         return 2 + 3 * len(self.labels)
 
 
-def _recoded(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.int32]:
-    recoded: NDArray[np.int32] = np.array([code[level] for level in column.levels], np.int32)[column.codes]
-    return recoded
+def _recode_labels(column: Factor, code: Mapping[str, np.int32]) -> NDArray[np.int32]:
+    codes: NDArray[np.int32] = np.array([code[level] for level in column.levels], np.int32)[column.codes]
+    return codes
 
 
-def _bits(mask: NDArray[np.bool_]) -> NDArray[np.int8]:
+def _to_int8(mask: NDArray[np.bool_]) -> NDArray[np.int8]:
     return mask.astype(np.int8)

@@ -1,4 +1,4 @@
-"""Rows that have the same: numbered in the order in which they first come."""
+"""Numbering and grouping of rows that have the same values, in order of first appearance."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 
 
-def numbered(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
-    """Return numbers of rows by what they have in all of some columns, in the order in which it first comes.
+def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
+    """Return numbers of rows in order of first appearance; rows that agree in all columns share a number.
 
     Examples
     --------
-    >>> numbered(np.array([7, 3, 7, 3]), np.array([0, 0, 1, 0])).tolist()
+    >>> number_rows(np.array([7, 3, 7, 3]), np.array([0, 0, 1, 0])).tolist()
     [0, 1, 2, 1]
     """
-    found = np.zeros(len(columns[0]), np.int64)
+    numbers = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         if len(column) and (column != column[0]).any():
             _, codes = np.unique(column, return_inverse=True)
-            found = found * (int(codes.max()) + 1) + codes
-            _, found = np.unique(found, return_inverse=True)
-    if not len(found) or not found.any():
-        return found
-    first = np.unique(found, return_index=True)[1]
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[found]
+            numbers = numbers * (int(codes.max()) + 1) + codes
+            _, numbers = np.unique(numbers, return_inverse=True)
+    if not len(numbers) or not numbers.any():
+        return numbers
+    first_rows = np.unique(numbers, return_index=True)[1]
+    rank = np.empty(len(first_rows), np.int64)
+    rank[np.argsort(first_rows)] = np.arange(len(first_rows))
+    return rank[numbers]
 
 
-def rows_of(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
-    """Return the rows of each number, ascending, of numbers as `numbered` gives them.
+def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
+    """Return the rows of each number in ascending order, for numbers from `number_rows`.
 
     Examples
     --------
-    >>> [rows.tolist() for rows in rows_of(np.array([0, 1, 0]))]
+    >>> [rows.tolist() for rows in group_rows(np.array([0, 1, 0]))]
     [[0, 2], [1]]
     """
     if not len(numbers):
@@ -48,10 +48,10 @@ def rows_of(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
 
-def of_pairs(
+def number_pairs(
     codes: NDArray[np.integer[Any]], pairs: Integers, value: Callable[[int, int], Hashable]
 ) -> NDArray[np.int64]:
-    """Return numbers of pairs of systems by a value that follows from a code of each, taken once for each two codes.
+    """Return numbers of pairs of systems by a value, which is computed once for each combination of codes.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def of_pairs(
     if not len(pairs):
         return np.zeros(0, np.int64)
     width = int(codes.max()) + 1
-    both = codes[pairs[:, 0]].astype(np.int64) * width + codes[pairs[:, 1]]
-    _, where, which = np.unique(both, return_index=True, return_inverse=True)
-    places: dict[Hashable, int] = {}
-    found = [places.setdefault(value(int(i), int(j)), len(places)) for i, j in pairs[where]]
-    return np.array(found, np.int64)[which]
+    pair_codes = codes[pairs[:, 0]].astype(np.int64) * width + codes[pairs[:, 1]]
+    _, first_indices, inverse = np.unique(pair_codes, return_index=True, return_inverse=True)
+    value_numbers: dict[Hashable, int] = {}
+    numbers = [value_numbers.setdefault(value(int(i), int(j)), len(value_numbers)) for i, j in pairs[first_indices]]
+    return np.array(numbers, np.int64)[inverse]

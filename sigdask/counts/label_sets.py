@@ -1,4 +1,4 @@
-"""Several labels an item: sets of labels of gold and systems, and the counts that scores of them sum.
+"""Several labels per item: label sets of gold and systems, and the counts that their scores sum.
 
 Membership is kept sparse, an entry an item and label, sorted by label; a field is made when it is asked for.
 """
@@ -14,50 +14,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.fields import Array, objects
+from sigdask.counts.fields import Array, to_object_array
 from sigdask.identity import known_as
 
-BETWEEN = "\x1f"
+SEPARATOR = "\x1f"
 """Parts the labels of a cell: ASCII's unit separator, which no label holds."""
 
-OF_ITEMS = ("items", "correct", "tp", "predicted", "known", "gold")
-OF_LABELS = ("tp", "predicted", "gold")
-OF_SAMPLES = ("jaccard", "precision", "recall", "f1")
+ITEM_FIELDS = ("items", "correct", "tp", "predicted", "known", "gold")
+LABEL_FIELDS = ("tp", "predicted", "gold")
+SAMPLE_SCORES = ("jaccard", "precision", "recall", "f1")
 """Scores of a single item's sets, of which a mean is taken."""
 
 
-def joined(labels: Iterable[Any]) -> str:
-    r"""Return a set of labels as a cell.
+def join_labels(labels: Iterable[Any]) -> str:
+    r"""Return a set of labels as the text of a cell.
 
     Examples
     --------
-    >>> joined(["b", "a", "b"])
+    >>> join_labels(["b", "a", "b"])
     'a\x1fb'
     """
-    return BETWEEN.join(sorted({str(label) for label in labels} - {""}))
+    return SEPARATOR.join(sorted({str(label) for label in labels} - {""}))
 
 
-def labels_in(cell: str) -> list[str]:
+def split_labels(cell: str) -> list[str]:
     """Return the labels of a cell."""
-    return cell.split(BETWEEN) if cell else []
+    return cell.split(SEPARATOR) if cell else []
 
 
-def sets_of(columns: Sequence[Factor], system: int) -> NDArray[Any]:
-    """Return the sets of one column, as tuples."""
+def get_label_sets(columns: Sequence[Factor], system: int) -> NDArray[Any]:
+    """Return the label sets of one column as tuples."""
     column = columns[system]
-    found: NDArray[Any] = objects([tuple(labels_in(cell)) for cell in column.levels.tolist()])[column.codes]
-    return found
+    sets: NDArray[Any] = to_object_array([tuple(split_labels(cell)) for cell in column.levels.tolist()])[column.codes]
+    return sets
 
 
-def known_labels(column: Factor) -> set[str]:
-    """Return all labels of a column of cells."""
-    return {label for cell in column.levels.tolist() for label in labels_in(cell)}
+def list_labels(column: Factor) -> set[str]:
+    """Return the set of all labels in a column of cells."""
+    return {label for cell in column.levels.tolist() for label in split_labels(cell)}
 
 
 @known_as("LabelSetFields", "gold predicted n_items labels")
 @dataclass(frozen=True, eq=False)
 class LabelSetFields(Mapping[str, Array]):
-    """Fields of items with sets of labels, made when asked for.
+    """Fields of items with sets of labels, computed on access.
 
     `correct` (the sets are the same), `items`; `tp`, `predicted`, `gold`: labels of an item in both sets, and in each;
     `known`: those of the predicted that gold has anywhere; `tp[L]`, `predicted[L]`, `gold[L]` for each label L;
@@ -81,26 +81,26 @@ class LabelSetFields(Mapping[str, Array]):
     labels: tuple[str, ...]
 
     @staticmethod
-    def of(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelSetFields:
-        """Encode columns of cells whose labels are parted by `BETWEEN`."""
+    def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelSetFields:
+        """Encode columns of cells whose labels are separated by `SEPARATOR`."""
         code = {label: k for k, label in enumerate(labels)}
-        entries = [_entries(column, code) for column in (gold, *predictions)]
+        entries = [_encode_entries(column, code) for column in (gold, *predictions)]
         return LabelSetFields(entries[0], tuple(entries[1:]), len(gold), tuple(labels))
 
     @cached_property
-    def right(self) -> tuple[NDArray[np.int64], ...]:
-        """The entries that gold and each system share."""
-        return tuple(np.intersect1d(own, self.gold, assume_unique=True) for own in self.predicted)
+    def true_positives(self) -> tuple[NDArray[np.int64], ...]:
+        """Entries that each system shares with gold."""
+        return tuple(np.intersect1d(entries, self.gold, assume_unique=True) for entries in self.predicted)
 
     @cached_property
     def _codes(self) -> dict[str, int]:
         return {label: k for k, label in enumerate(self.labels)}
 
     @cached_property
-    def _known(self) -> tuple[NDArray[np.int64], ...]:
-        """The entries of each system whose labels gold has."""
+    def _known_entries(self) -> tuple[NDArray[np.int64], ...]:
+        """Entries of each system whose labels occur in gold."""
         end = (self.gold[-1] // self.n_items + 1) * self.n_items if len(self.gold) else 0
-        return tuple(own[: np.searchsorted(own, end)] for own in self.predicted)
+        return tuple(entries[: np.searchsorted(entries, end)] for entries in self.predicted)
 
     def __getitem__(self, name: str) -> Array:
         if name not in self:
@@ -112,54 +112,59 @@ class LabelSetFields(Mapping[str, Array]):
             return np.asarray((tp == predicted) & (tp == gold), np.int8)
         kind, bracket, label = name.partition("[")
         if kind == "samples":
-            return self._of_samples(*label.split("]", 1))
-        columns = {"gold": (self.gold,), "predicted": self.predicted, "tp": self.right, "known": self._known}[kind]
+            return self._score_samples(*label.split("]", 1))
+        columns = {
+            "gold": (self.gold,),
+            "predicted": self.predicted,
+            "tp": self.true_positives,
+            "known": self._known_entries,
+        }[kind]
         k = self._codes[label[:-1]] if bracket else None
-        return np.column_stack([self._column(entries, k) for entries in columns])
+        return np.column_stack([self._build_column(entries, k) for entries in columns])
 
     def __contains__(self, name: object) -> bool:
         kind, bracket, label = str(name).partition("[")
         if kind == "samples":
-            return label.partition("]")[0] in OF_SAMPLES
-        return (label[:-1] in self._codes and kind in OF_LABELS) if bracket else kind in OF_ITEMS
+            return label.partition("]")[0] in SAMPLE_SCORES
+        return (label[:-1] in self._codes and kind in LABEL_FIELDS) if bracket else kind in ITEM_FIELDS
 
-    def _column(self, entries: NDArray[np.int64], label: int | None) -> NDArray[Any]:
+    def _build_column(self, entries: NDArray[np.int64], label: int | None) -> NDArray[Any]:
         if label is None:
             return np.bincount(entries % self.n_items, minlength=self.n_items).astype(np.int32)
-        found = np.zeros(self.n_items, np.int8)
-        first, end = np.searchsorted(entries, [label * self.n_items, (label + 1) * self.n_items])
-        found[entries[first:end] - label * self.n_items] = 1
-        return found
+        has_label = np.zeros(self.n_items, np.int8)
+        start, end = np.searchsorted(entries, [label * self.n_items, (label + 1) * self.n_items])
+        has_label[entries[start:end] - label * self.n_items] = 1
+        return has_label
 
-    def _of_samples(self, kind: str, of_nothing: str) -> NDArray[np.float64]:
+    def _score_samples(self, kind: str, suffix: str) -> NDArray[np.float64]:
         tp, predicted, gold = (self[name].astype(np.float64) for name in ("tp", "predicted", "gold"))
-        above, below = {
+        numerator, denominator = {
             "jaccard": (tp, predicted + gold - tp),
             "precision": (tp, predicted + 0 * tp),
             "recall": (tp, gold + 0 * tp),
             "f1": (2 * tp, predicted + gold),
         }[kind]
-        empty = below == 0
-        return np.asarray(np.where(empty, float(bool(of_nothing)), above / np.where(empty, 1.0, below)))
+        empty = denominator == 0
+        return np.asarray(np.where(empty, float(bool(suffix)), numerator / np.where(empty, 1.0, denominator)))
 
     def __iter__(self) -> Iterator[str]:
-        yield from OF_ITEMS
-        yield from (f"{kind}[{label}]" for label in self.labels for kind in OF_LABELS)
-        yield from (f"samples[{kind}]{end}" for kind in OF_SAMPLES for end in ("", ":1"))
+        yield from ITEM_FIELDS
+        yield from (f"{kind}[{label}]" for label in self.labels for kind in LABEL_FIELDS)
+        yield from (f"samples[{kind}]{end}" for kind in SAMPLE_SCORES for end in ("", ":1"))
 
     def __len__(self) -> int:
-        return len(OF_ITEMS) + len(OF_LABELS) * len(self.labels) + 2 * len(OF_SAMPLES)
+        return len(ITEM_FIELDS) + len(LABEL_FIELDS) * len(self.labels) + 2 * len(SAMPLE_SCORES)
 
 
-def _entries(column: Factor, code: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return label * n_items + item of each label of each cell, sorted; each different cell is taken apart once."""
-    sets = [[code[label] for label in labels_in(cell)] for cell in column.levels.tolist()]
-    sizes = np.array([len(own) for own in sets], np.int64)
+def _encode_entries(column: Factor, code: Mapping[str, int]) -> NDArray[np.int64]:
+    """Return the sorted values of label * n_items + item; each distinct cell is split only once."""
+    sets = [[code[label] for label in split_labels(cell)] for cell in column.levels.tolist()]
+    sizes = np.array([len(label_codes) for label_codes in sets], np.int64)
     starts = np.cumsum(sizes) - sizes
-    flat = np.array([k for own in sets for k in own], np.int64)
+    flat = np.array([k for label_codes in sets for k in label_codes], np.int64)
     codes = column.codes.astype(np.int64)
-    of_items = sizes[codes]  # (n_items,)
-    ends = np.cumsum(of_items)
-    within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - of_items, of_items)
-    labels = flat[np.repeat(starts[codes], of_items) + within] if len(flat) else flat
-    return np.sort(labels * len(column) + np.repeat(np.arange(len(column)), of_items))
+    item_sizes = sizes[codes]  # (n_items,)
+    ends = np.cumsum(item_sizes)
+    offsets = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - item_sizes, item_sizes)
+    labels = flat[np.repeat(starts[codes], item_sizes) + offsets] if len(flat) else flat
+    return np.sort(labels * len(column) + np.repeat(np.arange(len(column)), item_sizes))

@@ -30,18 +30,18 @@ each of the two values, in the trial's difference and again in the observed one.
 SHORT_BITS = 26
 """Significant binary digits that a computed number hardly ever ends within."""
 
-ROUNDING = Fraction(1, 2**51)
+RELATIVE_ROUNDING = Fraction(1, 2**51)
 """Relative rounding of other numbers: one or two units in the last place."""
 
-ALL_ZERO = -1074
+ZERO_EXPONENT = -1074
 """Exponent of the smallest float, which stands for that of a system without any score but 0."""
 
-TINY = -30
+TINY_EXPONENT = -30
 """Exponent up to which scores beside nothing but zeros have a lattice of their own size."""
 
 _MOST_BITS = 50
 _LIMIT_BITS = 61
-_PART = 1 << 15
+_CHUNK = 1 << 15
 
 TIE = 64 * np.finfo(np.float64).eps
 """Relative slack of floating-point scores: differences within TIE (|A| + |B|) are ties."""
@@ -65,22 +65,22 @@ class Lattice:
 
     @property
     def step(self) -> float:
-        """The value of 1."""
+        """Score that one step stands for."""
         return 10.0**-self.digits if self.digits is not None else 2.0**self.exponent
 
     @property
     def slack(self) -> int:
-        """Steps of slack for each discordant unit: 0 where integers are exact."""
+        """Slack in steps for each discordant unit: 0 if integers are exact."""
         return 0 if self.digits is not None else SLACK_STEPS
 
-    def integers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Round values to the lattice."""
+    def to_integers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Round scores to the lattice."""
         if self.digits is not None:
             return np.rint(values * 10.0**self.digits).astype(np.int64)
         return np.rint(np.ldexp(values, -self.exponent)).astype(np.int64)
 
     def to_scores(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        """Return sums of integers as scores."""
+        """Convert sums of integers to scores."""
         if self.digits is not None:
             return np.asarray(sums / 10.0**self.digits)
         return np.asarray(np.ldexp(sums.astype(np.float64), self.exponent))
@@ -89,7 +89,7 @@ class Lattice:
 @known_as("RoundedLattice", "digits exponent rounding")
 @dataclass(frozen=True, slots=True)
 class RoundedLattice(Lattice):
-    """A binary lattice for numbers that were rounded before they came, as float32 is.
+    """A binary lattice for numbers that were rounded before they were read, such as float32.
 
     Attributes
     ----------
@@ -101,51 +101,51 @@ class RoundedLattice(Lattice):
 
     @property
     def slack(self) -> int:
-        """Steps of slack for each discordant unit: those of the lattice and of the numbers themselves."""
+        """Slack in steps for each discordant unit: that of the lattice and that of the numbers."""
         return SLACK_STEPS + self.rounding
 
 
 @known_as("CoarseLattice", "digits exponent rounding")
 @dataclass(frozen=True, slots=True)
 class CoarseLattice(RoundedLattice):
-    """A binary lattice for a pair of systems some of whose differences are smaller than its step.
+    """A binary lattice for two systems some of whose scores differ by less than its step.
 
     Such a difference counts as one step in its own direction, so that no unit is lost. Ties on this lattice are wide:
-    sampled p-values are upper bounds, and exact ones are counted in fractions (`as_meant`).
+    sampled p-values are upper bounds, and exact ones are counted in fractions (`as_fraction`).
     """
 
 
-COUNTS = Lattice(digits=0)
+INTEGER_LATTICE = Lattice(digits=0)
 """The lattice of integers themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreScale:
-    """What one system's scores need: decimal digits where they are decimals, their size, and how exact they are."""
+    """Decimal digits, size and rounding of one system's scores, from which a lattice is chosen."""
 
     digits: int | None
     exponent: int
     rounding: float = 0.0
 
     @staticmethod
-    def of(values: NDArray[np.float64], rounding: float = 0.0) -> ScoreScale:
-        """Look at one system's item scores, each of which may lie `rounding` off the number that was meant.
+    def from_scores(values: NDArray[np.float64], rounding: float = 0.0) -> ScoreScale:
+        """Measure one system's item scores, each of which may be off by `rounding`.
 
         Examples
         --------
-        >>> ScoreScale.of(np.array([0.25, 0.5])).digits
+        >>> ScoreScale.from_scores(np.array([0.25, 0.5])).digits
         2
-        >>> ScoreScale.of(np.array([1 / 3, 0.5])).digits is None
+        >>> ScoreScale.from_scores(np.array([1 / 3, 0.5])).digits is None
         True
         """
         largest = float(np.abs(values).max(initial=0.0))
         fitting = [d for d in range(MOST_DIGITS + 1) if largest * 10.0**d * len(values) < 2.0**53]
-        digits = None if rounding else _decimal_digits(values, fitting)
-        return ScoreScale(digits, math.frexp(largest)[1] if largest else ALL_ZERO, rounding)
+        digits = None if rounding else _find_digits(values, fitting)
+        return ScoreScale(digits, math.frexp(largest)[1] if largest else ZERO_EXPONENT, rounding)
 
 
-def lattice_for(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | None = None) -> Lattice:
-    """Return the lattice on which a pair is compared.
+def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | None = None) -> Lattice:
+    """Return the lattice on which two systems are compared.
 
     Parameters
     ----------
@@ -160,42 +160,42 @@ def lattice_for(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | Non
     Large integers beside small decimals, which no decimal lattice holds, take a binary one.
     """
     if a.digits is not None and b.digits is not None:
-        own = max(a.digits, b.digits)
+        min_digits = max(a.digits, b.digits)
         size = max(a.exponent, b.exponent) + math.log2(max(n_items, 1))  # of sums, up to one bit too large
         if size + MOST_DIGITS * math.log2(10) < 53:
-            return Lattice(digits=max(own, digits or 0))
-        if own == 0 or size + own * math.log2(10) < 54:
-            return Lattice(digits=own)
+            return Lattice(digits=max(min_digits, digits or 0))
+        if min_digits == 0 or size + min_digits * math.log2(10) < 54:
+            return Lattice(digits=min_digits)
     bits = min(_MOST_BITS, _LIMIT_BITS - n_items.bit_length())
     largest = max(a.exponent, b.exponent)
-    if ALL_ZERO in (a.exponent, b.exponent) and largest > TINY:
+    if ZERO_EXPONENT in (a.exponent, b.exponent) and largest > TINY_EXPONENT:
         largest = max(largest, 0)
-    exponent = max(largest - bits, ALL_ZERO)
+    exponent = max(largest - bits, ZERO_EXPONENT)
     rounding = math.ceil(math.ldexp(a.rounding + b.rounding, -exponent))
     return RoundedLattice(exponent=exponent, rounding=rounding) if rounding else Lattice(exponent=exponent)
 
 
-def as_meant(value: float) -> tuple[Fraction, Fraction]:
+def as_fraction(value: float) -> tuple[Fraction, Fraction]:
     """Return the number that a float stands for, and how far off it may be.
 
     A float of few binary or decimal digits stands for just that number, any other for a real that was rounded.
 
     Examples
     --------
-    >>> as_meant(0.9) == (Fraction(9, 10), 0), as_meant(1e16) == (10**16, 0), as_meant(2.0**-1070)[1] == 0
+    >>> as_fraction(0.9) == (Fraction(9, 10), 0), as_fraction(1e16) == (10**16, 0), as_fraction(2.0**-1070)[1] == 0
     (True, True, True)
-    >>> as_meant(1 / 3)[1] > 0
+    >>> as_fraction(1 / 3)[1] > 0
     True
     """
     if math.ldexp(math.frexp(value)[0], SHORT_BITS).is_integer():
         return Fraction(value), Fraction()
     if float(decimal := f"{value:.{MOST_DIGITS - 1}e}") == value:
         return Fraction(decimal), Fraction()
-    return Fraction(value), abs(Fraction(value)) * ROUNDING
+    return Fraction(value), abs(Fraction(value)) * RELATIVE_ROUNDING
 
 
-def lost(a: NDArray[np.float64], b: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
-    """Return the sign of each difference of two systems that is smaller than a step of their lattice, else 0.
+def compute_lost_signs(a: NDArray[np.float64], b: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
+    """Return the sign of each difference that rounding to the lattice loses, and 0 elsewhere.
 
     Differences that rounding alone may have made are none.
 
@@ -207,18 +207,18 @@ def lost(a: NDArray[np.float64], b: NDArray[np.float64], lattice: Lattice) -> ND
         A binary one.
     """
     signs = np.zeros(a.shape, np.int64)
-    small = (a != b) & (lattice.integers(a) == lattice.integers(b))
-    for at in zip(*np.nonzero(small), strict=True):
-        one, other = as_meant(float(a[at])), as_meant(float(b[at]))
-        if abs(one[0] - other[0]) > one[1] + other[1]:
-            signs[at] = 1 if one[0] > other[0] else -1
+    small = (a != b) & (lattice.to_integers(a) == lattice.to_integers(b))
+    for index in zip(*np.nonzero(small), strict=True):
+        exact_a, exact_b = as_fraction(float(a[index])), as_fraction(float(b[index]))
+        if abs(exact_a[0] - exact_b[0]) > exact_a[1] + exact_b[1]:
+            signs[index] = 1 if exact_a[0] > exact_b[0] else -1
     return signs
 
 
-def _decimal_digits(values: NDArray[np.float64], among: Iterable[int]) -> int | None:
-    return next((digits for digits in among if _are_decimals(values, 10.0**digits)), None)
+def _find_digits(values: NDArray[np.float64], candidates: Iterable[int]) -> int | None:
+    return next((digits for digits in candidates if _are_decimals(values, 10.0**digits)), None)
 
 
 def _are_decimals(values: NDArray[np.float64], scale: float) -> bool:
-    parts = (values[k : k + _PART] for k in range(0, len(values), _PART))
-    return all((np.rint(part * scale) / scale == part).all() for part in parts)
+    chunks = (values[k : k + _CHUNK] for k in range(0, len(values), _CHUNK))
+    return all((np.rint(chunk * scale) / scale == chunk).all() for chunk in chunks)

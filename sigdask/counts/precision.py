@@ -1,4 +1,4 @@
-"""Numbers as they were meant: binary fractions that stand for decimals, and what float32 leaves open.
+"""Exact numbers: the decimals that binary fractions stand for, and the rounding that float32 leaves.
 
 A tenth in float32 is 0.10000000149011612 in float64, and sums of such numbers tie no more where the
 tenths do. A column that holds nothing but decimals is read as those; of other numbers in less than
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.text import listed
+from sigdask.text import format_list
 
 DIGITS = {"float16": 3, "float32": 6, "float64": 9}
 """Significant digits of the decimals that a column may stand for: those of which float16 and float32 hold every one
@@ -30,10 +30,10 @@ BITS = {"float16": 11, "float32": 24}
 LARGEST_POWER = 22
 """Of ten that float64 holds exactly, so that a whole number divided by it is the decimal itself."""
 
-PART = 1 << 15
+CHUNK = 1 << 15
 """Numbers looked at together, so that what is made of them stays in the cache."""
 
-NEAR = 1e-14
+RELATIVE_TOLERANCE = 1e-14
 """Relative distance from its decimal of a float64 that was computed from others."""
 
 
@@ -56,24 +56,26 @@ class SystemNumbers:
     note: str = ""
 
     @staticmethod
-    def of(values: Array) -> SystemNumbers:
-        """Read one system's numbers; NaN and infinities stay as they are.
+    def from_values(values: Array) -> SystemNumbers:
+        """Read one system's numbers; NaN and infinities are left unchanged.
 
         Examples
         --------
-        >>> SystemNumbers.of(np.array([1, 2], np.float32) / 10).numbers
+        >>> SystemNumbers.from_values(np.array([1, 2], np.float32) / 10).numbers
         array([0.1, 0.2])
-        >>> SystemNumbers.of(np.array([0.1 + 0.2])).numbers
+        >>> SystemNumbers.from_values(np.array([0.1 + 0.2])).numbers
         array([0.3])
-        >>> SystemNumbers.of(np.array([1 / 3], np.float32)).rounding == 2**-26
+        >>> SystemNumbers.from_values(np.array([1 / 3], np.float32)).rounding == 2**-26
         True
         """
         kind = values.dtype.name if values.dtype.name in DIGITS else "float64"
         wide = values.astype(np.float64)
-        meant = _decimals(wide, kind)
-        if meant is not None:
-            changed = (meant != wide) & ~np.isnan(wide)
-            return SystemNumbers(meant, note=_as_decimals(wide, meant, changed, kind) if changed.any() else "")
+        decimals = _find_decimals(wide, kind)
+        if decimals is not None:
+            changed = (decimals != wide) & ~np.isnan(wide)
+            return SystemNumbers(
+                decimals, note=_describe_decimals(wide, decimals, changed, kind) if changed.any() else ""
+            )
         if kind == "float64":
             return SystemNumbers(wide)
         exponent = math.frexp(float(np.abs(wide[np.isfinite(wide)]).max(initial=0.0)))[1]
@@ -83,79 +85,82 @@ class SystemNumbers:
         )
 
 
-def _decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
-    """Return the decimals of few digits that all numbers stand for; None where some stand for none."""
+def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
+    """Return the short decimals that all numbers stand for, or None if some stand for none."""
     finite = np.isfinite(wide)
-    some = wide if finite.all() else wide[finite]
-    if _are_whole(some, kind):
+    finite_values = wide if finite.all() else wide[finite]
+    if _are_whole(finite_values, kind):
         return wide
-    for part in (slice(0, 64), slice(0, None)):  # most columns that are no decimals show it at once
-        meant, fits = _nearest(some[part], kind)
+    for block in (slice(0, 64), slice(0, None)):  # most columns that are no decimals show it at once
+        decimals, fits = _find_nearest_decimals(finite_values[block], kind)
         if not fits.all():
             return None
-    if some is wide:
-        return meant
-    found = wide.copy()
-    found[finite] = meant
-    return found
+    if finite_values is wide:
+        return decimals
+    result = wide.copy()
+    result[finite] = decimals
+    return result
 
 
-def _are_whole(some: NDArray[np.float64], kind: str) -> bool:
-    """Say at little cost whether all numbers are whole ones that their type holds."""
-    return not len(some) or bool(
-        np.abs(some[[some.argmin(), some.argmax()]]).max() < 2.0 ** BITS.get(kind, 53) and (np.rint(some) == some).all()
+def _are_whole(numbers: NDArray[np.float64], kind: str) -> bool:
+    """Return whether all numbers are integers that their type holds exactly; this check is cheap."""
+    return not len(numbers) or bool(
+        np.abs(numbers[[numbers.argmin(), numbers.argmax()]]).max() < 2.0 ** BITS.get(kind, 53)
+        and (np.rint(numbers) == numbers).all()
     )
 
 
-def _nearest(some: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the decimals nearest to numbers, and which of these stand for them."""
-    meant, fits = some.copy(), _are_exact(some, kind)
+def _find_nearest_decimals(numbers: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the decimal nearest to each number, and a mask of the numbers that stand for it."""
+    decimals, fits = numbers.copy(), _are_exact(numbers, kind)
     if fits.all():
-        return meant, fits
-    rest = some[~fits]
-    places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(rest)))
-    held = np.abs(places) <= LARGEST_POWER
-    power = 10.0 ** np.where(held, np.abs(places), 0.0)
-    nearest = np.where(places > 0, np.rint(rest * power) / power, np.rint(rest / power) * power)
+        return decimals, fits
+    remaining = numbers[~fits]
+    places = DIGITS[kind] - 1 - np.floor(np.log10(np.abs(remaining)))
+    is_exact_power = np.abs(places) <= LARGEST_POWER
+    power = 10.0 ** np.where(is_exact_power, np.abs(places), 0.0)
+    nearest = np.where(places > 0, np.rint(remaining * power) / power, np.rint(remaining / power) * power)
     if kind == "float64":
-        near = np.abs(nearest - rest) <= NEAR * np.abs(rest)
+        near = np.abs(nearest - remaining) <= RELATIVE_TOLERANCE * np.abs(remaining)
     else:
-        near = nearest.astype(kind).astype(np.float64) == rest
-    meant[~fits] = nearest
-    fits[~fits] = held & near
-    return meant, fits
+        near = nearest.astype(kind).astype(np.float64) == remaining
+    decimals[~fits] = nearest
+    fits[~fits] = is_exact_power & near
+    return decimals, fits
 
 
-def _are_exact(some: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
-    """Say which numbers are what they stand for: whole ones, and float64 of up to nine decimal places."""
-    fits = np.zeros(len(some), np.bool_)
-    for k in range(0, len(some), PART):
-        fits[k : k + PART] = _part_is_exact(some[k : k + PART], kind)
+def _are_exact(numbers: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
+    """Return a mask of integers and of float64 numbers with up to nine decimal places."""
+    fits = np.zeros(len(numbers), np.bool_)
+    for k in range(0, len(numbers), CHUNK):
+        fits[k : k + CHUNK] = _is_exact_chunk(numbers[k : k + CHUNK], kind)
     return fits
 
 
-def _part_is_exact(some: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
+def _is_exact_chunk(numbers: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     largest = 2.0 ** BITS.get(kind, 53)
-    fits = np.zeros(len(some), np.bool_)
+    fits = np.zeros(len(numbers), np.bool_)
     for places in range(DIGITS[kind] + 1 if kind == "float64" else 1):
-        left = np.flatnonzero(~fits & (np.abs(some) < largest / 10.0**places))
-        if not len(left):
+        candidates = np.flatnonzero(~fits & (np.abs(numbers) < largest / 10.0**places))
+        if not len(candidates):
             break
-        fits[left] = np.rint(some[left] * 10.0**places) / 10.0**places == some[left]
+        fits[candidates] = np.rint(numbers[candidates] * 10.0**places) / 10.0**places == numbers[candidates]
     return fits
 
 
-def _as_decimals(wide: NDArray[np.float64], meant: NDArray[np.float64], changed: NDArray[np.bool_], kind: str) -> str:
+def _describe_decimals(
+    wide: NDArray[np.float64], decimals: NDArray[np.float64], changed: NDArray[np.bool_], kind: str
+) -> str:
     k = int(np.argmax(changed))
     return (
         f"numbers of {kind} are read as the decimals of up to {DIGITS[kind]} digits that they stand for "
-        f"({float(meant[k])!r} for {float(wide[k])!r})"
+        f"({float(decimals[k])!r} for {float(wide[k])!r})"
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix:
-    """The item scores of all systems, in the smallest type that holds them: whole numbers as such, others as float64.
+    """Item scores of all systems in the smallest type that holds them: integers, else float64.
 
     Attributes
     ----------
@@ -172,14 +177,14 @@ class ScoreMatrix:
     columns: list[SystemNumbers]
 
     @staticmethod
-    def of(scores: Mapping[str, Sequence[float] | Array]) -> ScoreMatrix:
-        """Read the scores of one system after the other; NaN stands for a missing one."""
+    def from_scores(scores: Mapping[str, Sequence[float] | Array]) -> ScoreMatrix:
+        """Read the scores of one system after another; NaN marks a missing score."""
         lengths: dict[str, int] = {}
         values = np.empty((0, len(scores)), np.int8)
         present: NDArray[np.bool_] | None = None
         columns = []
-        for k, (system, own) in enumerate(scores.items()):
-            column = SystemNumbers.of(item_scores(own, system))
+        for k, (system, system_scores) in enumerate(scores.items()):
+            column = SystemNumbers.from_values(convert_scores(system_scores, system))
             lengths[system] = len(column.numbers)
             if not k:
                 values = np.zeros((lengths[system], len(scores)), np.int8, order="F")
@@ -190,16 +195,16 @@ class ScoreMatrix:
                 present = np.ones(values.shape, np.bool_, order="F") if present is None else present
                 present[:, k] = ~gaps
             numbers = np.where(gaps, 0.0, column.numbers) if gaps.any() else column.numbers
-            held_in = np.promote_types(values.dtype, _narrowest(numbers))
-            values = values.astype(held_in, order="F", copy=False)
+            dtype = np.promote_types(values.dtype, _find_narrowest_type(numbers))
+            values = values.astype(dtype, order="F", copy=False)
             values[:, k] = numbers
             columns.append(replace(column, numbers=np.empty(0)))  # none that the matrix holds
-        one_length(lengths)
+        check_lengths(lengths)
         return ScoreMatrix(values, present, columns)
 
 
-def _narrowest(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
-    """Return the smallest type that holds numbers and, of whole ones, sums that float64 holds."""
+def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
+    """Return the smallest type for numbers: an integer type only if float64 holds their sums."""
     largest = float(np.abs(numbers).max(initial=0.0))
     if largest * len(numbers) >= 2.0**53 or (np.rint(numbers) != numbers).any():
         return np.float64
@@ -209,7 +214,7 @@ def _narrowest(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
 @known_as("Numbers", "fields rounding", apart_from="notes")
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactNumbers(Mapping[str, Array]):
-    """Fields by name whose real numbers are in float64, as they were meant.
+    """Fields by name with real numbers in float64, read as decimals where they stand for some.
 
     Attributes
     ----------
@@ -227,25 +232,27 @@ class ExactNumbers(Mapping[str, Array]):
     notes: tuple[str, ...] = ()
 
     @staticmethod
-    def of(fields: Mapping[str, Array], systems: Sequence[str]) -> ExactNumbers:
+    def from_fields(fields: Mapping[str, Array], systems: Sequence[str]) -> ExactNumbers:
         """Read fields of shape (n_items, n_systems) or (n_items, 1)."""
         columns = {
-            name: [SystemNumbers.of(column) for column in values.T]
+            name: [SystemNumbers.from_values(column) for column in values.T]
             for name, values in fields.items()
             if _is_real(values)
         }
-        read = {name: np.column_stack([c.numbers for c in own]) for name, own in columns.items()}
-        return ExactNumbers.of_columns(columns, {**fields, **read}, systems)
+        real_fields = {name: np.column_stack([c.numbers for c in numbers]) for name, numbers in columns.items()}
+        return ExactNumbers.from_columns(columns, {**fields, **real_fields}, systems)
 
     @staticmethod
-    def of_columns(
+    def from_columns(
         columns: Mapping[str, Sequence[SystemNumbers]], fields: Mapping[str, Array], systems: Sequence[str]
     ) -> ExactNumbers:
-        """Return fields of columns that are read, with what is known of these."""
+        """Build fields from columns that were read already, with their rounding and notes."""
         rounding = {
-            name: tuple(c.rounding for c in own) for name, own in columns.items() if any(c.rounding for c in own)
+            name: tuple(c.rounding for c in numbers)
+            for name, numbers in columns.items()
+            if any(c.rounding for c in numbers)
         }
-        return ExactNumbers(fields, rounding, tuple(_notes(columns, systems)))
+        return ExactNumbers(fields, rounding, tuple(_iter_notes(columns, systems)))
 
     def __getitem__(self, name: str) -> Array:
         return self.fields[name]
@@ -261,24 +268,24 @@ def _is_real(values: Array) -> bool:
     return values.dtype.kind == "f" and values.ndim == 2
 
 
-def _notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each field and kind of reading, with the systems that it is about."""
-    for name, own in columns.items():
-        told: dict[str, tuple[str, list[str]]] = {}
-        for k, column in enumerate(own):
+def _iter_notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequence[str]) -> Iterator[str]:
+    """Yield a note for each field and kind of reading, with the systems that it concerns."""
+    for name, numbers in columns.items():
+        notes: dict[str, tuple[str, list[str]]] = {}
+        for k, column in enumerate(numbers):
             if column.note:
                 kind = column.note.partition(" (")[0]
-                told.setdefault(kind, (column.note, []))[1].append(systems[k] if len(own) > 1 else "all systems")
-        for note, who in told.values():
-            yield f"{listed(who)}, {name}: {note}"
+                notes.setdefault(kind, (column.note, []))[1].append(systems[k] if len(numbers) > 1 else "all systems")
+        for note, names in notes.values():
+            yield f"{format_list(names)}, {name}: {note}"
 
 
-def item_scores(values: Sequence[float] | Array, system: str) -> Array:
-    """Return numbers in float64, or in what less exact type they came."""
+def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
+    """Return scores in float64, or in the less precise type in which they came."""
     try:
         numbers = np.asarray(values)
         if numbers.dtype.name not in BITS:
-            numbers = np.asarray(values, dtype=_held_in(values) if numbers.ndim == 1 else "float64")
+            numbers = np.asarray(values, dtype=_find_common_type(values) if numbers.ndim == 1 else "float64")
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"scores of {system!r}: {error}") from None
     if numbers.ndim != 1:
@@ -290,8 +297,8 @@ def item_scores(values: Sequence[float] | Array, system: str) -> Array:
     return numbers
 
 
-def _held_in(values: Sequence[float] | Array) -> str:
-    """Return the type of single numbers held in a list or as objects, gaps aside; float64 where they differ."""
+def _find_common_type(values: Sequence[float] | Array) -> str:
+    """Return the type that all numbers of a list or object array share, or float64 if they differ."""
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
         return "float64"
     gaps = (value is None or (isinstance(value, float) and math.isnan(value)) for value in values)
@@ -299,9 +306,9 @@ def _held_in(values: Sequence[float] | Array) -> str:
     return kinds.pop() if len(kinds) == 1 and kinds <= BITS.keys() else "float64"
 
 
-def one_length(lengths: Mapping[str, int]) -> int:
-    """Return the number of items, the same of all."""
+def check_lengths(lengths: Mapping[str, int]) -> int:
+    """Return the number of items; raise if it is not the same for all."""
     if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name}: {n}" for name, n in lengths.items())
-        raise InputError(f"different numbers of items ({listed})")
+        details = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        raise InputError(f"different numbers of items ({details})")
     return next(iter(lengths.values()), 0)

@@ -1,4 +1,4 @@
-"""Texts of items that readers are shown and no metric takes: looked up when they are asked for."""
+"""Texts of items for display, which no metric uses; they are looked up on demand."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Protocol
 
 
 class FirstLine(str):
-    """A note on how files were read that stands in the first lines of an output, not below the results."""
+    """A note on how files were read, shown in the first lines of an output, not below the results."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ItemTexts:
-    """What was asked in an item, what was right, and what a system gave; None of what is not known."""
+    """Texts of an item: its input, the gold standard and a system's output; None if unknown."""
 
     asked: str | None = None
     gold: str | None = None
     given: str | None = None
 
 
-NOTHING = ItemTexts()
+NO_TEXTS = ItemTexts()
 
 
 class TextLookup(Protocol):
-    """Where texts of items are found."""
+    """Source of the texts of items."""
 
-    def told(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
-        """Return texts by system and id of some items and systems, of those that have any."""
+    def find_texts(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
+        """Return the texts of items by system and id, only for those that have any."""
         ...

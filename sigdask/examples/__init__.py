@@ -1,4 +1,4 @@
-"""Examples: small sets of real outputs, Yeh's relations as a file, and scripts that make more on the spot."""
+"""Examples: small sets of real outputs, Yeh's relations as a file, and scripts that generate more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 
-SETS = {
+EXAMPLES = {
     "translation": "five systems that translate messages into German: BLEU, chrF, by document",
     "retrieval": "four runs that look for functions of Python: TREC runs and judgements",
     "tagging": "four taggers of addresses: CoNLL, F1 of spans",
@@ -18,14 +18,14 @@ SETS = {
 """What can be copied, and what it is."""
 
 
-def copy(name: str, to: Path) -> list[str]:
+def copy_example(name: str, target: Path) -> list[str]:
     """Copy the files of an example into a folder that does not exist yet, or is empty.
 
     Parameters
     ----------
     name : str
-        One of `SETS`.
-    to : Path
+        One of `EXAMPLES`.
+    target : Path
         The folder.
 
     Returns
@@ -38,13 +38,13 @@ def copy(name: str, to: Path) -> list[str]:
     InputError
         Where there is no such example, or something in the folder.
     """
-    if name not in SETS:
-        raise InputError(f"{name!r}: there is no such example; there are {', '.join(SETS)}")
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        raise InputError(f"{to}: exists already; name another folder, or remove it")
+    if name not in EXAMPLES:
+        raise InputError(f"{name!r}: there is no such example; there are {', '.join(EXAMPLES)}")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target}: exists already; name another folder, or remove it")
     try:
         with as_file(files(__name__) / name) as folder:
-            shutil.copytree(folder, to, copy_function=shutil.copyfile, dirs_exist_ok=True)
+            shutil.copytree(folder, target, copy_function=shutil.copyfile, dirs_exist_ok=True)
     except OSError as error:
-        raise InputError(f"{to}: cannot be written ({error.strerror or error})") from None
-    return sorted(str(path.relative_to(to)) for path in to.rglob("*") if path.is_file())
+        raise InputError(f"{target}: cannot be written ({error.strerror or error})") from None
+    return sorted(str(path.relative_to(target)) for path in target.rglob("*") if path.is_file())

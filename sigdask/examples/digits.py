@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from sigdask.errors import missing_extra
+from sigdask.errors import build_extra_error
 
 
 def write(folder: Path) -> None:
@@ -23,18 +23,20 @@ def write(folder: Path) -> None:
         from sklearn.model_selection import train_test_split
         from sklearn.naive_bayes import GaussianNB
     except ImportError:
-        raise missing_extra("scikit-learn", "examples", "the digits example") from None
+        raise build_extra_error("scikit-learn", "examples", "the digits example") from None
 
     pixels, digits = load_digits(return_X_y=True)
-    seen, unseen, known, gold = train_test_split(pixels, digits, test_size=0.5, random_state=0, stratify=digits)
+    training, unseen, true_labels, gold = train_test_split(
+        pixels, digits, test_size=0.5, random_state=0, stratify=digits
+    )
     systems = {"logistic": LogisticRegression(max_iter=5000), "bayes": GaussianNB()}
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "gold.csv", "gold", gold)
+    _write_column(folder / "gold.csv", "gold", gold)
     for name, classifier in systems.items():
-        _write(folder / f"{name}.csv", "prediction", classifier.fit(seen, known).predict(unseen))
+        _write_column(folder / f"{name}.csv", "prediction", classifier.fit(training, true_labels).predict(unseen))
 
 
-def _write(path: Path, column: str, labels: Iterable[object]) -> None:
+def _write_column(path: Path, column: str, labels: Iterable[object]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["item", column])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 CUTOFF, ACCEPTED, N_CANDIDATES, PRECISION = 32.5, 100, 400, 0.3
 
 
-def probabilities(rng: np.random.Generator, n_samples: int, overdispersion: float) -> NDArray[np.float64]:
+def draw_probabilities(rng: np.random.Generator, n_samples: int, overdispersion: float) -> NDArray[np.float64]:
     """Return the probability in each sample that an accepted candidate is true.
 
     Parameters
@@ -31,11 +31,11 @@ def probabilities(rng: np.random.Generator, n_samples: int, overdispersion: floa
     if overdispersion <= 1:
         return np.full(n_samples, PRECISION)
     rho = (overdispersion - 1) / (ACCEPTED - 1)  # beta-binomial: 1 + (N - 1) rho, rho = 1 / (a + b + 1)
-    whole = 1 / rho - 1
-    return rng.beta(PRECISION * whole, (1 - PRECISION) * whole, n_samples)
+    scale = 1 / rho - 1
+    return rng.beta(PRECISION * scale, (1 - PRECISION) * scale, n_samples)
 
 
-def sample(rng: np.random.Generator, probability: float) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def draw_sample(rng: np.random.Generator, probability: float) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Return which candidates of one sample are true, and their scores."""
     scores = rng.exponential(-CUTOFF / np.log(ACCEPTED / N_CANDIDATES), N_CANDIDATES).round(2)
     return rng.random(N_CANDIDATES) < np.where(scores >= CUTOFF, probability, probability / 5), scores
@@ -45,8 +45,8 @@ def write(folder: Path, n_samples: int = 80, overdispersion: float = 1.0, seed: 
     """Write the samples, a file each."""
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True, exist_ok=True)
-    for k, probability in enumerate(probabilities(rng, n_samples, overdispersion), start=1):
-        gold, scores = sample(rng, float(probability))
+    for k, probability in enumerate(draw_probabilities(rng, n_samples, overdispersion), start=1):
+        gold, scores = draw_sample(rng, float(probability))
         rows = (f"{int(true)}\t{score}\n" for true, score in zip(gold, scores, strict=True))
         (folder / f"part-{k:0{len(str(n_samples))}}.tsv").write_text("".join(["gold\tG2\n", *rows]))
 

@@ -13,7 +13,7 @@ COUNTS = ((1, 1, 1, 19), (1, 1, 0, 28), (1, 0, 1, 6), (1, 0, 0, 50), (0, 1, 1, 5
 """(of interest, found by I, found by II, how many)."""
 
 
-def rows() -> Iterator[str]:
+def iter_lines() -> Iterator[str]:
     """Yield the lines of the file."""
     yield "relation\tgold\tI\tII"
     number = 0
@@ -24,4 +24,4 @@ def rows() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(rows()))
+    print("\n".join(iter_lines()))

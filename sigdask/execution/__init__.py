@@ -1,1 +1,1 @@
-"""Execution: jobs become tasks on this process, on threads or on a dask cluster, and their counts are summed."""
+"""Execution of jobs as tasks in this process, on threads or on dask, and the sums of their counts."""

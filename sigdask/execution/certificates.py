@@ -1,4 +1,4 @@
-"""An authority of our own and the certificates it signs, for mutual TLS between the parts of a cluster.
+"""Certificate authority and certificates for mutual TLS between the parts of a cluster.
 
 The authority's key is never written: whoever joins must have been given one of these files. Keys
 are readable by their owner only, certificates live for days, and begin an hour ago since clocks
@@ -18,16 +18,16 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters.description import Description, Transport
-from sigdask.io.folders import own_folder
+from sigdask.io.folders import make_private_folder
 
 ROLES = ("scheduler", "worker", "client")
-SKEW = timedelta(hours=1)
+CLOCK_SKEW = timedelta(hours=1)
 """How far clocks of hosts may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the certificates of a cluster stand.
+    """Paths of a cluster's certificates and keys.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class Files:
     keys: dict[str, Path]
 
     @staticmethod
-    def of(folder: Path) -> Files:
-        """Return the files of a folder that `make` filled."""
+    def from_folder(folder: Path) -> Files:
+        """Return the paths of the files that `create_certificates` writes to a folder."""
         return Files(
             folder / "ca.pem",
             {role: folder / f"{role}.pem" for role in ROLES},
@@ -53,16 +53,16 @@ class Files:
     def __iter__(self) -> Iterator[Path]:
         yield from dict.fromkeys([self.ca, *self.certs.values(), *self.keys.values()])
 
-    def security(self) -> Any:
-        """Return them as dask takes them."""
+    def to_security(self) -> Any:
+        """Convert the paths to the `Security` object that dask takes."""
         from distributed.security import Security
 
-        given = {f"tls_{role}_cert": str(path) for role, path in self.certs.items()}
-        given |= {f"tls_{role}_key": str(path) for role, path in self.keys.items()}
-        return Security(require_encryption=True, tls_ca_file=str(self.ca), **given)
+        options = {f"tls_{role}_cert": str(path) for role, path in self.certs.items()}
+        options |= {f"tls_{role}_key": str(path) for role, path in self.keys.items()}
+        return Security(require_encryption=True, tls_ca_file=str(self.ca), **options)
 
-    def config(self) -> dict[str, Any]:
-        """Return them as dask's settings; paths alone, so that they may be handed on."""
+    def to_config(self) -> dict[str, Any]:
+        """Convert the paths to dask's settings; these hold no keys and can be passed on."""
         roles = {
             f"distributed.comm.tls.{role}": {"cert": str(self.certs[role]), "key": str(self.keys[role])}
             for role in ROLES
@@ -75,35 +75,35 @@ class Files:
 
 
 @contextmanager
-def provided(description: Description) -> Iterator[Files | None]:
-    """Yield the certificates a description asks for: none, the user's own, or ones made for this run."""
+def open_certificates(description: Description) -> Iterator[Files | None]:
+    """Yield the certificates that a description asks for: none, the user's own, or new ones."""
     transport = description.transport
     if transport.plain:
         yield None
     elif transport.ca is not None or transport.folder is not None:
-        yield _own(transport)
+        yield _find_own_files(transport)
     else:
         with ExitStack() as stack:
-            yield make(_folder(stack, description), days=transport.days)
+            yield create_certificates(_make_run_folder(stack, description), days=transport.days)
 
 
-def _folder(stack: ExitStack, description: Description) -> Path:
-    """Return a folder for this run: a temporary one where all is on this machine, else one that other hosts see too."""
+def _make_run_folder(stack: ExitStack, description: Description) -> Path:
+    """Return a folder for this run: temporary for local clusters, else one that other hosts see."""
     root = None if description.kind == "local" else Path.home() / ".sigdask" / "tls"
     try:
         if root is None:
-            return stack.enter_context(own_folder("sigdask-tls-"))
+            return stack.enter_context(make_private_folder("sigdask-tls-"))
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return stack.enter_context(own_folder("run-", root))
+        return stack.enter_context(make_private_folder("run-", root))
     except OSError as error:
-        raise description.refuse(
+        raise description.build_error(
             f"certificates cannot be written to {root or 'a temporary folder'} ({error.strerror}); "
             "name your own in [security]"
         ) from None
 
 
-def make(folder: Path, *, days: float = 14.0) -> Files:
-    """Make an authority and a certificate for each role.
+def create_certificates(folder: Path, *, days: float = 14.0) -> Files:
+    """Create an authority and a certificate for each role.
 
     Parameters
     ----------
@@ -124,39 +124,41 @@ def make(folder: Path, *, days: float = 14.0) -> Files:
             "TLS between the parts of a cluster needs cryptography, which is missing or broken: "
             "pip install --force-reinstall cryptography"
         ) from None
-    files = Files.of(folder)
+    files = Files.from_folder(folder)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     end = datetime.now(UTC) + timedelta(days=days)
-    authority = _signed("sigdask authority", authority_key, None, authority_key, end)
+    authority = _sign_certificate("sigdask authority", authority_key, None, authority_key, end)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if any(path.exists() for path in files):
             raise InputError(f"{folder} holds certificates already; give another folder, or remove them first")
-        _write(files.ca, _pem(authority))
+        _write_private(files.ca, _encode_pem(authority))
         for role in ROLES:
             key = ec.generate_private_key(ec.SECP256R1())
-            _write(files.keys[role], _pem(key))
-            _write(files.certs[role], _pem(_signed(f"sigdask {role}", key, authority, authority_key, end)))
+            _write_private(files.keys[role], _encode_pem(key))
+            _write_private(
+                files.certs[role], _encode_pem(_sign_certificate(f"sigdask {role}", key, authority, authority_key, end))
+            )
     except OSError as error:
         raise InputError(f"{folder}: certificates cannot be written ({error.strerror})") from None
     return files
 
 
-def _own(transport: Transport) -> Files:
+def _find_own_files(transport: Transport) -> Files:
     if transport.ca is None:
         assert transport.folder is not None
-        files = Files.of(transport.folder)
+        files = Files.from_folder(transport.folder)
     else:
         assert transport.cert is not None
         assert transport.key is not None
         files = Files(
             transport.ca, dict.fromkeys(ROLES, transport.cert), dict.fromkeys(ROLES, transport.key)
         )  # fmt: skip
-    return checked(files)
+    return check_files(files)
 
 
-def checked(files: Files, roles: tuple[str, ...] = ("client",)) -> Files:
-    """Return files after checking that those of `roles` can be read, by their owner only, and are still valid."""
+def check_files(files: Files, roles: tuple[str, ...] = ("client",)) -> Files:
+    """Return the files; raise unless those of `roles` are readable, private and still valid."""
     for path in (files.ca, *(files.certs[r] for r in roles), *(files.keys[r] for r in roles)):
         if not path.is_file():
             raise InputError(f"certificate file {path}: no such file; `sigdask certificates FOLDER` makes them")
@@ -185,27 +187,27 @@ def _check_dates(path: Path) -> None:
         raise InputError(f"certificate {path}: expired {certificate.not_valid_after_utc:%Y-%m-%d}; make new ones")
 
 
-def _signed(name: str, key: Any, authority: Any, authority_key: Any, end: datetime) -> Any:
-    """Return a certificate for `key`: the authority's own where `authority` is None."""
+def _sign_certificate(name: str, key: Any, authority: Any, authority_key: Any, end: datetime) -> Any:
+    """Return a certificate for `key`; it is the authority's own if `authority` is None."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     is_authority = authority is None
     uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if not name.endswith("client"):
         uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
     builder = (
         x509.CertificateBuilder()
-        .subject_name(own)
-        .issuer_name(own if is_authority else authority.subject)
+        .subject_name(subject)
+        .issuer_name(subject if is_authority else authority.subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(datetime.now(UTC) - SKEW)
+        .not_valid_before(datetime.now(UTC) - CLOCK_SKEW)
         .not_valid_after(end)
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None), critical=True)
-        .add_extension(_usage(is_authority=is_authority), critical=True)
+        .add_extension(_build_key_usage(is_authority=is_authority), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
     )
@@ -215,7 +217,7 @@ def _signed(name: str, key: Any, authority: Any, authority_key: Any, end: dateti
     return builder.sign(authority_key, hashes.SHA256())
 
 
-def _usage(*, is_authority: bool) -> Any:
+def _build_key_usage(*, is_authority: bool) -> Any:
     from cryptography import x509
 
     names = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
@@ -228,15 +230,15 @@ def _usage(*, is_authority: bool) -> Any:
     )
 
 
-def _pem(made: Any) -> bytes:
+def _encode_pem(credential: Any) -> bytes:
     from cryptography.hazmat.primitives import serialization as form
 
-    if hasattr(made, "private_bytes"):
-        return bytes(made.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()))
-    return bytes(made.public_bytes(form.Encoding.PEM))
+    if hasattr(credential, "private_bytes"):
+        return bytes(credential.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()))
+    return bytes(credential.public_bytes(form.Encoding.PEM))
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read from its first moment on."""
+def _write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, from the moment it is created."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)

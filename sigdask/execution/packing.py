@@ -1,4 +1,4 @@
-"""Panels as they travel to workers: packed once, opaque to the scheduler, no code for other machines.
+"""Packing of panels for workers: packed once, opaque to the scheduler, no code for other machines.
 
 A large panel goes in blocks of systems, which are spread over the workers; what a task needs of them are
 sums, which workers make where the blocks are and fetch from each other.
@@ -15,20 +15,20 @@ from sigdask.errors import InputError
 from sigdask.execution.clusters import Cluster, versions
 from sigdask.execution.tasks import TrialRange
 from sigdask.io import addresses
-from sigdask.metrics.travel import functions_of, is_named
-from sigdask.randomization.blocks import SystemBlock, frame_of, from_sums, is_large, panels_of, parts_of
+from sigdask.metrics.travel import can_send_by_name, iter_functions
+from sigdask.randomization.blocks import SystemBlock, build_frame, build_from_sums, is_large, list_panels, split_panel
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.kernels.sums import MovedSums
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.sums import Panel
 
-SHIPPED_WITH_TASK = 16 * 1024
+MAX_INLINE_BYTES = 16 * 1024
 """Bytes up to which a packed panel travels inside its tasks; larger ones are sent to workers once."""
 
 
 @dataclass(slots=True, eq=False)
 class TransientBytes:
-    """Bytes that are let go where they are unpacked: a worker keeps what a task was called with as long as its result.
+    """Bytes that are freed when unpacked; workers keep arguments as long as a task's result.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class TransientBytes:
     def __reduce__(self) -> tuple[Any, ...]:
         return TransientBytes, (self.content, True)
 
-    def taken(self) -> bytes:
-        """Return the bytes, the last time where they arrived."""
+    def take(self) -> bytes:
+        """Return the bytes; on a worker this works only once."""
         content = self.content
         assert content is not None
         if self.arrived:
@@ -55,18 +55,18 @@ class TransientBytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholePanel:
-    """A panel that each worker is sent: packed where it is small, else a future of one that workers share."""
+    """A panel that workers get whole: packed if it is small, else a future that they share."""
 
     panel: Any
 
-    def of_trials(self, _client: Any, _trials: TrialRange) -> Any:
-        """Return what a task takes of it."""
+    def get_argument(self, _client: Any, _trials: TrialRange) -> Any:
+        """Return the panel as an argument of a task."""
         return self.panel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockedPanel:
-    """A large panel, or a family of such, in blocks of systems.
+    """A large panel, or a family of large panels, in blocks of systems.
 
     Attributes
     ----------
@@ -79,62 +79,65 @@ class BlockedPanel:
     frame: Any
     blocks: list[list[Any]]
 
-    def of_trials(self, client: Any, trials: TrialRange) -> Any:
-        """Return what a task takes of it: futures of the sums of all blocks in its trials."""
-        sums = [[client.submit(summed, block, trials, pure=False) for block in own] for own in self.blocks]
+    def get_argument(self, client: Any, trials: TrialRange) -> Any:
+        """Return the argument of a task: futures of the sums of all blocks in its trials."""
+        sums = [
+            [client.submit(sum_block, block, trials, pure=False) for block in panel_blocks]
+            for panel_blocks in self.blocks
+        ]
         return [self.frame, sums]
 
 
-def sent_once(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, WholePanel | BlockedPanel]:
-    """Return each panel as tasks take it; blocks that a panel and its families share are sent once."""
-    sent: dict[int, WholePanel | BlockedPanel] = {}
+def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, WholePanel | BlockedPanel]:
+    """Send each panel and return its form for tasks; shared blocks of families are sent once."""
+    panels: dict[int, WholePanel | BlockedPanel] = {}
     blocks: dict[int, list[Any]] = {}
     for panel in {id(job.panel): job.panel for job in jobs}.values():
         if is_large(panel):
-            for one in panels_of(panel):
-                if id(one) not in blocks:
-                    blocks[id(one)] = _in_turn(cluster, parts_of(one))
-            frame = _made(cluster, unpacked, frame_of(panel))
-            sent[id(panel)] = BlockedPanel(frame, [blocks[id(one)] for one in panels_of(panel)])
+            for member in list_panels(panel):
+                if id(member) not in blocks:
+                    blocks[id(member)] = _send_blocks(cluster, split_panel(member))
+            frame = _submit_panel(cluster, unpack_panel, build_frame(panel))
+            panels[id(panel)] = BlockedPanel(frame, [blocks[id(member)] for member in list_panels(panel)])
             continue
-        packed = _packed(panel, code=not cluster.remote)
-        large = len(packed) > SHIPPED_WITH_TASK
-        sent[id(panel)] = WholePanel(
-            cluster.client.submit(unpacked, TransientBytes(packed), pure=False) if large else packed
+        packed = _pack_panel(panel, code=not cluster.remote)
+        large = len(packed) > MAX_INLINE_BYTES
+        panels[id(panel)] = WholePanel(
+            cluster.client.submit(unpack_panel, TransientBytes(packed), pure=False) if large else packed
         )
-    return sent
+    return panels
 
 
-def _in_turn(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
-    """Send blocks, one a thread at a time: what workers have not unpacked yet takes their memory."""
+def _send_blocks(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
+    """Send blocks, at most one per thread at a time, because packed blocks take workers' memory."""
     from distributed import wait
 
-    sent: list[Any] = []
+    futures: list[Any] = []
     for part in parts:
-        if len(sent) >= cluster.n_threads:
-            wait(sent[-max(cluster.n_threads, 1)])
-        sent.append(_made(cluster, arranged, part))
-    return sent
+        if len(futures) >= cluster.n_threads:
+            wait(futures[-max(cluster.n_threads, 1)])
+        futures.append(_submit_panel(cluster, build_block, part))
+    return futures
 
 
-def _made(cluster: Cluster, function: Callable[[TransientBytes], Any], panel: AnyPanel) -> Any:
-    """Return the future of what a worker makes of a panel; a task, so that it is made again where it was lost."""
-    return cluster.client.submit(function, TransientBytes(_packed(panel, code=not cluster.remote)), pure=False)
+def _submit_panel(cluster: Cluster, function: Callable[[TransientBytes], Any], panel: AnyPanel) -> Any:
+    """Return the future of a function of a panel; as a task, it is computed again if it is lost."""
+    return cluster.client.submit(function, TransientBytes(_pack_panel(panel, code=not cluster.remote)), pure=False)
 
 
-def arranged(packed: TransientBytes) -> SystemBlock:
-    """Return a block of a panel, from a part that was packed."""
-    part = unpacked(packed)
+def build_block(packed: TransientBytes) -> SystemBlock:
+    """Build a block of systems from a packed part of a panel."""
+    part = unpack_panel(packed)
     assert isinstance(part, Panel)
-    return SystemBlock.of(part)
+    return SystemBlock.from_panel(part)
 
 
-def summed(block: SystemBlock, trials: TrialRange) -> MovedSums:
+def sum_block(block: SystemBlock, trials: TrialRange) -> MovedSums:
     """Return the sums of a block in the trials of a task."""
-    return block.sums(run=trials.run, first=trials.first, n_trials=trials.n_trials)
+    return block.compute_sums(run=trials.run, first=trials.first, n_trials=trials.n_trials)
 
 
-def _packed(panel: AnyPanel, *, code: bool) -> bytes:
+def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
     """Pickle a panel, opaque to the scheduler; without `code`, as arrays and names only.
 
     Before it, and read before it, go the driver's versions, and to workers of this machine the folders in which the
@@ -143,28 +146,30 @@ def _packed(panel: AnyPanel, *, code: bool) -> bytes:
     if code:
         import cloudpickle
 
-        return bytes(cloudpickle.dumps((versions.here(), addresses.looked_in(), cloudpickle.dumps(panel))))
-    for name, function in functions_of(panel):
-        if not is_named(function):
+        return bytes(
+            cloudpickle.dumps((versions.get_own_versions(), addresses.list_folders(), cloudpickle.dumps(panel)))
+        )
+    for name, function in iter_functions(panel):
+        if not can_send_by_name(function):
             raise InputError(
                 f"metric {name!r}: workers on other machines are sent the names of metrics, not code: define the "
                 "function at the top of a module that can be imported there, and ask for it as MODULE:FUNCTION"
             )
-    return pickle.dumps((versions.here(), (), pickle.dumps(panel)))
+    return pickle.dumps((versions.get_own_versions(), (), pickle.dumps(panel)))
 
 
-def unpacked(panel: Any) -> AnyPanel:
-    """Return a panel that was packed by this program's own driver, or one that counts from the sums of its blocks."""
+def unpack_panel(panel: Any) -> AnyPanel:
+    """Return a panel that this program's driver packed, or one that counts from sums of its blocks."""
     if isinstance(panel, list):
-        return from_sums(*panel)
+        return build_from_sums(*panel)
     if isinstance(panel, TransientBytes):
-        panel = panel.taken()
+        panel = panel.take()
     if not isinstance(panel, bytes):
-        whole: AnyPanel = panel
-        return whole
+        ready: AnyPanel = panel
+        return ready
     theirs, folders, packed = pickle.loads(panel)  # noqa: S301  # over the cluster's own, authenticated, connections
-    versions.require(theirs)
+    versions.check_driver_versions(theirs)
     for folder in folders:
-        addresses.look_in(folder)
-    found: AnyPanel = pickle.loads(packed)  # noqa: S301
-    return found
+        addresses.add_folder(folder)
+    result: AnyPanel = pickle.loads(packed)  # noqa: S301
+    return result

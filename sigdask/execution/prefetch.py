@@ -1,4 +1,4 @@
-"""Estimates of how long counting takes: the one that `check`, `run`, `status` and `compare` all state."""
+"""Estimates of how long counting takes, which `check`, `run`, `status` and `compare` all state."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.execution.tasks import timed_longer
-from sigdask.randomization.jobs import Job, total_trials
+from sigdask.execution.tasks import retime_trials
+from sigdask.randomization.jobs import Job, sum_trials
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.resampling.bootstrap import Bootstrap
 from sigdask.randomization.resampling.shifts import ShiftPanel
 from sigdask.randomization.resampling.whole_outputs import BootstrapOutputs
 
-LONG = 60.0
+LONG_SECONDS = 60.0
 """Seconds from which work is long."""
 
-ROUGH = 1.0
+ROUGH_SECONDS = 1.0
 """Seconds up to which the time of one block is estimate enough."""
 
-FEWEST = 1000
+FEWEST_TRIALS = 1000
 """Trials of a comparison below which none are recommended."""
 
 RESAMPLING = (Bootstrap, BootstrapOutputs, ShiftPanel)
@@ -35,7 +35,7 @@ WARM_UP = 0.05, 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkEstimate:
-    """What counting is expected to take.
+    """Expected amount and duration of counting.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class WorkEstimate:
     seconds_each : float64 array, shape (n_jobs,)
         What a trial of each takes, all threads at work.
     is_sampled : bool array, shape (n_jobs,)
-        Whether `trials` sets their number: not of arrangements, exact p-values and resamples.
+        Whether `max_trials` sets their number: not of arrangements, exact p-values and resamples.
     n_threads : int
         That share the work.
     """
@@ -62,58 +62,58 @@ class WorkEstimate:
     n_threads: int
 
     @staticmethod
-    def of(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-        """Look at jobs, and what a trial of each costs."""
+    def from_jobs(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
+        """Estimate the work of jobs from the seconds that a trial of each takes."""
         first = np.array([job.first for job in jobs], np.int64)
         n = np.array([job.n_trials for job in jobs], np.int64)
         panels = [job.panel for job in jobs]
-        is_sampled = np.array([not (one.enumerated or isinstance(one, RESAMPLING)) for one in panels], np.bool_)
+        is_sampled = np.array([not (panel.enumerated or isinstance(panel, RESAMPLING)) for panel in panels], np.bool_)
         n_exact = sum(job.n_trials for job in jobs if isinstance(job.panel, ExactPanel))
-        each = np.array(costs, np.float64) / n_threads
-        return WorkEstimate(total_trials(jobs), n_exact, first, first + n, each, is_sampled, n_threads)
+        seconds = np.array(costs, np.float64) / n_threads
+        return WorkEstimate(sum_trials(jobs), n_exact, first, first + n, seconds, is_sampled, n_threads)
 
     @property
     def unit(self) -> str:
-        """What is counted, in words: trials wherever there are any, else what there is instead of them."""
-        if self.trials:
+        """What is counted, in words: trials if there are any, else what replaces them."""
+        if self.max_trials:
             return "trials"
         if self.n_exact == self.total:
             return "parts of exact p-values"
         return f"{'parts of exact p-values, ' if self.n_exact else ''}arrangements and resamples"
 
     @property
-    def trials(self) -> int:
-        """The most random trials of a comparison; 0 where all arrangements are counted."""
+    def max_trials(self) -> int:
+        """Largest number of random trials of a comparison; 0 if all arrangements are counted."""
         return int(self.stop[self.is_sampled].max(initial=0))
 
     @property
     def seconds(self) -> float:
-        """How long all of it takes."""
-        return self.with_trials(self.trials)
+        """Expected seconds of all the work."""
+        return self.compute_seconds(self.max_trials)
 
-    def with_trials(self, trials: int) -> float:
-        """Return how long it takes with at most so many random trials a comparison."""
+    def compute_seconds(self, trials: int) -> float:
+        """Return the seconds of the work with at most this many random trials per comparison."""
         stop = np.where(self.is_sampled, np.minimum(self.stop, trials), self.stop)
         return float(np.maximum(stop - self.first, 0) @ self.seconds_each)
 
     @property
     def is_long(self) -> bool:
-        """Whether it is announced."""
-        return self.seconds > LONG
+        """Whether the work takes long enough to be announced."""
+        return self.seconds > LONG_SECONDS
 
     @property
-    def fewer(self) -> int | None:
-        """The largest power of ten of trials that does not take long, or the fewest; None where none save half."""
-        fewer = FEWEST
-        if fewer >= self.trials:
+    def fewer_trials(self) -> int | None:
+        """Largest power of ten of trials that is quick, or the fewest; None if it saves less than half."""
+        trials = FEWEST_TRIALS
+        if trials >= self.max_trials:
             return None
-        while 10 * fewer < self.trials and self.with_trials(10 * fewer) <= LONG:
-            fewer *= 10
-        return fewer if self.with_trials(fewer) <= self.seconds / 2 else None
+        while 10 * trials < self.max_trials and self.compute_seconds(10 * trials) <= LONG_SECONDS:
+            trials *= 10
+        return trials if self.compute_seconds(trials) <= self.seconds / 2 else None
 
 
 class CountingPace:
-    """How far counting is in predicted work, and when it ends.
+    """Progress of counting, in predicted seconds of work, and when it will end.
 
     Trials differ in cost by orders of magnitude (a part of an exact p takes a second, a trial of a pair a
     nanosecond), so neither shares nor times are told by numbers of trials. The measured pace corrects the prediction.
@@ -125,12 +125,12 @@ class CountingPace:
     """
 
     def __init__(self, ahead: WorkEstimate) -> None:
-        self._each, self._total, self._done = ahead.seconds_each, ahead.seconds, 0.0
+        self._seconds_each, self._total, self._done = ahead.seconds_each, ahead.seconds, 0.0
         self._start = time.monotonic()
 
-    def count(self, job: int, n_trials: int) -> None:
-        """Take trials of a job as done."""
-        self._done += n_trials * float(self._each[job])
+    def add_trials(self, job: int, n_trials: int) -> None:
+        """Record that trials of a job were counted."""
+        self._done += n_trials * float(self._seconds_each[job])
 
     @property
     def share(self) -> float:
@@ -139,32 +139,36 @@ class CountingPace:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until all is counted."""
-        share, least = WARM_UP
-        prior = max(share * self._total, least)
+        """Expected seconds until everything is counted."""
+        share, min_seconds = WARM_UP
+        prior = max(share * self._total, min_seconds)
         slowdown = (time.monotonic() - self._start + prior) / (self._done + prior)
         return max(self._total - self._done, 0.0) * slowdown
 
 
-def predict(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-    """Return what jobs are expected to take; where that is not little, their panels are timed for longer."""
-    ahead = WorkEstimate.of(jobs, costs, n_threads)
-    return ahead if ahead.seconds < ROUGH else WorkEstimate.of(jobs, timed_longer(jobs, costs), n_threads)
+def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
+    """Estimate the work of jobs; unless it is little, time their panels for longer."""
+    estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
+    return (
+        estimate
+        if estimate.seconds < ROUGH_SECONDS
+        else WorkEstimate.from_jobs(jobs, retime_trials(jobs, costs), n_threads)
+    )
 
 
-def tell(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
-    """Predict what is ahead, tell whoever is told of progress, where it can be told, and return the pace."""
-    ahead = predict(jobs, costs, n_threads)
+def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
+    """Estimate the work, report it to `progress` if that accepts it, and return the pace."""
+    estimate = estimate_work(jobs, costs, n_threads)
     expecting = getattr(progress, "expecting", None)
     if expecting is not None:
-        expecting(ahead)
-    return CountingPace(ahead)
+        expecting(estimate)
+    return CountingPace(estimate)
 
 
-def report(progress: Any, done: int, total: int, pace: CountingPace | None) -> None:
-    """Tell how many trials are done, and where it can be told the share of the work and the time left."""
+def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace | None) -> None:
+    """Report how many trials are done and, if `progress` takes them, the share and the time left."""
     counting = getattr(progress, "counting", None)
     if counting is not None and pace is not None:
-        counting(done, total, pace.share, pace.seconds_left)
+        counting(n_done, total, pace.share, pace.seconds_left)
     elif progress is not None:
-        progress(done, total)
+        progress(n_done, total)

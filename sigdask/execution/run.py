@@ -1,4 +1,4 @@
-"""Panels to tallies: trials partitioned into tasks, run in this process or on dask, counts summed.
+"""Panels to tallies: trials split into tasks, run in this process or on dask, and summed.
 
 A task is a list of ranges of trials, sized by measured speed to last about a second. Tasks are
 seeded by the counters they own, so which tasks there are, where and how often they run cannot
@@ -14,25 +14,25 @@ from typing import Any
 
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters, prefetch
-from sigdask.execution.clusters import Cluster, Where, visibility
+from sigdask.execution.clusters import Cluster, ClusterLike, visibility
 from sigdask.execution.flight import Flight
-from sigdask.execution.packing import sent_once, unpacked
-from sigdask.execution.tasks import Task, TrialRange, partition, seconds_per_trial, task_seconds
-from sigdask.randomization.jobs import Job, total_trials
+from sigdask.execution.packing import send_panels, unpack_panel
+from sigdask.execution.tasks import Task, TrialRange, compute_task_seconds, measure_trial_seconds, split_jobs
+from sigdask.randomization.jobs import Job, sum_trials
 from sigdask.randomization.tallies import Tally
-from sigdask.text import count_noun
+from sigdask.text import format_count
 
 Progress = Callable[[int, int], None]
 """Called with (trials done, trials in all)."""
 
 
-Counted = list[tuple[TrialRange, "Tally | SigdaskError"]]
+CountedRanges = list[tuple[TrialRange, "Tally | SigdaskError"]]
 
 
 def count_jobs(
     jobs: Sequence[Job],
     *,
-    cluster: Where = "auto",
+    cluster: ClusterLike = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
     blocks_per_task: int | None = None,
@@ -62,19 +62,21 @@ def count_jobs(
     UnfinishedError
         The cluster was lost, or a task failed wherever it was tried.
     """
-    measured = {id(panel): seconds_per_trial(panel) for panel in {id(job.panel): job.panel for job in jobs}.values()}
+    measured = {
+        id(panel): measure_trial_seconds(panel) for panel in {id(job.panel): job.panel for job in jobs}.values()
+    }
     costs = [measured[id(job.panel)] for job in jobs]
     work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
     if isinstance(cluster, Cluster):
-        return _count_on(cluster, jobs, costs, work, progress, blocks_per_task)
-    with clusters.connect(chosen(cluster, jobs, work), workers=workers) as connected:
-        return _count_on(connected, jobs, costs, work, progress, blocks_per_task)
+        return _count_on_cluster(cluster, jobs, costs, work, progress, blocks_per_task)
+    with clusters.connect(resolve_cluster(cluster, jobs, work), workers=workers) as connected:
+        return _count_on_cluster(connected, jobs, costs, work, progress, blocks_per_task)
 
 
 @contextmanager
-def reached(cluster: Where, workers: int | None) -> Iterator[Where]:
-    """Yield a cluster for several counts in turn: connected once, unless it is this process or still to be chosen."""
-    cluster = clusters.at_hand(cluster)
+def connect_once(cluster: ClusterLike, workers: int | None) -> Iterator[ClusterLike]:
+    """Yield a cluster for several counts; not connected if it is this process or not chosen yet."""
+    cluster = clusters.resolve_active(cluster)
     if isinstance(cluster, Cluster) or (isinstance(cluster, str) and cluster in {"auto", "none", "threads"}):
         yield cluster
         return
@@ -82,15 +84,15 @@ def reached(cluster: Where, workers: int | None) -> Iterator[Where]:
         yield connected
 
 
-def chosen(cluster: Where, jobs: Sequence[Job], work: float) -> Where:
-    """Resolve "auto": what is at hand, else by the work ahead, in seconds, and whether kernels let threads run."""
-    cluster = clusters.at_hand(cluster)
+def resolve_cluster(cluster: ClusterLike, jobs: Sequence[Job], work: float) -> ClusterLike:
+    """Resolve "auto" to an active client, else by the seconds of work and whether kernels use threads."""
+    cluster = clusters.resolve_active(cluster)
     if not isinstance(cluster, str) or cluster != "auto":
         return cluster
-    return clusters.choose("auto", work, vectorised=all(job.panel.manner.vectorised for job in jobs))
+    return clusters.choose_cluster("auto", work, vectorised=all(job.panel.manner.vectorised for job in jobs))
 
 
-def _count_on(
+def _count_on_cluster(
     cluster: Cluster,
     jobs: Sequence[Job],
     costs: Sequence[float],
@@ -98,46 +100,46 @@ def _count_on(
     progress: Progress | None,
     blocks_per_task: int | None,
 ) -> list[Tally]:
-    pace = prefetch.tell(progress, jobs, costs, cluster.n_threads)
-    tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads), blocks_per_task)
+    pace = prefetch.start_pace(progress, jobs, costs, cluster.n_threads)
+    tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
-    n_trials, done = total_trials(jobs), 0
-    for counted in run_tasks(cluster, jobs, tasks):
-        for trials, tally in counted:
+    n_trials, n_done = sum_trials(jobs), 0
+    for results in run_tasks(cluster, jobs, tasks):
+        for trials, tally in results:
             if isinstance(tally, SigdaskError):
                 raise tally
             totals[trials.job] += tally
-            done += trials.n_trials * jobs[trials.job].n_comparisons
-            pace.count(trials.job, trials.n_trials)
-        prefetch.report(progress, done, n_trials, pace)
+            n_done += trials.n_trials * jobs[trials.job].n_comparisons
+            pace.add_trials(trials.job, trials.n_trials)
+        prefetch.report_progress(progress, n_done, n_trials, pace)
     for job, total in zip(jobs, totals, strict=True):
         if total.n_trials != job.n_trials:
             raise UnfinishedError(
-                f"{total.n_trials:,} of {count_noun(job.n_trials, 'trial')} of {job.label} were counted"
+                f"{total.n_trials:,} of {format_count(job.n_trials, 'trial')} of {job.label} were counted"
             )
     return totals
 
 
-def count_far(task: Task, *panels: Any) -> Counted:
-    """Count a task on a worker: counts travel in the smallest type that holds them."""
-    counted = count_task(task, *panels)
-    return [(trials, tally.narrowed() if isinstance(tally, Tally) else tally) for trials, tally in counted]
+def count_on_worker(task: Task, *panels: Any) -> CountedRanges:
+    """Count a task on a worker; its counts travel in the smallest type that holds them."""
+    results = count_task(task, *panels)
+    return [(trials, tally.narrow() if isinstance(tally, Tally) else tally) for trials, tally in results]
 
 
-def count_task(task: Task, *panels: Any) -> Counted:
-    """Count the ranges of a task; `panels` stand beside its ranges. What a metric refuses is told of its trials."""
+def count_task(task: Task, *panels: Any) -> CountedRanges:
+    """Count each range of a task with its panel; a metric's error is returned with its trials."""
     return [(trials, _count_range(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
 
 
 def _count_range(trials: TrialRange, panel: Any) -> Tally | SigdaskError:
     try:
-        return unpacked(panel).tally(run=trials.run, first=trials.first, n_trials=trials.n_trials)
+        return unpack_panel(panel).tally(run=trials.run, first=trials.first, n_trials=trials.n_trials)
     except SigdaskError as error:
         return error
 
 
-def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
-    """Count tasks and yield what each found, in the order in which they finish.
+def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[CountedRanges]:
+    """Count tasks and yield the counts of each, in the order in which they finish.
 
     Raises
     ------
@@ -147,15 +149,15 @@ def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> I
         A task failed wherever it was tried; it names the jobs.
     """
     if cluster.client is not None:
-        return _on_client(cluster, jobs, tasks)
+        return _run_on_client(cluster, jobs, tasks)
     calls = [partial(count_task, task, *(jobs[trials.job].panel for trials in task)) for task in tasks]
     if cluster.kind == "threads" and len(tasks) > 1:
-        return _on_threads(calls, cluster.n_threads)
+        return _run_on_threads(calls, cluster.n_threads)
     return (call() for call in calls)
 
 
-def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Iterator[Counted]:
-    """Run on dask's threaded scheduler, a few rounds so that progress shows."""
+def _run_on_threads(calls: Sequence[Callable[[], CountedRanges]], n_threads: int) -> Iterator[CountedRanges]:
+    """Run calls on dask's threaded scheduler, in rounds so that progress shows."""
     import dask
 
     step = 2 * n_threads
@@ -164,18 +166,18 @@ def _on_threads(calls: Sequence[Callable[[], Counted]], n_threads: int) -> Itera
         yield from dask.compute(*lazy, scheduler="threads", num_workers=n_threads)
 
 
-def _on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[Counted]:
-    """Run on a distributed cluster; panels are tasks themselves, so the scheduler makes a lost one again."""
-    sent = sent_once(cluster, jobs)
+def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[CountedRanges]:
+    """Run on a distributed cluster; panels are tasks too, so that lost ones are made again."""
+    sent_panels = send_panels(cluster, jobs)
 
     def submit(task: Task) -> Any:
-        panels = [sent[id(jobs[trials.job].panel)].of_trials(cluster.client, trials) for trials in task]
-        return cluster.client.submit(count_far, task, *panels, pure=False)
+        panels = [sent_panels[id(jobs[trials.job].panel)].get_argument(cluster.client, trials) for trials in task]
+        return cluster.client.submit(count_on_worker, task, *panels, pure=False)
 
     flight = Flight(cluster, tasks, submit)
-    for counted in flight:
-        visibility.count("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in counted))
-        yield [(trials, tally.widened() if isinstance(tally, Tally) else tally) for trials, tally in counted]
+    for results in flight:
+        visibility.increment_counter("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in results))
+        yield [(trials, tally.widen() if isinstance(tally, Tally) else tally) for trials, tally in results]
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))
         error = next(iter(flight.given_up.values()))

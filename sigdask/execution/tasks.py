@@ -1,4 +1,4 @@
-"""Jobs to tasks: ranges of trials of about a second each, by measured speed."""
+"""Split jobs into tasks: ranges of trials of about a second each, by measured speed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sigdask.randomization.blocks import is_large, most_trials, seconds_by_blocks
+from sigdask.randomization.blocks import compute_max_trials, is_large, measure_seconds_by_blocks
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel
@@ -17,13 +17,13 @@ from sigdask.randomization.stream.shuffles import BLOCK
 
 TASK_SECONDS = 1.0
 
-TASKS_A_SECOND = 100
+TASKS_PER_SECOND = 100
 """What a dask scheduler is asked to bear for hours, so that workers hardly wait for it."""
 
 SUSTAINED = 300
 """Tasks a second at which a dask scheduler saturates (docs/clusters.md)."""
 
-SHORTEST = 0.02
+SHORTEST_SECONDS = 0.02
 
 ENUMERATION_SECONDS = 2e-8
 """What an arrangement of a single pair takes, about, and of so many pairs that are counted together."""
@@ -44,7 +44,7 @@ class TrialRange:
 Task = tuple[TrialRange, ...]
 
 
-def task_seconds(work: float, n_threads: int) -> float:
+def compute_task_seconds(work: float, n_threads: int) -> float:
     """Return how long a task should last: long enough for the scheduler, short enough to share out.
 
     Work that is soon done waits at its end for about a task, and for the scheduler to pass on all of them: the sum of
@@ -52,19 +52,19 @@ def task_seconds(work: float, n_threads: int) -> float:
 
     Examples
     --------
-    >>> task_seconds(3600, 2), task_seconds(1e7, 1000), task_seconds(1.6, 2)
+    >>> compute_task_seconds(3600, 2), compute_task_seconds(1e7, 1000), compute_task_seconds(1.6, 2)
     (1.0, 10.0, 0.1)
-    >>> task_seconds(48, 1000)
+    >>> compute_task_seconds(48, 1000)
     0.4
     """
-    longest = max(TASK_SECONDS, n_threads / TASKS_A_SECOND)
-    return min(longest, max(work / (8 * n_threads), math.sqrt(work / SUSTAINED), SHORTEST))
+    longest = max(TASK_SECONDS, n_threads / TASKS_PER_SECOND)
+    return min(longest, max(work / (8 * n_threads), math.sqrt(work / SUSTAINED), SHORTEST_SECONDS))
 
 
-def partition(
+def split_jobs(
     jobs: Sequence[Job], costs: Sequence[float], seconds: float, blocks_per_task: int | None = None
 ) -> list[Task]:
-    """Split jobs into tasks of about `seconds`, small jobs together, at borders of blocks.
+    """Split jobs into tasks of about `seconds`, at borders of blocks; small jobs share a task.
 
     Parameters
     ----------
@@ -79,82 +79,82 @@ def partition(
     """
     tasks: list[Task] = []
     open_task: list[TrialRange] = []
-    left = seconds
+    seconds_left = seconds
     for k, (job, cost) in enumerate(zip(jobs, costs, strict=True)):
         grain = job.panel.manner.grain
         size = blocks_per_task * BLOCK if blocks_per_task else max(int(seconds / cost) // grain * grain, grain)
-        size = min(size, most_trials(job.panel) or size)
+        size = min(size, compute_max_trials(job.panel) or size)
         end = job.first + job.n_trials
         for first in range(job.first, end, size):
-            here = min(size, end - first)
-            if open_task and (blocks_per_task or here * cost > left):
+            n_trials = min(size, end - first)
+            if open_task and (blocks_per_task or n_trials * cost > seconds_left):
                 tasks.append(tuple(open_task))
-                open_task, left = [], seconds
-            open_task.append(TrialRange(k, job.run, first, here))
-            left -= here * cost
+                open_task, seconds_left = [], seconds
+            open_task.append(TrialRange(k, job.run, first, n_trials))
+            seconds_left -= n_trials * cost
     if open_task:
         tasks.append(tuple(open_task))
     return tasks
 
 
-def seconds_per_trial(panel: AnyPanel) -> float:
-    """Measure what a trial costs here; of enumerations of pairs, many and short, and of exact values it is stated."""
+def measure_trial_seconds(panel: AnyPanel) -> float:
+    """Return the seconds of a trial: measured, or stated for enumerated pairs and exact values."""
     if isinstance(panel, ExactPanel):
         return panel.seconds_per_trial
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
         return ENUMERATION_SECONDS * max(panel.shape[0] / PAIRS_AT_ONCE, 1)
     if is_large(panel):
-        return seconds_by_blocks(panel)
-    few = panel.manner.timed
+        return measure_seconds_by_blocks(panel)
+    n_timed = panel.manner.timed
     timed = partial(panel.tally, run=0, first=0)
     timed(n_trials=1)  # compiles and arranges
-    return max(_seconds(panel, partial(timed, n_trials=few)) / few, 1e-10)
+    return max(_time_call(panel, partial(timed, n_trials=n_timed)) / n_timed, 1e-10)
 
 
-WAITING = 0.05
+WAITING_SHARE = 0.05
 """Share of the time on a core below which a call waits for something else."""
 
-MEASURED_LONGER = 8
-LONGER_SECONDS = 0.1
-LONGER_SHARE = 0.01
+N_RETIMED = 8
+RETIMING_SECONDS = 0.1
+RETIMING_SHARE = 0.01
 """One block is too short where other programs run, and mostly the start of a call where trials are cheap: the costliest
 panels are timed again for this share of the whole, at most these seconds, and the fastest time is taken."""
 
 
-def timed_longer(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
-    """Return what a trial of each job costs, the panels that matter most timed for longer.
+def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
+    """Return the seconds per trial of each job, after timing the panels that matter most again.
 
     Parameters
     ----------
     jobs : sequence of Job
         What is to be counted.
     costs : sequence of float
-        Seconds a trial, of each job, as `seconds_per_trial` has them.
+        Seconds a trial, of each job, as `measure_trial_seconds` has them.
     """
     panels = {id(job.panel): job.panel for job in jobs}
     rates = dict(zip((id(job.panel) for job in jobs), costs, strict=True))
     trials = Counter[int]()
     for job in jobs:
         trials[id(job.panel)] += job.n_trials
-    longer = min(LONGER_SECONDS, LONGER_SHARE * sum(rates[key] * trials[key] for key in panels))
-    for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:MEASURED_LONGER]:
-        panel, n_trials = panels[key], int(longer / rates[key])
+    duration = min(RETIMING_SECONDS, RETIMING_SHARE * sum(rates[key] * trials[key] for key in panels))
+    for key in sorted(panels, key=lambda key: -rates[key] * trials[key])[:N_RETIMED]:
+        panel, n_trials = panels[key], int(duration / rates[key])
         if panel.manner.timed < n_trials < trials[key] and not is_large(panel):
-            rates[key] = min(rates[key], *(_rate(panel, n_trials) for _ in range(2)))
+            rates[key] = min(rates[key], *(_time_trials(panel, n_trials) for _ in range(2)))
     return [rates[id(job.panel)] for job in jobs]
 
 
-def _rate(panel: AnyPanel, n_trials: int) -> float:
-    return _seconds(panel, partial(panel.tally, run=0, first=0, n_trials=n_trials)) / n_trials
+def _time_trials(panel: AnyPanel, n_trials: int) -> float:
+    return _time_call(panel, partial(panel.tally, run=0, first=0, n_trials=n_trials)) / n_trials
 
 
-def _seconds(panel: AnyPanel, call: Callable[[], object]) -> float:
-    """Return what a call takes: of kernels the time of cores, which is that of an idle machine on a busy one, too.
+def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
+    """Return the seconds of a call: CPU time for kernels, which other programs hardly affect.
 
     What waits for something else than a core (a user's function that reads files or starts processes) is timed by the
     clock.
     """
-    wall, cores = time.perf_counter(), time.process_time()
+    wall, cpu = time.perf_counter(), time.process_time()
     call()
-    wall, cores = time.perf_counter() - wall, time.process_time() - cores
-    return cores if panel.manner.vectorised and cores > WAITING * wall else wall
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return cpu if panel.manner.vectorised and cpu > WAITING_SHARE * wall else wall

@@ -1,4 +1,4 @@
-"""Files to `Counts`: one file a format family; a new one is one reader and one line in `FORMATS`."""
+"""Read files into `Counts`. A new format is one reader function and one line in `FORMATS`."""
 
 from __future__ import annotations
 
@@ -13,35 +13,43 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError, RefusedFileError
-from sigdask.formats.by_metric import format_of, is_lines, is_of_format
-from sigdask.formats.grouping import group_files, grouped, without_names
+from sigdask.formats.by_metric import find_format, has_single_format, is_line_text
+from sigdask.formats.grouping import add_file_groups, list_group_files, remove_file_groups
 from sigdask.formats.reading import replicates
-from sigdask.formats.reading.files import head_lines, keeping, open_bytes, shown
+from sigdask.formats.reading.files import cache_small_files, open_bytes, read_head_lines, shorten_path
 from sigdask.formats.reading.json.records import check_folder
-from sigdask.formats.reading.numbers import MISSING, PERCENT_SIGNS, is_percent
-from sigdask.formats.reading.options import DEFAULTS, Options, Source, parse_format, parse_map, parse_source, told_apart
-from sigdask.formats.reading.summaries import without_summaries
-from sigdask.formats.reading.tables import SCORE_NAMES, FileTable, read_table, reading_once
+from sigdask.formats.reading.numbers import MISSING, PERCENT_PROBLEM, is_percent
+from sigdask.formats.reading.options import (
+    DEFAULTS,
+    Options,
+    Source,
+    distinguish_names,
+    parse_format,
+    parse_map,
+    parse_source,
+)
+from sigdask.formats.reading.summaries import remove_summary_rows
+from sigdask.formats.reading.tables import SCORE_NAMES, FileTable, cache_tables, read_table
 from sigdask.formats.segment_scores.columns import share_metrics
-from sigdask.formats.tables.bookkeeping import check_gold_beside, check_rows, is_real_valued, without_bookkeeping
-from sigdask.formats.tables.label_sets import holds_lists
-from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, gold_among, gold_beside
-from sigdask.formats.tables.notation import in_numbers
-from sigdask.formats.tables.responses import FALSE, TRUE
-from sigdask.io import addresses, fetch, place
-from sigdask.io.compression import unpacking_at_most
+from sigdask.formats.tables.bookkeeping import check_gold_labels, check_rows, is_real_valued, remove_bookkeeping
+from sigdask.formats.tables.label_sets import has_label_lists
+from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, infer_gold_column
+from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.responses import FALSE_WORDS, TRUE_WORDS
+from sigdask.io import addresses, as_path, prefetch_files
+from sigdask.io.compression import limit_unpacking
 
 __all__ = [
     "FORMATS",
     "Options",
     "Source",
+    "cache_tables",
     "detect",
-    "may_bring",
+    "may_have_metric",
     "parse_format",
     "parse_map",
     "parse_source",
     "read",
-    "reading_once",
 ]
 
 Reader = Callable[[Sequence[Source], Path | None, Options], Counts]
@@ -127,13 +135,13 @@ FORMATS: dict[str, tuple[str, str]] = {
 }
 """Name to where its reader stands and what it reads."""
 
-OF_NUMBERS = ("wide", "long", "ratings", "metrics")
+SCORE_FORMATS = ("wide", "long", "ratings", "metrics")
 """Formats of columns of scores, whose decimals may be parted by commas."""
 
-OF_FOLDERS = ("samples", "spans", "terms", "mt-metrics-eval")
+FOLDER_FORMATS = ("samples", "spans", "terms", "mt-metrics-eval")
 """Formats that read folders."""
 
-OF_METRICS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs", "mt-metrics-eval")
+METRIC_FORMATS = ("ratings", "samples", "metrics", "squad", "battles", "trec", "pairs", "mt-metrics-eval")
 """Formats whose files bring metrics of their own."""
 
 Sniffer = Callable[[Sequence[Source], Path | None, Options], bool]
@@ -192,131 +200,142 @@ def read(
     if not systems:
         raise InputError("no file given; expected a table, or one file a system")
     sources = [s if isinstance(s, Source) else parse_source(s) for s in systems]
-    gold_path = None if gold is None else place(gold)
+    gold_path = None if gold is None else as_path(gold)
     if is_address(format):
-        beside = group_files(options)
-        return grouped(_read_own(format, sources, gold_path, without_names(options, beside)), beside, options)
-    _fetch(sources, gold_path, options)
-    asked, own = parse_format(format)
-    with reading_once(), _bounded(sources, options):
-        return _read(sources, gold_path, asked, options.with_own(own))
+        table_groups = list_group_files(options)
+        return add_file_groups(
+            _read_by_address(format, sources, gold_path, remove_file_groups(options, table_groups)),
+            table_groups,
+            options,
+        )
+    _fetch_remote(sources, gold_path, options)
+    format_name, format_options = parse_format(format)
+    with cache_tables(), _limit_resources(sources, options):
+        return _read_sources(sources, gold_path, format_name, options.with_format_options(format_options))
 
 
 @contextmanager
-def _bounded(sources: Sequence[Source], options: Options) -> Iterator[None]:
-    """Keep what is unpacked within its limit; what is nested beyond what can be followed is an error."""
-    with unpacking_at_most(options.most_unpacked):
+def _limit_resources(sources: Sequence[Source], options: Options) -> Iterator[None]:
+    """Limit the size of unpacked data, and raise an error for nesting that is too deep."""
+    with limit_unpacking(options.most_unpacked):
         try:
             yield
         except RecursionError:
-            raise _refused(sources, "objects or lists are nested too deeply") from None
+            raise _build_read_error(sources, "objects or lists are nested too deeply") from None
         except MemoryError:
-            raise _refused(sources, "more than the memory of this machine holds") from None
+            raise _build_read_error(sources, "more than the memory of this machine holds") from None
         except RuntimeError as error:
             if "Symlink loop" not in str(error):  # as pathlib says it up to Python 3.12
                 raise
-            raise _refused(sources, "cannot be read (links that lead to themselves)") from None
+            raise _build_read_error(sources, "cannot be read (links that lead to themselves)") from None
         except OSError as error:  # as for a name that is too long
-            raise InputError(f"{shown(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
+            raise InputError(f"{shorten_path(Path(str(error.filename)))}: cannot be read ({error.strerror})") from None
 
 
-def _refused(sources: Sequence[Source], why: str) -> InputError:
-    return InputError(f"{', '.join(str(source.path) for source in sources)}: {why}")
+def _build_read_error(sources: Sequence[Source], reason: str) -> InputError:
+    return InputError(f"{', '.join(str(source.path) for source in sources)}: {reason}")
 
 
-def _read(sources: Sequence[Source], gold: Path | None, asked: str, options: Options) -> Counts:
-    name = asked
-    if asked == "auto":
+def _read_sources(sources: Sequence[Source], gold: Path | None, format_: str, options: Options) -> Counts:
+    name = format_
+    if format_ == "auto":
         options = replace(options, is_detected=True)
         name = detect(sources, gold, options)
     if name not in FORMATS:
         close = difflib.get_close_matches(name, FORMATS, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         raise InputError(f"unknown format {name!r}: {hint}There are: {', '.join(FORMATS)}")
-    if options.decimal is not None and name not in OF_NUMBERS:
+    if options.decimal is not None and name not in SCORE_FORMATS:
         raise InputError(f"--decimal {options.decimal}: format {name} holds no columns of scores; leave it out")
-    reader: Reader = _load(FORMATS[name][0])
+    reader: Reader = _load_function(FORMATS[name][0])
     may_differ = "replicates" in options.own
-    apart, options = _apart(options)
-    beside = group_files(options)
-    own = without_names(options, beside)
-    replicated = replicates.by_replicate(told_apart(sources))
-    with replicates.reading_samples(name, may_differ=may_differ) as samples:
-        parts = [grouped(reader(files, gold, own), beside, options) for files in replicated]
+    swap_separately, options = _split_replicates_option(options)
+    table_groups = list_group_files(options)
+    reader_options = remove_file_groups(options, table_groups)
+    replicated = replicates.group_replicates(distinguish_names(sources))
+    with replicates.collect_samples(name, may_differ=may_differ) as samples:
+        replicate_counts = [
+            add_file_groups(reader(files, gold, reader_options), table_groups, options) for files in replicated
+        ]
         for number in range(1, samples.n_samples):
             samples.current = number
-            parts += [grouped(reader(files, gold, own), beside, options) for files in replicated]
-    return _with_samples(Counts.of_replicates(parts, apart=apart), samples, apart=apart)
+            replicate_counts += [
+                add_file_groups(reader(files, gold, reader_options), table_groups, options) for files in replicated
+            ]
+    return _add_sample_notes(
+        Counts.of_replicates(replicate_counts, apart=swap_separately), samples, swap_separately=swap_separately
+    )
 
 
 def is_address(format_: str) -> bool:
-    """Say whether a format is named MODULE:FUNCTION.
+    """Return whether a format is given as MODULE:FUNCTION, the address of a reader.
 
     Examples
     --------
     >>> is_address("mine:read"), is_address("conll:scheme=IOBES"), is_address("wide")
     (True, False, False)
     """
-    name, colon, rest = format_.partition(":")
-    return bool(colon and rest) and "=" not in rest and name not in FORMATS
+    name, colon, function = format_.partition(":")
+    return bool(colon and function) and "=" not in function and name not in FORMATS
 
 
-def _read_own(address: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    counts = addresses.load(address, "format")(sources, gold, options)
+def _read_by_address(address: str, sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
+    counts = addresses.load_object(address, "format")(sources, gold, options)
     if not isinstance(counts, Counts):
         raise InputError(f"format {address!r}: returned {type(counts).__name__}, expected sigdask.counts.Counts")
     return counts
 
 
-def may_bring(metric: str, format_: str, gold: Path | None) -> bool:
-    """Say whether files may bring a metric of their own, as far as that is known before they are read.
+def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
+    """Return whether files may hold this metric themselves, before they are read.
 
     Examples
     --------
-    >>> may_bring("loss", "auto", None), may_bring("loss", "auto", Path("gold.txt")), may_bring("loss", "metrics", None)
+    >>> (may_have_metric("loss", "auto", None), may_have_metric("loss", "auto", Path("gold.txt")),
+    ...  may_have_metric("loss", "metrics", None))
     (True, False, True)
     """
     if format_ == "auto":
-        return gold is None or is_of_format(metric)
-    return is_address(format_) or format_ in OF_METRICS or format_ not in FORMATS
+        return gold is None or has_single_format(metric)
+    return is_address(format_) or format_ in METRIC_FORMATS or format_ not in FORMATS
 
 
 def detect(sources: Sequence[Source], gold: Path | None = None, options: Options = DEFAULTS) -> str:
-    """Say what format the files are in, by the metrics asked for, their columns and cells.
+    """Return the name of the format, judged by the requested metrics, the columns and the cells.
 
     Raises
     ------
     InputError
         Where none fits, or more than one.
     """
-    _fetch(sources, gold, options)
-    with keeping(), _bounded(sources, options):
-        return _detected(replicates.by_replicate(sources)[0], gold, options)
+    _fetch_remote(sources, gold, options)
+    with cache_small_files(), _limit_resources(sources, options):
+        return _detect_format(replicates.group_replicates(sources)[0], gold, options)
 
 
-def _detected(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
+def _detect_format(sources: Sequence[Source], gold: Path | None, options: Options) -> str:
     if options.references or _are_texts(sources, gold, options):
         return "segments"
-    asked = None if gold is None else format_of(options.metrics, [source.path for source in sources], gold)
-    if asked is not None:
-        return asked
+    metric_format = None if gold is None else find_format(options.metrics, [source.path for source in sources], gold)
+    if metric_format is not None:
+        return metric_format
     for name, address in SNIFFERS.items():
-        sniff: Sniffer = _load(address)
+        sniff: Sniffer = _load_function(address)
         if sniff(sources, gold, options):
             return name
-    table = _table(sources[0].path, options)
+    table = _read_table_to_detect(sources[0].path, options)
     if options.system_column is not None:
-        table.column(options.system_column)
+        table.get_column(options.system_column)
     if gold is not None:
-        lists = len(table.columns) == 1 and _is_list(_table(gold, options), table)
+        lists = len(table.columns) == 1 and _are_id_lists(_read_table_to_detect(gold, options), table)
         return "responses" if lists else "labels"
-    return _of_columns(table, options, sources)
+    return _detect_by_columns(table, options, sources)
 
 
 def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
-    """Say what format a table that is no file is in, as of a file: wide, long, labels or responses."""
+    """Return the layout of a table in memory: wide, long, labels or responses."""
     try:
-        return _of_columns(without_summaries(table, options), options, [Source(table.path)])
+        return _detect_by_columns(remove_summary_rows(table, options), options, [Source(table.path)])
     except InputError as error:
         if "cannot tell the format" not in str(error):
             raise
@@ -324,101 +343,101 @@ def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
 
 
 def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Whether files whose documents are given are lines of text: no columns, and gold lines that hardly repeat."""
-    if options.documents is None or gold is None or not all(map(is_lines, (gold, *(s.path for s in sources)))):
+    """Return whether files given with documents are lines of text, with few repeated gold lines."""
+    if options.documents is None or gold is None or not all(map(is_line_text, (gold, *(s.path for s in sources)))):
         return False
-    lines = [line for line in head_lines(gold) if line]
+    lines = [line for line in read_head_lines(gold) if line]
     return 2 * len(set(lines)) > len(lines)
 
 
-def _fetch(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
-    """Have what lies at URLs brought here, several at a time."""
-    own = [path for source in sources for path in source.parts or (source.path,)]
-    fetch([*own, gold, options.documents, options.group_file, *options.references])
+def _fetch_remote(sources: Sequence[Source], gold: Path | None, options: Options) -> None:
+    """Download the files that are URLs, several at a time."""
+    paths = [path for source in sources for path in source.parts or (source.path,)]
+    prefetch_files([*paths, gold, options.documents, options.group_file, *options.references])
 
 
-def _table(path: Path, options: Options) -> FileTable:
-    """Read what no format with a shape of its own claims; an error says that it was taken for a table."""
+def _read_table_to_detect(path: Path, options: Options) -> FileTable:
+    """Read a file that no sniffer claims; errors say that it was read as a table."""
     if path.is_dir():
         check_folder(path)
     with open_bytes(path):
         pass  # a file that is not there is no matter of formats
     try:
-        return without_summaries(read_table(path, options.ignore, options.decimal), options)
+        return remove_summary_rows(read_table(path, options.ignore, options.decimal), options)
     except RefusedFileError:
         raise
     except InputError as error:
         raise InputError(f"{error} [read as a table; choose with --format]") from None
 
 
-def _of_columns(table: FileTable, options: Options, sources: Sequence[Source]) -> str:
-    """Say what format a table without a gold file is in."""
-    system = table.system_name(options)
-    if system and (options.score_column or table.conventional(SCORE_NAMES)) and table.id_name(options):
+def _detect_by_columns(table: FileTable, options: Options, sources: Sequence[Source]) -> str:
+    """Return the format of a table without a gold file."""
+    system = table.find_system_column(options)
+    if system and (options.score_column or table.find_column(SCORE_NAMES)) and table.find_id_column(options):
         return "long"
-    named_gold = options.gold_column or table.conventional(("gold", "of_interest")) or gold_beside(table)
+    named_gold = options.gold_column or table.find_column(("gold", "of_interest")) or find_gold_column(table)
     if named_gold:
-        return _responses_or_labels(table, named_gold, options, len(sources))
-    answers = table.conventional(ANSWER_NAMES)
+        return _detect_responses_or_labels(table, named_gold, options, len(sources))
+    answers = table.find_column(ANSWER_NAMES)
     if answers and not table.is_numeric(answers):
         return "labels"  # whose reader asks for gold labels
-    if gold_among(table, options) or holds_lists(table, table.conventional(GOLD_NAMES)):
+    if infer_gold_column(table, options) or has_label_lists(table, table.find_column(GOLD_NAMES)):
         return "labels"
-    check_rows(table, options, alone=len(sources) == 1)
+    check_rows(table, options, is_only_file=len(sources) == 1)
     if len(sources) == 1:
-        check_gold_beside(table, options)
-    table = in_numbers(without_bookkeeping(table, options, costs=len(sources) == 1), options)
-    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+        check_gold_labels(table, options)
+    table = convert_scores(remove_bookkeeping(table, options, costs=len(sources) == 1), options)
+    columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore)
     if columns and any(table.is_numeric(column) for column in columns):
         return "metrics" if share_metrics(sources, table, options) else "wide"
     percent = next((name for name in columns if name not in table.nested and is_percent(table.columns[name])), None)
     if percent is not None:
-        of_column = f", column {percent!r}" if percent else ""
+        column_text = f", column {percent!r}" if percent else ""
         cell = next(cell for cell in table.columns[percent] if cell not in MISSING)
-        raise InputError(f"{table.path}{of_column}: found {cell!r}, {PERCENT_SIGNS}")
-    found = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
+        raise InputError(f"{table.path}{column_text}: found {cell!r}, {PERCENT_PROBLEM}")
+    columns_text = f"columns: {', '.join(table.columns)}" if len(table.columns) > 1 or table.header else "one of text"
     raise InputError(
-        f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{found}); give --format "
+        f"{table.path}: cannot tell the format ({'' if table.header else 'no header; '}{columns_text}); give --format "
         f"({', '.join(FORMATS)}), and --gold FILE where gold labels are in a file of their own"
     )
 
 
-def _apart(options: Options) -> tuple[bool, Options]:
-    """Return whether replicates are swapped each for itself, and the options of the format alone."""
-    how = options.choice("replicates", replicates.CHOICES)
-    own = {key: value for key, value in options.own.items() if key != "replicates"}
-    return how == "each", replace(options, own=own)
+def _split_replicates_option(options: Options) -> tuple[bool, Options]:
+    """Return whether replicates are swapped separately, and the options without that choice."""
+    choice = options.get_choice("replicates", replicates.SWAP_CHOICES)
+    format_options = {key: value for key, value in options.own.items() if key != "replicates"}
+    return choice == "each", replace(options, own=format_options)
 
 
-def _with_samples(counts: Counts, samples: replicates.SamplesRead, *, apart: bool) -> Counts:
-    """Return counts whose first lines say how many samples of items were averaged."""
+def _add_sample_notes(counts: Counts, samples: replicates.SamplesRead, *, swap_separately: bool) -> Counts:
+    """Return counts whose first notes say how many samples of each item were averaged."""
     if not samples.sizes:
         return counts
-    if apart and not samples.are_alike:
+    if swap_separately and not samples.is_uniform:
         raise InputError(
             f"{', '.join(map(str, samples.sizes))}: items have unlike numbers of samples, which cannot be swapped each "
             "for itself; leave replicates=each out"
         )
-    return replace(counts, warnings=(*samples.told, *counts.warnings[1:]))
+    return replace(counts, warnings=(*samples.first_lines, *counts.warnings[1:]))
 
 
-def _load(address: str) -> Any:
+def _load_function(address: str) -> Any:
     module, _, attribute = address.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
-def _is_list(gold: FileTable, system: FileTable) -> bool:
-    """Whether both are lists of ids rather than labels: no cell occurs twice, and none is a real number."""
+def _are_id_lists(gold: FileTable, system: FileTable) -> bool:
+    """Return whether both tables are lists of ids: no cell repeats, and none is a real number."""
     columns = [next(iter(table.columns.values())) for table in (gold, system)]
     unique = len(gold.columns) == 1 and all(len(set(column)) == len(column) for column in columns)
-    return unique and not any(is_real_valued(Factor.of(column)) for column in columns)
+    return unique and not any(is_real_valued(Factor.from_values(column)) for column in columns)
 
 
-def _responses_or_labels(table: FileTable, gold: str, options: Options, n_sources: int) -> str:
+def _detect_responses_or_labels(table: FileTable, gold: str, options: Options, n_sources: int) -> str:
     if n_sources > 1:
         return "labels"
-    columns = table.others(table.id_name(options), *options.groups, *options.ignore)
+    columns = table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore)
     if table.nested.keys() & {gold, *columns}:
         return "labels"
-    cells = {cell.lower() for column in {gold, *columns} for cell in table.column(column)}
-    return "responses" if cells <= TRUE | FALSE else "labels"
+    cells = {cell.lower() for column in {gold, *columns} for cell in table.get_column(column)}
+    return "responses" if cells <= TRUE_WORDS | FALSE_WORDS else "labels"

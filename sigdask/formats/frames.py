@@ -1,4 +1,4 @@
-"""Scores that Python holds already: mappings, arrays, and data frames of any library.
+"""Scores held in Python: mappings, arrays, and data frames of any library.
 
 A data frame becomes a `FileTable`, whose layout (wide, long, labels, responses) is detected as that of a file is.
 """
@@ -20,18 +20,18 @@ from sigdask.counts.checks import check_names
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array
 from sigdask.counts.texts import Texts
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 from sigdask.formats.reading.columns.typed import TypedColumn
-from sigdask.formats.reading.numbers import holds_numbers
+from sigdask.formats.reading.numbers import has_numbers
 from sigdask.formats.reading.options import Options, Source, parse_format
-from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, FileTable, table_at_hand
-from sigdask.formats.tables.notation import score_table
-from sigdask.formats.tables.scores import further_groups
+from sigdask.formats.reading.tables import ID_NAMES, INPUT_IDS, SCORE_NAMES, SYSTEM_NAMES, FileTable, provide_table
+from sigdask.formats.tables.notation import read_score_table
+from sigdask.formats.tables.scores import find_group_columns
 
-FRAME = Path("data frame")
+FRAME_PATH = Path("data frame")
 """What a data frame is called in messages, in the place of a file."""
 
-OF_TABLES = ("wide", "long", "labels", "responses")
+FRAME_FORMATS = ("wide", "long", "labels", "responses")
 """Formats of files that a data frame may be in."""
 
 EXPECTED = "counts, a mapping of names to scores, a data frame, or an array of shape (n_items, n_systems)"
@@ -89,32 +89,32 @@ def as_counts(
     """
     if hasattr(scores, "__dask_graph__"):
         scores = scores.compute()
-    columns = _columns(scores, names)
+    columns = _extract_columns(scores, names)
     are_columns = not isinstance(groups, Mapping) and (ids is None or isinstance(ids, str))
     if format != "auto" or (are_columns and _is_frame(scores, columns)):
         if not are_columns:
             raise InputError("format = is of data frames whose ids and groups are columns: name them in ids and groups")
-        of_groups = (groups,) if isinstance(groups, str) else tuple(groups or ())
-        return _of_table(_table(columns), format, Options(id_column=ids, groups=of_groups), **options)  # type: ignore[arg-type]
+        group_names = (groups,) if isinstance(groups, str) else tuple(groups or ())
+        return _read_frame_table(_build_table(columns), format, Options(id_column=ids, groups=group_names), **options)  # type: ignore[arg-type]
     if ids is None:
         grouping = {groups} if isinstance(groups, str) else {*(groups or ())}
-        ids = _usual_ids({name: column for name, column in columns.items() if name not in grouping})
-    found_ids = _texts(_taken(columns, ids)) if isinstance(ids, str) else ids
+        ids = _find_id_column({name: column for name, column in columns.items() if name not in grouping})
+    item_ids = _format_cells(_pop_column(columns, ids)) if isinstance(ids, str) else ids
     if isinstance(groups, str):
         groups = (groups,)
     if not isinstance(groups, Mapping):
-        groups = {name: _texts(_taken(columns, name)) for name in groups or ()}
-    repeated = [name for name, column in columns.items() if _repeats(column)]
-    groups = {**groups, **{name: _texts(columns.pop(name)) for name in repeated}}
+        groups = {name: _format_cells(_pop_column(columns, name)) for name in groups or ()}
+    repeated = [name for name, column in columns.items() if _is_group_column(column)]
+    groups = {**groups, **{name: _format_cells(columns.pop(name)) for name in repeated}}
     warnings = [f"column {name!r} holds no numbers: taken as groups of items" for name in repeated]
     for name, column in columns.items():
-        _refuse_no_scores(name, column)
-    return Counts.from_scores(columns, ids=found_ids, groups=groups, **{"warnings": warnings, **options})
+        _check_score_column(name, column)
+    return Counts.from_scores(columns, ids=item_ids, groups=groups, **{"warnings": warnings, **options})
 
 
 def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
-    """Whether columns are those of a data frame, or of a mapping with rows of system, item and score."""
-    if isinstance(scores, np.ndarray) or (not isinstance(scores, Mapping) and _frame(scores) is None):
+    """Return whether the scores are a data frame, or a mapping with system, item and score columns."""
+    if isinstance(scores, np.ndarray) or (not isinstance(scores, Mapping) and _as_narwhals_frame(scores) is None):
         return False
     lowered = {name.lower() for name in columns}
     is_long = not any(map(lowered.isdisjoint, (SYSTEM_NAMES, ID_NAMES, SCORE_NAMES)))
@@ -122,7 +122,7 @@ def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
 
 
 class NumberColumn(TypedColumn):
-    """A column of numbers in memory, whose texts are made when they are asked for; NaN is a missing score."""
+    """A column of numbers in memory, with texts made on demand; NaN is a missing score."""
 
     def __init__(self, values: Array) -> None:
         vars(self).update(values=values, size=len(values), is_numeric=True)
@@ -135,34 +135,36 @@ class NumberColumn(TypedColumn):
     @cached_property
     def texts(self) -> Texts:
         """The numbers as a file would hold them, empty where there is none."""
-        return Texts.of(_texts(self.values))
+        return Texts.from_values(_format_cells(self.values))
 
-    def numbers(self) -> tuple[Array, Array]:
+    def get_numbers(self) -> tuple[Array, Array]:
         """Return the numbers, and which are infinite."""
         values = self.values.astype(np.float64)
         return values, np.isinf(values)
 
 
-def _table(columns: Mapping[str, Array]) -> FileTable:
-    """Return the table that a file of these columns would be."""
+def _build_table(columns: Mapping[str, Array]) -> FileTable:
+    """Return the columns as a table, as if they had been read from a file."""
     nested = {
         name: [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in column]
         for name, column in columns.items()
         if column.dtype.kind == "O" and any(isinstance(cell, list | dict | np.ndarray) for cell in column)
     }
-    columns = {name: column if name in nested else _numbers_of(column) for name, column in columns.items()}
+    columns = {name: column if name in nested else _convert_to_numbers(column) for name, column in columns.items()}
     cells = {
-        name: NumberColumn(column) if column.dtype.kind in "iuf" else Texts.of(map(str.strip, _texts(column)))
+        name: NumberColumn(column)
+        if column.dtype.kind in "iuf"
+        else Texts.from_values(map(str.strip, _format_cells(column)))
         for name, column in columns.items()
     }
     kinds = {name: column.dtype.name for name, column in columns.items() if column.dtype.name in {"float32", "float16"}}
     if not columns or not len(next(iter(columns.values()))):
-        raise InputError(f"{FRAME}: has no rows or no columns; expected {EXPECTED}")
-    return FileTable(FRAME, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
+        raise InputError(f"{FRAME_PATH}: has no rows or no columns; expected {EXPECTED}")
+    return FileTable(FRAME_PATH, cells, range(1, len(next(iter(cells.values()))) + 1), kinds=kinds, nested=nested)
 
 
-def _numbers_of(column: Array) -> Array:
-    """Return objects that are numbers or missing, and truth values, as numbers; other columns as they are."""
+def _convert_to_numbers(column: Array) -> Array:
+    """Convert truth values, and objects that are numbers or None, to float; return others unchanged."""
     if column.dtype.kind == "b":
         return column.astype(np.float64)
     if column.dtype.kind != "O" or not all(value is None or isinstance(value, int | float) for value in column):
@@ -170,101 +172,101 @@ def _numbers_of(column: Array) -> Array:
     return np.array([np.nan if value is None else value for value in column], np.float64)
 
 
-def _of_table(table: FileTable, format_: str, options: Options, **given: Any) -> Counts:
-    """Read a table by the layout that it has, or is said to have."""
-    layout, own = parse_format(format_)
-    if layout not in {"auto", *OF_TABLES}:
-        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(OF_TABLES)}")
-    warnings = tuple(given.pop("warnings", ()))
-    options = replace(options, own=own, is_detected=layout == "auto", **given)
+def _read_frame_table(table: FileTable, format_: str, options: Options, **settings: Any) -> Counts:
+    """Read a table in the given layout, or in the detected one for "auto"."""
+    layout, format_options = parse_format(format_)
+    if layout not in {"auto", *FRAME_FORMATS}:
+        raise InputError(f"format = {format_!r}: of a data frame it must be one of auto, {', '.join(FRAME_FORMATS)}")
+    warnings = tuple(settings.pop("warnings", ()))
+    options = replace(options, own=format_options, is_detected=layout == "auto", **settings)
     try:
-        with table_at_hand(table):
+        with provide_table(table):
             if layout == "auto":
                 layout = formats.detect_layout(table, options)
             if layout == "wide":
                 _check_scores(table, options)
-            counts = formats.read(Source(FRAME), format=layout, options=options)
+            counts = formats.read(Source(FRAME_PATH), format=layout, options=options)
     except InputError as error:
-        raise type(error)(_in_python(str(error))) from None
-    scope, noticed = (tuple(map(_in_python, texts)) for texts in (counts.scope, counts.warnings))
+        raise type(error)(_convert_message(str(error))) from None
+    scope, noticed = (tuple(map(_convert_message, texts)) for texts in (counts.scope, counts.warnings))
     return replace(counts, scope=scope, warnings=(*warnings, *noticed))
 
 
 def _check_scores(table: FileTable, options: Options) -> None:
-    """Refuse columns that hold neither scores nor groups."""
-    own = score_table(Source(table.path), options)
-    aside = (own.id_name(options), *options.groups, *further_groups(own, options))
-    for name in own.others(*aside) if "systems" not in options.own else ():
-        if not own.is_numeric(name) and name not in own.nested:
-            raise _no_scores(name, "texts")
+    """Raise an error for columns that hold neither scores nor groups."""
+    converted = read_score_table(Source(table.path), options)
+    aside = (converted.find_id_column(options), *options.groups, *find_group_columns(converted, options))
+    for name in converted.list_other_columns(*aside) if "systems" not in options.own else ():
+        if not converted.is_numeric(name) and name not in converted.nested:
+            raise _build_no_scores_error(name, "texts")
 
 
-def _in_python(text: str) -> str:
-    """Name options of the command line as arguments of `as_counts`."""
+def _convert_message(text: str) -> str:
+    """Replace options of the command line in a message by arguments of `as_counts`."""
     text = re.sub(r"--id (\S+)\+COLUMN", "a column that joins both", text)
     text = text.replace(" (or say --system-column)", "")
     text = re.sub(r"--unit (\w+)", r"groups=['\1']", text)
     text = re.sub(r"--format '?(\w+(:[\w=+]+)?)'?", r'format="\1"', text)
     text = re.sub(r"--ignore ('?)([^';,]+)\1", r"leave out \2", text)
-    return re.sub(r"--(id|missing)\b", lambda found: "ids=" if found[1] == "id" else "missing=", text)
+    return re.sub(r"--(id|missing)\b", lambda match: "ids=" if match[1] == "id" else "missing=", text)
 
 
-def _columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:
-    """Return the columns of whatever holds some, by name."""
+def _extract_columns(scores: Any, names: Sequence[str] | None) -> dict[str, Array]:
+    """Return the columns of a mapping, data frame or array, by name."""
     if names is None and isinstance(scores, Mapping):
-        return _named(list(scores), [_array(column) for column in scores.values()])
-    frame = None if isinstance(scores, np.ndarray) else _frame(scores)
+        return _name_columns(list(scores), [_as_array(column) for column in scores.values()])
+    frame = None if isinstance(scores, np.ndarray) else _as_narwhals_frame(scores)
     if frame is not None and names is None:
-        return _named(frame.columns, [_of_series(series) for series in frame.iter_columns()])
+        return _name_columns(frame.columns, [_convert_series(series) for series in frame.iter_columns()])
     if frame is not None or not hasattr(scores, "__array__"):
-        what = "names are of an array's systems" if names is not None else f"{type(scores).__name__} holds no scores"
-        raise InputError(f"{what}: expected {EXPECTED}")
-    values = _array(scores)
+        problem = "names are of an array's systems" if names is not None else f"{type(scores).__name__} holds no scores"
+        raise InputError(f"{problem}: expected {EXPECTED}")
+    values = _as_array(scores)
     if values.ndim != 2:
         raise InputError(f"an array of shape {values.shape}: expected {EXPECTED}")
-    called = names if names is not None else [f"system {k + 1}" for k in range(values.shape[1])]
-    if len(called) != values.shape[1]:
-        raise InputError(f"{len(called)} names for {values.shape[1]} columns")
-    return _named(called, list(values.T))
+    column_names = names if names is not None else [f"system {k + 1}" for k in range(values.shape[1])]
+    if len(column_names) != values.shape[1]:
+        raise InputError(f"{len(column_names)} names for {values.shape[1]} columns")
+    return _name_columns(column_names, list(values.T))
 
 
-def _named(names: Sequence[Any], columns: Sequence[Array]) -> dict[str, Array]:
+def _name_columns(names: Sequence[Any], columns: Sequence[Array]) -> dict[str, Array]:
     texts = [str(name) for name in names]
     check_names(texts)
     return dict(zip(texts, columns, strict=True))
 
 
-def _frame(scores: Any) -> Any:
-    """Return a data frame as narwhals has it, None where it is none."""
+def _as_narwhals_frame(scores: Any) -> Any:
+    """Return a data frame wrapped by narwhals, or None if the object is not a data frame."""
     import narwhals
 
     try:
         frame = narwhals.from_native(scores)
     except TypeError:
-        return narwhals.from_native(_interchanged(scores)) if hasattr(scores, "__dataframe__") else None
+        return narwhals.from_native(_convert_by_interchange(scores)) if hasattr(scores, "__dataframe__") else None
     except narwhals.exceptions.NarwhalsError as error:
         raise InputError(f"this data frame cannot be read: {' '.join(str(error).split())}") from None
     return frame.collect() if isinstance(frame, narwhals.LazyFrame) else frame
 
 
-def _interchanged(scores: Any) -> Any:
-    """Return what speaks the interchange protocol as a table of pyarrow."""
+def _convert_by_interchange(scores: Any) -> Any:
+    """Convert an object with the data frame interchange protocol to a pyarrow table."""
     try:
         from pyarrow.interchange import from_dataframe
     except ImportError:
-        raise missing_extra("pyarrow", "parquet", f"a data frame of class {type(scores).__name__}") from None
+        raise build_extra_error("pyarrow", "parquet", f"a data frame of class {type(scores).__name__}") from None
     return from_dataframe(scores)
 
 
-def _of_series(series: Any) -> Array:
-    """Return a column of narwhals as an array; truth values as numbers, which gaps leave as such."""
+def _convert_series(series: Any) -> Array:
+    """Convert a narwhals column to an array; truth values become numbers, gaps NaN."""
     import narwhals
 
-    return _array((series.cast(narwhals.Float64()) if series.dtype == narwhals.Boolean else series).to_numpy())
+    return _as_array((series.cast(narwhals.Float64()) if series.dtype == narwhals.Boolean else series).to_numpy())
 
 
-def _array(column: Any) -> Array:
-    """Return a column as an array; what is masked is missing."""
+def _as_array(column: Any) -> Array:
+    """Convert a column to an array; masked values become NaN."""
     if isinstance(column, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(column.astype(np.float64), np.nan))
     array = np.asarray(column)
@@ -273,22 +275,24 @@ def _array(column: Any) -> Array:
     return array
 
 
-def _usual_ids(columns: Mapping[str, Array]) -> str | None:
-    """Return the first column with a usual name of ids, where it holds such: whole numbers or texts, each once.
+def _find_id_column(columns: Mapping[str, Array]) -> str | None:
+    """Return the first column with a conventional id name, if its values are unique ids.
 
     Raises
     ------
     InputError
         Ids are repeated: rows of one item are no items of their own.
     """
-    of_inputs = [name for name in columns if name.lower() in INPUT_IDS and _holds_texts(columns[name])]
-    usual = [name for name in columns if name.lower() in {*ID_NAMES} - INPUT_IDS and columns[name].dtype.kind in "iuO"]
-    usual = usual or of_inputs
-    unique = [name for name in usual if len(set(columns[name].tolist())) == len(columns[name])]
-    if usual and not unique:
+    input_columns = [name for name in columns if name.lower() in INPUT_IDS and _has_texts(columns[name])]
+    id_columns = [
+        name for name in columns if name.lower() in {*ID_NAMES} - INPUT_IDS and columns[name].dtype.kind in "iuO"
+    ]
+    id_columns = id_columns or input_columns
+    unique = [name for name in id_columns if len(set(columns[name].tolist())) == len(columns[name])]
+    if id_columns and not unique:
         rows: dict[Any, int] = {}
-        row, item = next((k, v) for k, v in enumerate(columns[usual[0]].tolist()) if rows.setdefault(v, k) != k)
-        name = usual[0]
+        row, item = next((k, v) for k, v in enumerate(columns[id_columns[0]].tolist()) if rows.setdefault(v, k) != k)
+        name = id_columns[0]
         raise InputError(
             f"column {name!r}: id {item!r} stands in rows {rows[item]} and {row}. Are they samples of one item? Then "
             f"average them first: frame.groupby({name!r}).mean(). Is it a group of items? Then groups=[{name!r}]"
@@ -296,39 +300,41 @@ def _usual_ids(columns: Mapping[str, Array]) -> str | None:
     return next(iter(unique), None)
 
 
-def _taken(columns: dict[str, Array], name: str) -> Array:
-    """Take a column out of the scores, or say which there are."""
+def _pop_column(columns: dict[str, Array], name: str) -> Array:
+    """Remove a column from the scores and return it; raise an error if there is none of that name."""
     if name not in columns:
         raise InputError(f"no column {name!r}; columns: {', '.join(columns)}")
     return columns.pop(name)
 
 
-def _texts(column: Array) -> list[str]:
+def _format_cells(column: Array) -> list[str]:
     return ["" if value is None or value != value else str(value) for value in column.tolist()]  # noqa: PLR0124  # NaN
 
 
-def _holds_texts(column: Array) -> bool:
+def _has_texts(column: Array) -> bool:
     return column.dtype.kind == "O" and any(isinstance(value, str) for value in column)
 
 
-def _repeats(column: Array) -> bool:
-    """Whether a column holds texts that are no numbers and repeat: groups of items."""
-    if not _holds_texts(column):
+def _is_group_column(column: Array) -> bool:
+    """Return whether a column holds repeating, non-numeric texts: groups of items."""
+    if not _has_texts(column):
         return False
-    values = Factor.of(_texts(column)).levels
-    return 2 <= len(values) <= len(column) / 2 and not holds_numbers(Texts.of(values))
+    values = Factor.from_values(_format_cells(column)).levels
+    return 2 <= len(values) <= len(column) / 2 and not has_numbers(Texts.from_values(values))
 
 
-def _refuse_no_scores(name: str, column: Array) -> None:
-    """Refuse what is neither scores nor numbers written out."""
-    if column.dtype.kind in "biufO" and not (_holds_texts(column) and not holds_numbers(Texts.of(_texts(column)))):
+def _check_score_column(name: str, column: Array) -> None:
+    """Raise an error for a column that holds neither numbers nor numbers written as text."""
+    if column.dtype.kind in "biufO" and not (
+        _has_texts(column) and not has_numbers(Texts.from_values(_format_cells(column)))
+    ):
         return
-    what = "texts" if column.dtype.kind == "O" else f"values of type {column.dtype}"
-    raise _no_scores(name, what)
+    kind = "texts" if column.dtype.kind == "O" else f"values of type {column.dtype}"
+    raise _build_no_scores_error(name, kind)
 
 
-def _no_scores(name: str, what: str) -> InputError:
+def _build_no_scores_error(name: str, kind: str) -> InputError:
     return InputError(
-        f"column {name!r} holds {what}, no scores: name it in ids= or groups= of sigdask.as_counts, or leave it out; "
+        f"column {name!r} holds {kind}, no scores: name it in ids= or groups= of sigdask.as_counts, or leave it out; "
         "labels are compared by sigdask.Counts.from_labels"
     )

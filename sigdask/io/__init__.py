@@ -1,4 +1,4 @@
-"""Where inputs lie: a local path, or a URL that fsspec opens; every reader takes either as a `Path`.
+"""Paths of inputs: a local path, or a URL that fsspec opens; every reader takes either as a `Path`.
 
 A URL is looked at once and fetched whole when it is first opened; readers then have a local copy. What is written
 of it anywhere, in errors, records and pages, is without what may be secret in it.
@@ -13,14 +13,24 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from sigdask.errors import InputError
-from sigdask.io.redaction import is_url, redacted
-from sigdask.io.remote import Remote, fetch, is_wild, matches
+from sigdask.io.redaction import is_url, redact
+from sigdask.io.remote import Remote, has_wildcards, match_urls, prefetch_files
 
-__all__ = ["common", "fetch", "is_there", "is_url", "is_wild", "like", "local_only", "place", "redacted"]
+__all__ = [
+    "as_path",
+    "describe_url_error",
+    "find_common_folder",
+    "has_wildcards",
+    "is_present",
+    "is_url",
+    "match_pattern",
+    "prefetch_files",
+    "redact",
+]
 
 
-def place(text: str | Path) -> Path:
-    """Return where a text points to: a path of this machine, or a URL as a path that can be read.
+def as_path(text: str | Path) -> Path:
+    """Return the path that a text names: a local one, or a URL as a path that can be read.
 
     Parameters
     ----------
@@ -34,7 +44,7 @@ def place(text: str | Path) -> Path:
 
     Examples
     --------
-    >>> place("runs/bert.tsv").name, place("memory://runs/bert.tsv").name, str(place("memory://runs/bert.tsv"))
+    >>> as_path("runs/bert.tsv").name, as_path("memory://runs/bert.tsv").name, str(as_path("memory://runs/bert.tsv"))
     ('bert.tsv', 'bert.tsv', 'memory://runs/bert.tsv')
     """
     if isinstance(text, Remote) or not is_url(str(text)):
@@ -42,13 +52,13 @@ def place(text: str | Path) -> Path:
     try:
         if str(text).startswith("file://"):
             return Path(unquote(urlsplit(str(text)).path))
-        return Remote.at(str(text))
+        return Remote.from_url(str(text))
     except ValueError as error:
-        raise InputError(f"{redacted(str(text))}: is no URL ({error})") from None
+        raise InputError(f"{redact(str(text))}: is no URL ({error})") from None
 
 
-def like(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
-    """Return what is called like a pattern, by name: absolute paths, or what lies at URLs.
+def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
+    """Return the names and paths that match a pattern: absolute local paths, or paths of URLs.
 
     Parameters
     ----------
@@ -65,20 +75,20 @@ def like(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
         Names, sorted, and what lies there.
     """
     if is_url(pattern):
-        return matches(pattern, wild)
+        return match_urls(pattern, wild)
     return pattern, [(name, Path(name)) for name in sorted(glob.iglob(wild, recursive=True))]  # noqa: PTH207
 
 
-def is_there(look: Callable[[], bool]) -> bool:
-    """Say what `Path.is_file` or `Path.is_dir` says; no where it may not be looked at."""
+def is_present(look: Callable[[], bool]) -> bool:
+    """Return the result of `Path.is_file` or `Path.is_dir`, or False if access is denied."""
     try:
         return look()
     except OSError:
         return False
 
 
-def common(paths: Sequence[Path]) -> Path:
-    """Return the folder that all paths lie in, themselves where there is one."""
+def find_common_folder(paths: Sequence[Path]) -> Path:
+    """Return the folder that contains all paths, or the path itself if there is only one."""
     if not isinstance(paths[0], Remote):
         return Path(os.path.commonpath(paths))
     shared = paths[0]
@@ -87,12 +97,12 @@ def common(paths: Sequence[Path]) -> Path:
     return shared
 
 
-def local_only(text: str, what: str) -> str | None:
-    """Return what is wrong with a path that must be of this machine, None where nothing is.
+def describe_url_error(text: str, what: str) -> str | None:
+    """Return an error text if a path that must be local is a URL, else None.
 
     Examples
     --------
-    >>> local_only("s3://key:word@bucket/plan.toml", "a plan")
+    >>> describe_url_error("s3://key:word@bucket/plan.toml", "a plan")
     's3://***@bucket/plan.toml: is a URL; a plan is a file of this machine'
     """
-    return f"{redacted(text)}: is a URL; {what} is a file of this machine" if is_url(text) else None
+    return f"{redact(text)}: is a URL; {what} is a file of this machine" if is_url(text) else None

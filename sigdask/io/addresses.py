@@ -1,4 +1,4 @@
-"""Things of the user's own, named `module:attribute`; imported when they are used and never before."""
+"""Objects of the user's own, named `module:attribute`; they are imported only when used."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from sigdask.errors import InputError
 
 
-def check(address: str, what: str) -> None:
-    """Refuse what cannot be a `module:attribute`.
+def check_address(address: str, what: str) -> None:
+    """Raise unless an address has the form `module:attribute`.
 
     Examples
     --------
-    >>> check("mine.scores:best", "metric")
+    >>> check_address("mine.scores:best", "metric")
     """
     module, _, attribute = address.partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
@@ -26,7 +26,7 @@ def check(address: str, what: str) -> None:
 
 
 class Folders:
-    """Finds modules in the user's folders where nothing else does; stands last in `sys.meta_path`.
+    """Import finder for modules in the user's folders; it stands last in `sys.meta_path`.
 
     The user's own `sys.path` is left as it is.
 
@@ -42,7 +42,7 @@ class Folders:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where a module is; what is within a package is found by the package's own path."""
+        """Return the spec of a top-level module; a package's own path finds what is in it."""
         return PathFinder.find_spec(name, self.folders, target) if path is None else None
 
 
@@ -50,36 +50,36 @@ FOLDERS = Folders()
 """Of this process; what its local workers are sent goes with it."""
 
 
-def look_in(folder: Path | str) -> None:
-    """Find modules in a folder as well, after all others."""
+def add_folder(folder: Path | str) -> None:
+    """Add a folder in which modules are searched for, after all others."""
     if FOLDERS not in sys.meta_path:
         sys.meta_path.append(FOLDERS)
-    found = str(Path(folder).absolute())
-    if found not in FOLDERS.folders:
-        FOLDERS.folders.append(found)
+    path = str(Path(folder).absolute())
+    if path not in FOLDERS.folders:
+        FOLDERS.folders.append(path)
 
 
-def looked_in() -> tuple[str, ...]:
-    """Return the folders in which this process finds modules after all others."""
+def list_folders() -> tuple[str, ...]:
+    """Return the folders that were added to this process's search for modules."""
     return tuple(FOLDERS.folders)
 
 
-def load(address: str, what: str) -> Any:
-    """Return what `module:attribute` names.
+def load_object(address: str, what: str) -> Any:
+    """Import and return the object that `module:attribute` names.
 
     Modules are looked for on the path and in the current folder.
     """
-    check(address, what)
+    check_address(address, what)
     module_name, _, attribute = address.partition(":")
-    look_in(Path.cwd())
+    add_folder(Path.cwd())
     try:
-        found: Any = importlib.import_module(module_name)
+        target: Any = importlib.import_module(module_name)
     except Exception as error:  # noqa: BLE001  # a user's module may raise anything
         raise InputError(
             f"{what} {address!r}: cannot import {module_name!r} ({error or type(error).__name__})"
         ) from None
     for part in attribute.split("."):
-        found = getattr(found, part, None)
-    if found is None:
+        target = getattr(target, part, None)
+    if target is None:
         raise InputError(f"{what} {address!r}: {module_name!r} has no {what} or function {attribute!r}")
-    return found
+    return target

@@ -1,4 +1,4 @@
-"""What a packed file may become: so much more than its own size that no file of data is refused, and no bomb read."""
+"""Limits on unpacked sizes: large enough for any data file, small enough to stop bombs."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from typing import IO, Any, cast
 
 from sigdask.errors import InputError
 
-MOST_TIMES = 100
+MAX_RATIO = 100
 """How many times its own size a packed file may become, from its beginning to wherever it is read."""
 
-FREE = 1 << 25
+FREE_BYTES = 1 << 25
 """Bytes that every file may become."""
 
-CELL = 4
+CELL_BYTES = 4
 """Bytes of a value of Parquet, which may keep a million that are equal in none."""
 
-_asked: ContextVar[int | None] = ContextVar("bytes that a file may become", default=None)
+_custom_limit: ContextVar[int | None] = ContextVar("bytes that a file may become", default=None)
 
 
 @contextmanager
-def unpacking_at_most(n_bytes: int | None) -> Iterator[None]:
-    """Have another limit within, where one is given."""
-    token = _asked.set(n_bytes or _asked.get())
+def limit_unpacking(n_bytes: int | None) -> Iterator[None]:
+    """Use another limit in the body, if one is given."""
+    token = _custom_limit.set(n_bytes or _custom_limit.get())
     try:
         yield
     finally:
-        _asked.reset(token)
+        _custom_limit.reset(token)
 
 
-def check_unpacked(path: Path, n_bytes: int, packed: int) -> None:
-    """Refuse a file that becomes too large.
+def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
+    """Raise if a file becomes too large when it is unpacked.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def check_unpacked(path: Path, n_bytes: int, packed: int) -> None:
     InputError
         It names the limit, and what raises it.
     """
-    limit = _asked.get() or max(FREE, MOST_TIMES * packed)
+    limit = _custom_limit.get() or max(FREE_BYTES, MAX_RATIO * packed)
     if n_bytes > limit:
         raise InputError(
             f"{path}: {packed:,} bytes unpack to more than {limit:,}, far more than data do; where that is meant, "
@@ -60,42 +60,42 @@ def check_unpacked(path: Path, n_bytes: int, packed: int) -> None:
 
 
 def check_parquet(path: Path, metadata: Any) -> None:
-    """Refuse a Parquet file that becomes too large: in bytes, or in values."""
+    """Raise if a Parquet file becomes too large, in bytes or in values."""
     n_bytes = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
-    check_unpacked(path, max(n_bytes, CELL * metadata.num_rows * metadata.num_columns), path.stat().st_size)
+    check_unpacked_size(path, max(n_bytes, CELL_BYTES * metadata.num_rows * metadata.num_columns), path.stat().st_size)
 
 
 @contextmanager
-def unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Open what a gzip file holds, within the limit."""
-    with gzip.open(raw) as stream, io.BufferedReader(_LimitedStream(path, stream, raw), 1 << 16) as counted:
-        yield cast("IO[bytes]", counted)
+def open_unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open the content of a gzip file, within the limit."""
+    with gzip.open(raw) as stream, io.BufferedReader(_LimitedStream(path, stream, raw), 1 << 16) as reader:
+        yield cast("IO[bytes]", reader)
 
 
 class _LimitedStream(io.RawIOBase):
-    """A stream that ends in an error where it goes on for too long."""
+    """A stream that raises an error once it has become too long."""
 
     def __init__(self, path: Path, stream: gzip.GzipFile, raw: IO[bytes]) -> None:
         self.path, self.stream, self.raw = path, stream, raw
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True: the stream can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return that it can begin again."""
+        """Return True: the stream can start again."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a place."""
+        """Move to a position."""
         return self.stream.seek(offset, whence)
 
     def tell(self) -> int:
-        """Return the place."""
+        """Return the position."""
         return self.stream.tell()
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Read on."""
+        """Read the next bytes and check the limit."""
         n_bytes = self.stream.readinto(buffer)
-        check_unpacked(self.path, self.stream.tell(), self.raw.tell())
+        check_unpacked_size(self.path, self.stream.tell(), self.raw.tell())
         return n_bytes

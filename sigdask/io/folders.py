@@ -1,4 +1,4 @@
-"""Temporary folders of one process, for its owner alone; what a kill leaves behind the next run sweeps.
+"""Private temporary folders of one process; the next run removes what a killed process left.
 
 A folder holds a file that its maker keeps locked, with its host's name. The system drops the lock with
 the process, however it ended, so that an unlocked one of this host is of no use to anyone. Not every
@@ -19,13 +19,13 @@ from pathlib import Path
 
 LOCK = ".alive"
 
-LONGEST = 30 * 86400.0
+MAX_AGE_SECONDS = 30 * 86400.0
 """Seconds after which a folder is left behind whose lock says nothing: half made, another host's, or never locked."""
 
 
 @contextmanager
-def own_folder(prefix: str, root: Path | None = None) -> Iterator[Path]:
-    """Make a fresh folder (mode 0700), remove it in the end, and before that those of processes that were killed.
+def make_private_folder(prefix: str, root: Path | None = None) -> Iterator[Path]:
+    """Make a folder (mode 0700) and remove it at the end, after those that killed processes left.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ def own_folder(prefix: str, root: Path | None = None) -> Iterator[Path]:
     OSError
         Nothing can be made there.
     """
-    where = Path(tempfile.gettempdir()) if root is None else root
-    _sweep(where, prefix)
-    folder, maker = Path(tempfile.mkdtemp(prefix=prefix, dir=where)), os.getpid()
-    lock = _locked(folder)
+    parent = Path(tempfile.gettempdir()) if root is None else root
+    _remove_leftovers(parent, prefix)
+    folder, maker = Path(tempfile.mkdtemp(prefix=prefix, dir=parent)), os.getpid()
+    lock = _create_lock(folder)
     try:
         yield folder
     finally:
@@ -52,30 +52,30 @@ def own_folder(prefix: str, root: Path | None = None) -> Iterator[Path]:
             os.close(lock)
 
 
-def _locked(folder: Path) -> int | None:
-    """Return the locked file that says that this process lives; it gets its name once it is locked."""
+def _create_lock(folder: Path) -> int | None:
+    """Create a locked file, which shows that this process lives; it is renamed once it is locked."""
     descriptor = os.open(folder / f"{LOCK}.new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        _lock(descriptor)
+        _lock_file(descriptor)
     except (ImportError, OSError):
         os.close(descriptor)
         return None
-    os.write(descriptor, _host())
+    os.write(descriptor, _get_host())
     (folder / f"{LOCK}.new").rename(folder / LOCK)
     return descriptor
 
 
-def _host() -> bytes:
+def _get_host() -> bytes:
     return socket.gethostname().encode()
 
 
-def _lock(descriptor: int) -> None:
+def _lock_file(descriptor: int) -> None:
     import fcntl
 
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _sweep(root: Path, prefix: str) -> None:
+def _remove_leftovers(root: Path, prefix: str) -> None:
     for folder in root.glob(f"{prefix}*"):
         with suppress(OSError, ImportError):
             if _is_left_behind(folder):
@@ -83,17 +83,17 @@ def _sweep(root: Path, prefix: str) -> None:
 
 
 def _is_left_behind(folder: Path) -> bool:
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    info = folder.lstat()
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
         return False
-    is_old = time.time() - found.st_mtime > LONGEST
+    is_old = time.time() - info.st_mtime > MAX_AGE_SECONDS
     try:
         descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
         return is_old
     try:
-        _lock(descriptor)
-        return is_old or os.read(descriptor, 1024) == _host()
+        _lock_file(descriptor)
+        return is_old or os.read(descriptor, 1024) == _get_host()
     except BlockingIOError:
         return False
     finally:

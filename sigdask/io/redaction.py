@@ -1,4 +1,4 @@
-"""URLs as they may be written: without passwords, tokens and signatures."""
+"""Redaction of passwords, tokens and signatures in URLs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 
 HIDDEN = "***"
 
-PLAIN = frozenset({"versionid", "generation", "ref", "path", "file", "format", "download", "raw", "dl"})
+VISIBLE_PARAMETERS = frozenset({"versionid", "generation", "ref", "path", "file", "format", "download", "raw", "dl"})
 """Names of a URL's query whose values are written; any other may be a signature or a token."""
 
-ACCOUNTS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+ACCOUNT_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Kinds of URLs that are written `container@account`, which is no secret."""
 
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,40}"
@@ -20,7 +20,7 @@ _QUERY = re.compile(r"\?(?=[\w.%~-]+=)")
 
 
 def is_url(text: str) -> bool:
-    """Say whether a text is a URL rather than a path.
+    """Return whether a text is a URL rather than a path.
 
     Examples
     --------
@@ -31,18 +31,18 @@ def is_url(text: str) -> bool:
 
 
 def is_web(scheme: str) -> bool:
-    """Say whether what follows `?` in URLs of a kind is a query, whatever it looks like."""
+    """Return whether `?` always begins a query in URLs of this scheme."""
     return scheme.lower() in {"http", "https"}
 
 
-def without_query(url: str) -> tuple[str, str]:
-    """Return a URL in two parts, of which the second is its query and fragment with their marks.
+def split_query(url: str) -> tuple[str, str]:
+    """Return a URL without its query and fragment, and these two with their marks.
 
     Where a kind of URL has no queries `?` stands for a character, unless a name and `=` follow it.
 
     Examples
     --------
-    >>> without_query("https://host/a.tsv?token=1"), without_query("s3://bucket/run?.tsv")
+    >>> split_query("https://host/a.tsv?token=1"), split_query("s3://bucket/run?.tsv")
     (('https://host/a.tsv', '?token=1'), ('s3://bucket/run?.tsv', ''))
     """
     web = is_web(url.partition("://")[0].rpartition("::")[2])
@@ -51,44 +51,44 @@ def without_query(url: str) -> tuple[str, str]:
 
 
 def has_password(url: str) -> bool:
-    """Say whether a URL names a user and a password.
+    """Return whether a URL names a user and a password.
 
     Examples
     --------
     >>> has_password("s3://key:word@bucket/a.tsv"), has_password("s3://bucket/a:b@c.tsv")
     (True, False)
     """
-    user = _USER.match(without_query(url)[0].partition("://")[2])
+    user = _USER.match(split_query(url)[0].partition("://")[2])
     return user is not None and ":" in user["user"]
 
 
-def redacted(text: str) -> str:
-    """Return a text with every user, password, signature and token of the URLs in it hidden.
+def redact(text: str) -> str:
+    """Return a text with every user, password, signature and token in its URLs hidden.
 
     Examples
     --------
-    >>> redacted("https://ann:pw@host/a.tsv?X-Amz-Signature=90ab&versionId=3#t=1")
+    >>> redact("https://ann:pw@host/a.tsv?X-Amz-Signature=90ab&versionId=3#t=1")
     'https://***@host/a.tsv?X-Amz-Signature=***&versionId=3#***'
-    >>> redacted("zip://a.tsv::https://host/a.zip?90ab"), redacted("abfs://runs@lab.dfs.core.windows.net/a.tsv")
+    >>> redact("zip://a.tsv::https://host/a.zip?90ab"), redact("abfs://runs@lab.dfs.core.windows.net/a.tsv")
     ('zip://a.tsv::https://host/a.zip?***', 'abfs://runs@lab.dfs.core.windows.net/a.tsv')
     """
-    return _WRITTEN.sub(_one, text) if "://" in text else text
+    return _WRITTEN.sub(_redact_url, text) if "://" in text else text
 
 
-def _one(match: re.Match[str]) -> str:
+def _redact_url(match: re.Match[str]) -> str:
     scheme = match["scheme"].lower()
-    rest, query = without_query(match[0])
+    rest, query = split_query(match[0])
     rest = rest[len(scheme) + 3 :]
     user = _USER.match(rest)
-    if user is not None and not (scheme in ACCOUNTS and ":" not in user["user"]):
+    if user is not None and not (scheme in ACCOUNT_SCHEMES and ":" not in user["user"]):
         rest = f"{HIDDEN}@{rest[user.end() :]}"
     query, hash_, fragment = query.partition("#")
-    shown = "&".join(map(_parameter, re.split("[&;]", query[1:]))) if query else ""
-    return f"{match['scheme']}://{rest}{query[:1]}{shown}{hash_}{HIDDEN if fragment else ''}"
+    parameters = "&".join(map(_redact_parameter, re.split("[&;]", query[1:]))) if query else ""
+    return f"{match['scheme']}://{rest}{query[:1]}{parameters}{hash_}{HIDDEN if fragment else ''}"
 
 
-def _parameter(text: str) -> str:
+def _redact_parameter(text: str) -> str:
     name, equals, _ = text.partition("=")
     if not equals:
         return HIDDEN if text else ""
-    return text if name.lower() in PLAIN else f"{name}={HIDDEN}"
+    return text if name.lower() in VISIBLE_PARAMETERS else f"{name}={HIDDEN}"

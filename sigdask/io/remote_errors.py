@@ -1,4 +1,4 @@
-"""Why a URL cannot be read, in words: never those of the libraries, which may write credentials."""
+"""Errors of URLs in plain words, without the libraries' messages, which may hold credentials."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from errno import ENOSPC
 
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 
 EXTRAS = {
     "s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3"),
@@ -18,120 +18,135 @@ EXTRAS = {
 }  # fmt: skip
 """The package that URLs of a kind need, and the extra that brings it."""
 
-STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
+OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az"})
 """Kinds of URLs that name no user."""
 
-DENIED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"})
+DENIED_CODES = frozenset(
+    {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
+)
 """What S3 calls its refusals."""
 
-BROKEN = (ConnectionError, EOFError, "ClientConnector", "ConnectionError", "Disconnected", "Payload", "gaierror")
+CONNECTION_ERRORS = (
+    ConnectionError,
+    EOFError,
+    "ClientConnector",
+    "ConnectionError",
+    "Disconnected",
+    "Payload",
+    "gaierror",
+)
 """Errors of a server that is not there, or breaks off, and parts of their names."""
 
-PERSISTENT = frozenset({"botocore", "aiobotocore", "google", "azure"})
+RETRYING_LIBRARIES = frozenset({"botocore", "aiobotocore", "google", "azure"})
 """Libraries that have tried often enough by themselves."""
 
-OF_CREDENTIALS = "credentials are taken from the environment and from fsspec's configuration"
+CREDENTIALS_HINT = "credentials are taken from the environment and from fsspec's configuration"
 
 
 class MissingError(InputError):
     """There is nothing at a URL."""
 
 
-def refusal(error: BaseException, shown: str) -> InputError:
-    """Return what to tell of an error.
+def build_read_error(error: BaseException, url: str) -> InputError:
+    """Return the error to raise when a URL could not be read.
 
     Parameters
     ----------
     error : Exception
         Of fsspec, or of a library beneath it.
-    shown : str
+    url : str
         The URL, as it may be written.
     """
-    chain = list(_chain(error))
-    status, code = _status(chain), _code(chain)
-    denied = status in {401, 403, 407} or code in DENIED or _is(chain, PermissionError, "NoCredentials")
-    slow = _is(chain, TimeoutError, "Timeout")
+    chain = list(_iter_causes(error))
+    status, code = _find_status(chain), _find_code(chain)
+    denied = status in {401, 403, 407} or code in DENIED_CODES or _has_kind(chain, PermissionError, "NoCredentials")
+    slow = _has_kind(chain, TimeoutError, "Timeout")
     full = isinstance(error, OSError) and error.errno == ENOSPC
     reasons = [
         (code == "NoSuchBucket", "no such bucket"),
-        (denied, f"access was denied; {OF_CREDENTIALS}"),
+        (denied, f"access was denied; {CREDENTIALS_HINT}"),
         (status in {404, 410}, "no such file"),
         (status is not None, f"the server answers with error {status}"),
         (slow, "the server does not answer in time; try again later"),
-        (_is(chain, *BROKEN), "the server cannot be reached, or broke off; check the address, or try again later"),
-        (_is(chain, IsADirectoryError), "is a directory, expected a file"),
-        (_is(chain, FileNotFoundError), "no such file"),
+        (
+            _has_kind(chain, *CONNECTION_ERRORS),
+            "the server cannot be reached, or broke off; check the address, or try again later",
+        ),
+        (_has_kind(chain, IsADirectoryError), "is a directory, expected a file"),
+        (_has_kind(chain, FileNotFoundError), "no such file"),
         (full, f"no room for a copy in {tempfile.gettempdir()}; TMPDIR names another folder"),
-        (True, f"cannot be read ({_named(error)})"),
+        (True, f"cannot be read ({_format_error(error)})"),
     ]
-    words = next(text for holds, text in reasons if holds)
-    return (MissingError if words.startswith("no such") else InputError)(f"{shown}: {words}")
+    words = next(text for applies, text in reasons if applies)
+    return (MissingError if words.startswith("no such") else InputError)(f"{url}: {words}")
 
 
-def unopened(error: BaseException, scheme: str, shown: str) -> InputError:
-    """Return what to tell where a kind of URL cannot be opened at all."""
+def build_open_error(error: BaseException, scheme: str, url: str) -> InputError:
+    """Return the error to raise when URLs of a scheme cannot be opened at all."""
     if isinstance(error, ImportError) and scheme in EXTRAS:
         package, extra = EXTRAS[scheme]
-        return missing_extra(package, extra, f"{shown}: reading {scheme}:// URLs")
+        return build_extra_error(package, extra, f"{url}: reading {scheme}:// URLs")
     if isinstance(error, ImportError):
-        return InputError(f"{shown}: fsspec lacks a package for {scheme}:// URLs; its documentation names it")
+        return InputError(f"{url}: fsspec lacks a package for {scheme}:// URLs; its documentation names it")
     if isinstance(error, ValueError) and "rotocol" in str(error):
-        return InputError(f"{shown}: fsspec knows no {scheme}:// URLs; s3, gs, abfs, hdfs, http and others can be read")
-    return InputError(f"{shown}: {scheme}:// URLs cannot be opened here ({type(error).__name__}); {OF_CREDENTIALS}")
+        return InputError(f"{url}: fsspec knows no {scheme}:// URLs; s3, gs, abfs, hdfs, http and others can be read")
+    return InputError(f"{url}: {scheme}:// URLs cannot be opened here ({type(error).__name__}); {CREDENTIALS_HINT}")
 
 
-def may_pass(error: BaseException) -> bool:
-    """Say whether trying again may help: not where something answered no, or a library has tried often enough."""
-    chain = list(_chain(error))
-    status = _status(chain)
+def can_retry(error: BaseException) -> bool:
+    """Return whether trying again may help: not after a refusal, or when a library has retried."""
+    chain = list(_iter_causes(error))
+    status = _find_status(chain)
     if status is not None:
         return status >= 500 or status == 429
-    if any(type(one).__module__.partition(".")[0] in PERSISTENT for one in chain):
+    if any(type(cause).__module__.partition(".")[0] in RETRYING_LIBRARIES for cause in chain):
         return False
-    return _is(chain, *BROKEN) or not _is(chain, FileNotFoundError, PermissionError, IsADirectoryError, TimeoutError)
+    return _has_kind(chain, *CONNECTION_ERRORS) or not _has_kind(
+        chain, FileNotFoundError, PermissionError, IsADirectoryError, TimeoutError
+    )
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it came from: libraries hide a refusal behind a missing file."""
-    seen: BaseException | None = error
+def _iter_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes; libraries hide a refusal behind a missing file."""
+    cause: BaseException | None = error
     for _ in range(10):
-        if seen is None:
+        if cause is None:
             return
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
-def _is(chain: list[BaseException], *kinds: type[BaseException] | str) -> bool:
-    """Say whether an error is of one of the kinds, or is called so in part."""
+def _has_kind(chain: list[BaseException], *kinds: type[BaseException] | str) -> bool:
+    """Return whether an error of a chain is of one of the kinds, or has it in its type's name."""
     return any(
-        kind in type(one).__name__ if isinstance(kind, str) else isinstance(one, kind)
-        for one in chain
+        kind in type(cause).__name__ if isinstance(kind, str) else isinstance(cause, kind)
+        for cause in chain
         for kind in kinds
     )
 
 
-def _named(error: BaseException) -> str:
+def _format_error(error: BaseException) -> str:
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
 
 
-def _status(chain: list[BaseException]) -> int | None:
-    """Return the status that a server answered with."""
-    for one in chain:
-        names = ("status", "status_code", "code") if type(one).__name__ == "HttpError" else ("status", "status_code")
+def _find_status(chain: list[BaseException]) -> int | None:
+    """Return the status that a server answered with, or None."""
+    for cause in chain:
+        names = ("status", "status_code", "code") if type(cause).__name__ == "HttpError" else ("status", "status_code")
         for name in names:
-            if isinstance(found := getattr(one, name, None), int) and found >= 400:
-                return found
-        answer = getattr(one, "response", None)
-        told = answer.get("ResponseMetadata", {}) if isinstance(answer, dict) else {}
-        if isinstance(found := told.get("HTTPStatusCode"), int) and found >= 400:
-            return found
+            if isinstance(status := getattr(cause, name, None), int) and status >= 400:
+                return status
+        answer = getattr(cause, "response", None)
+        metadata = answer.get("ResponseMetadata", {}) if isinstance(answer, dict) else {}
+        if isinstance(status := metadata.get("HTTPStatusCode"), int) and status >= 400:
+            return status
     return None
 
 
-def _code(chain: list[BaseException]) -> str | None:
-    """Return what S3 calls its error."""
-    for one in chain:
-        answer = getattr(one, "response", None)
-        if isinstance(answer, dict) and isinstance(found := answer.get("Error", {}).get("Code"), str):
-            return found
+def _find_code(chain: list[BaseException]) -> str | None:
+    """Return the code that S3 gives its error, or None."""
+    for cause in chain:
+        answer = getattr(cause, "response", None)
+        if isinstance(answer, dict) and isinstance(code := answer.get("Error", {}).get("Code"), str):
+            return code
     return None

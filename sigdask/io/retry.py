@@ -1,4 +1,4 @@
-"""Asking a server: not for ever, and again where that may help."""
+"""Requests to servers, with a time limit, and repeated where that may help."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import TypeVar
 
-from sigdask.io.remote_errors import may_pass, refusal
+from sigdask.io.remote_errors import build_read_error, can_retry
 
-PATIENCE = 60.0
+TIMEOUT_SECONDS = 60.0
 """Seconds in which something must come: an answer, or the next bytes of one."""
 
 PAUSES = (0.5, 2.0)
@@ -20,14 +20,14 @@ T = TypeVar("T")
 Beat = Callable[[], None]
 
 
-def patiently(work: Callable[[Beat], T], shown: str) -> T:
-    """Do work that asks a server, three times at most.
+def run_with_retries(work: Callable[[Beat], T], url: str) -> T:
+    """Run work that contacts a server, three times at most.
 
     Parameters
     ----------
     work : callable
         Given what it is to call whenever bytes have come.
-    shown : str
+    url : str
         The URL, as it may be written.
 
     Raises
@@ -36,33 +36,33 @@ def patiently(work: Callable[[Beat], T], shown: str) -> T:
         In words that hold nothing secret, and with no other error behind it, which may.
     """
     for pause in (*PAUSES, None):
-        answer, error = _watched(work)
+        answer, error = _run_in_thread(work)
         if error is None:
             return answer[0]
-        if pause is None or not may_pass(error):
+        if pause is None or not can_retry(error):
             break
         time.sleep(pause)
     assert error is not None
-    told = refusal(error, shown)
+    failure = build_read_error(error, url)
     del error
-    raise told
+    raise failure
 
 
-def _watched(work: Callable[[Beat], T]) -> tuple[list[T], BaseException | None]:
-    """Return what came of the work in a thread of its own, which is left behind where it stands still."""
-    heard: Queue[tuple[list[T], BaseException | None] | None] = Queue()
+def _run_in_thread(work: Callable[[Beat], T]) -> tuple[list[T], BaseException | None]:
+    """Run work in a thread of its own, which is abandoned if it stalls, and return the outcome."""
+    messages: Queue[tuple[list[T], BaseException | None] | None] = Queue()
 
     def run() -> None:
         try:
-            heard.put(([work(lambda: heard.put(None))], None))
+            messages.put(([work(lambda: messages.put(None))], None))
         except BaseException as error:  # noqa: BLE001  # it is told by whoever waits
-            heard.put(([], error))
+            messages.put(([], error))
 
     Thread(target=run, daemon=True, name="sigdask-url").start()
     while True:
         try:
-            found = heard.get(timeout=PATIENCE)
+            outcome = messages.get(timeout=TIMEOUT_SECONDS)
         except Empty:
             return [], TimeoutError()
-        if found is not None:
-            return found
+        if outcome is not None:
+            return outcome

@@ -1,4 +1,4 @@
-"""Files that people write: plans, descriptions of clusters, templates. They are small, UTF-8, and no pipes."""
+"""Text files that people write: plans, cluster descriptions, templates. Small, UTF-8, no pipes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from sigdask.errors import InputError
 
-LARGEST = 16 * 2**20
+MAX_BYTES = 16 * 2**20
 """Bytes of such a file; a larger one is something else."""
 
-MOST_PARTS = 50
+MAX_KEY_PARTS = 50
 """Of a dotted key, whose prefixes `tomllib` all looks up."""
 
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{MOST_PARTS - 1}}}", re.MULTILINE)
+_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS - 1}}}", re.MULTILINE)
 
 
-def text_of(path: Path, expected: str) -> str:
-    """Return what a file says.
+def read_text(path: Path, expected: str) -> str:
+    """Return the text of a file.
 
     Parameters
     ----------
@@ -40,17 +40,17 @@ def text_of(path: Path, expected: str) -> str:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is no file, expected {expected}")
         with path.open("rb") as file:
-            raw = file.read(LARGEST + 1)
+            raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if len(raw) > LARGEST:
-        raise InputError(f"{path}: more than {LARGEST >> 20} MB, expected {expected}")
-    return _decoded(raw, path)
+    if len(raw) > MAX_BYTES:
+        raise InputError(f"{path}: more than {MAX_BYTES >> 20} MB, expected {expected}")
+    return _decode_text(raw, path)
 
 
-def _decoded(raw: bytes, path: Path) -> str:
+def _decode_text(raw: bytes, path: Path) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path}: is UTF-16, expected UTF-8; convert it, for example with iconv -f utf-16 -t utf-8")
     try:
@@ -63,8 +63,8 @@ def _decoded(raw: bytes, path: Path) -> str:
         ) from None
 
 
-def toml_of(text: str, path: Path) -> dict[str, Any]:
-    """Return the tables of TOML.
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """Return the tables of a TOML text.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def toml_of(text: str, path: Path) -> dict[str, Any]:
         It is none, or made to be looked at without an end.
     """
     if _LONG_KEY.search(text):
-        raise InputError(f"{path}: not TOML: a key has more than {MOST_PARTS} parts")
+        raise InputError(f"{path}: not TOML: a key has more than {MAX_KEY_PARTS} parts")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,4 +1,4 @@
-"""Metrics by the names the field uses; a new one is one function and one line in `METRICS`."""
+"""Metrics by name; a new one is one function and one line in `METRICS`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.metrics import ratios, retrieval
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
-from sigdask.metrics.elsewhere import needs
-from sigdask.metrics.user import black_box, load, metric
+from sigdask.metrics.elsewhere import describe_needs
+from sigdask.metrics.user import black_box, load_metric, metric
 
-__all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find", "metric"]
+__all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find_metric", "metric"]
 
 _AVERAGES = {
-    f"{average}-{kind}": ("sigdask.metrics.ratios:averaged", f"{kind}, {how}; options labels=A+B, zero_division=0|1")
+    f"{average}-{kind}": (
+        "sigdask.metrics.ratios:label_average",
+        f"{kind}, {how}; options labels=A+B, zero_division=0|1",
+    )
     for average, how in (("macro", "mean over the gold labels"), ("micro", "of counts summed over the gold labels"))
     for kind in ("precision", "recall", "f1", "f", "jaccard")
 }
 
-_OF_SAMPLES = {
+_SAMPLE_AVERAGES = {
     f"samples-{kind}": (
         "sigdask.metrics.label_sets:samples",
         f"{kind} of each item's set of labels, mean over the items; option zero_division=0|1",
@@ -47,7 +50,7 @@ METRICS: dict[str, tuple[str, str]] = {
         "sigdask.metrics.label_sets:jaccard",
         "labels in both sets / in either, mean over the items; jaccard[LABEL]; option zero_division=0|1",
     ),
-    **_OF_SAMPLES,
+    **_SAMPLE_AVERAGES,
     "subset-accuracy": ("sigdask.metrics.label_sets:subset_accuracy", "share of items whose sets of labels are right"),
     "hamming-loss": (
         "sigdask.metrics.label_sets:hamming_loss",
@@ -66,7 +69,7 @@ METRICS: dict[str, tuple[str, str]] = {
     ),
     "CER": ("sigdask.metrics.speech:cer", "character error rate by jiwer, spaces count; options as WER"),
     "AP": (
-        "sigdask.metrics.retrieval:measure_of",
+        "sigdask.metrics.retrieval:ranking_measure",
         "average precision; also nDCG@10, P@10, RR, Rprec, Bpref, R@100, AP(rel=2): ir-measures' names, for rankings",
     ),
     "mcc": ("sigdask.metrics.agreement:mcc", "Matthews correlation, any number of labels"),
@@ -91,7 +94,7 @@ LOWER_IS_BETTER = frozenset({"wer", "cer", "ter", "hter", "mer", "wil", "perplex
 """Parts of the names of columns of scores of which less is better."""
 
 
-def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
+def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
     """Return the metric of a name: a built-in one, a column of scores in the data, or `module:attribute`.
 
     Parameters
@@ -109,28 +112,28 @@ def find(name: str, counts: Counts | None = None) -> Metric | BlackBox:
 
     Examples
     --------
-    >>> find("f:beta=2").name
+    >>> find_metric("f:beta=2").name
     'f:beta=2'
     """
     if counts is not None and f"score[{name}]" in counts.fields:
-        return of_column(name)
+        return build_column_metric(name)
     if _is_address(name):
-        return load(name)
-    if counts is not None and name not in METRICS and (column := _without_case(name, _columns(counts))):
-        return of_column(column)
-    if counts is not None and retrieval.holds_rankings(counts) and (measure := retrieval.measure(name)) is not None:
+        return load_metric(name)
+    if counts is not None and name not in METRICS and (column := _match_case(name, _list_score_columns(counts))):
+        return build_column_metric(column)
+    if counts is not None and retrieval.has_rankings(counts) and (measure := retrieval.find_measure(name)) is not None:
         return measure
-    spec = Spec.of(name)
-    known = _without_case(spec.base, METRICS)
-    if known is None:
-        raise _unknown(name, [*_columns(counts), *METRICS] if counts is not None else METRICS)
-    module, _, attribute = METRICS[known][0].partition(":")
+    spec = Spec.parse(name)
+    known_name = _match_case(spec.base, METRICS)
+    if known_name is None:
+        raise _build_unknown_error(name, [*_list_score_columns(counts), *METRICS] if counts is not None else METRICS)
+    module, _, attribute = METRICS[known_name][0].partition(":")
     factory: Callable[[Spec], Metric] = getattr(importlib.import_module(module), attribute)
-    return factory(replace(spec, base=known, name=known + name.strip()[len(spec.base) :]))
+    return factory(replace(spec, base=known_name, name=known_name + name.strip()[len(spec.base) :]))
 
 
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
-    """Refuse a name that no data could make right.
+    """Raise InputError for a metric name that would be wrong for any data.
 
     Parameters
     ----------
@@ -146,44 +149,46 @@ def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> 
     >>> check_name("nDCG@10")
     """
     if _is_address(name):
-        addresses.check(name, "metric")
-    elif (known := _without_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"}:
-        find(name)
-    elif known is None and not of_data and not (of_rankings and retrieval.may_know(name)):
-        raise _unknown(name, METRICS)
+        addresses.check_address(name, "metric")
+    elif (known_name := _match_case(re.split(r"[\[(:]", name)[0].strip(), METRICS)) not in {None, "AP"}:
+        find_metric(name)
+    elif known_name is None and not of_data and not (of_rankings and retrieval.can_be_measure(name)):
+        raise _build_unknown_error(name, METRICS)
 
 
-def _columns(counts: Counts) -> list[str]:
-    """Return the columns of scores that data bring."""
+def _list_score_columns(counts: Counts) -> list[str]:
+    """Return the names of the score columns in the data."""
     return [field[6:-1] for field in counts.fields if field.startswith("score[")]
 
 
-def _without_case(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is this one, or is it but for its case."""
-    found = [each for each in known if each.casefold() == name.casefold()]
-    return name if name in found else found[0] if found else None
+def _match_case(name: str, known_names: Iterable[str]) -> str | None:
+    """Return the known name that equals this one, ignoring case if none is identical."""
+    matches = [candidate for candidate in known_names if candidate.casefold() == name.casefold()]
+    return name if name in matches else matches[0] if matches else None
 
 
-def _unknown(name: str, known: Iterable[str]) -> InputError:
-    """Return the error of a name that is not known: what it needs, or which are near, whatever their case."""
-    if (needed := needs(name)) is not None:
+def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
+    """Return the error for an unknown name: what the metric needs, or which names are near."""
+    if (needed := describe_needs(name)) is not None:
         return InputError(f"metric {name!r} {needed}")
-    by_fold = {each.casefold(): each for each in known}
-    asked = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
-    close = difflib.get_close_matches(asked, by_fold, 1, 0.9) or difflib.get_close_matches(asked, by_fold, 3, 0.5)
-    names = " or ".join(by_fold[each] for each in close)
+    by_fold = {candidate.casefold(): candidate for candidate in known_names}
+    folded_base = re.split(r"[\[(]", name, maxsplit=1)[0].casefold()
+    close = difflib.get_close_matches(folded_base, by_fold, 1, 0.9) or difflib.get_close_matches(
+        folded_base, by_fold, 3, 0.5
+    )
+    names = " or ".join(by_fold[candidate] for candidate in close)
     hint = f"did you mean {names}?" if close else "`sigdask metrics` lists them."
     return InputError(f"unknown metric {name!r}: {hint} A metric of your own is named MODULE:FUNCTION")
 
 
-def of_column(column: str) -> Metric:
-    """Return the mean of a column of scores; its name says whether less is better."""
+def build_column_metric(column: str) -> Metric:
+    """Return the mean of a score column; its name tells whether lower is better."""
     better = "lower" if is_lower_better(column) else "higher"
     return ratios.mean(Spec(column, "mean", column, {"better": better}))
 
 
 def is_lower_better(column: str) -> bool:
-    """Whether the name of a column of scores says that less is better.
+    """Return whether the name of a score column says that lower is better.
 
     Examples
     --------
@@ -195,4 +200,4 @@ def is_lower_better(column: str) -> bool:
 
 def _is_address(name: str) -> bool:
     base, colon, rest = name.partition(":")
-    return bool(colon) and "=" not in rest and not {*"[("} & {*base} and _without_case(base, METRICS) is None
+    return bool(colon) and "=" not in rest and not {*"[("} & {*base} and _match_case(base, METRICS) is None

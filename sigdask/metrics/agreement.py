@@ -18,43 +18,43 @@ Array = NDArray[Any]
 
 
 def mcc(spec: Spec) -> Metric:
-    """Matthews correlation coefficient, R_K for K labels (Gorodkin 2004, eq. 8)."""
-    spec.only()
-    return Metric(spec.name, partial(_bind, spec.name, gorodkin))
+    """Matthews correlation coefficient: R_K for K labels (Gorodkin 2004, eq. 8)."""
+    spec.check_options()
+    return Metric(spec.name, partial(_bind, spec.name, compute_mcc))
 
 
 def kappa(spec: Spec) -> Metric:
     """Cohen's kappa of system and gold (Cohen 1960, eq. 1)."""
-    spec.only()
-    return Metric(spec.name, partial(_bind, spec.name, cohen))
+    spec.check_options()
+    return Metric(spec.name, partial(_bind, spec.name, compute_kappa))
 
 
 @known_as("sigdask.metrics.agreement:gorodkin")
-def gorodkin(correct: Array, items: Array, *margins: Array) -> Array:
-    """Return R_K from the number right, of items, and of each label predicted, then gold.
+def compute_mcc(correct: Array, items: Array, *margins: Array) -> Array:
+    """Return R_K from the numbers correct, of items, and of each label predicted, then gold.
 
     0 where a margin is degenerate (one label takes all), as scikit-learn has it.
     """
     predicted, gold = margins[: len(margins) // 2], margins[len(margins) // 2 :]
-    above = correct * items - _dot(predicted, gold)
-    below = np.sqrt((items * items - _dot(predicted, predicted)).astype(np.float64)) * np.sqrt(
-        (items * items - _dot(gold, gold)).astype(np.float64)
+    above = correct * items - _dot_product(predicted, gold)
+    below = np.sqrt((items * items - _dot_product(predicted, predicted)).astype(np.float64)) * np.sqrt(
+        (items * items - _dot_product(gold, gold)).astype(np.float64)
     )
     return np.where(below == 0, 0.0, above / np.where(below == 0, 1.0, below))
 
 
 @known_as("sigdask.metrics.agreement:cohen")
-def cohen(correct: Array, items: Array, *margins: Array) -> Array:
-    """Return kappa from the number right, of items, and of each label predicted, then gold.
+def compute_kappa(correct: Array, items: Array, *margins: Array) -> Array:
+    """Return kappa from the numbers correct, of items, and of each label predicted, then gold.
 
     0 where chance agreement is complete (0/0).
     """
-    by_chance = _dot(margins[: len(margins) // 2], margins[len(margins) // 2 :])
+    by_chance = _dot_product(margins[: len(margins) // 2], margins[len(margins) // 2 :])
     below = items * items - by_chance
     return np.where(below == 0, 0.0, (correct * items - by_chance) / np.where(below == 0, 1, below))
 
 
-def _dot(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
+def _dot_product(a: tuple[Array, ...], b: tuple[Array, ...]) -> Array:
     return np.asarray(sum(x * y for x, y in zip(a, b, strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""What a metric is: a name, and how it binds to the fields that some data have."""
+"""What a metric is: a name, and how it binds to the fields of the data."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.fields import Array, rounding_of
+from sigdask.counts.fields import Array, get_rounding
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.metrics.travel import address_of, folder_of, function_at
+from sigdask.metrics.travel import get_address, get_folder, load_function
 
 
 @known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
 @dataclass(frozen=True, slots=True)
 class BoundMetric:
-    """A metric on given data: which fields it sums and what it makes of them.
+    """A metric bound to data: the fields it sums and the score of the sums.
 
     Attributes
     ----------
@@ -51,21 +51,21 @@ class BoundMetric:
     signature: str | None = None
     held: NDArray[np.bool_] | None = None
 
-    def field(self, name: str, counts: Counts) -> Array:
-        """Return one of the fields it sums."""
+    def get_field(self, name: str, counts: Counts) -> Array:
+        """Return a summed field, counted by the metric itself or by the data."""
         return self.own[name] if name in self.own else counts.field(name)
 
-    def rounding(self, name: str, counts: Counts) -> tuple[float, ...]:
-        """Return how far the numbers of each system in one of these fields may lie from those that were meant."""
+    def get_rounding(self, name: str, counts: Counts) -> tuple[float, ...]:
+        """Return how far each system's numbers in a field may lie from the exact ones."""
         if name not in self.own:
             return counts.rounding(name)
-        return rounding_of(self.own).get(name, (0.0,) * counts.n_systems)
+        return get_rounding(self.own).get(name, (0.0,) * counts.n_systems)
 
 
 @known_as("BoundSets", "name form fields higher_is_better")
 @dataclass(frozen=True, slots=True)
 class BoundSets:
-    """A metric on the sets of all that was given anywhere, bound to data with sets item by item.
+    """A metric on the sets of distinct terms, bound to data with a set for each item.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class BoundSets:
 @known_as("Metric", "name bind", apart_from="extraction")
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A score of counts summed over items, or of sets brought together over items.
+    """A score of counts summed over items, or of sets united over items.
 
     Attributes
     ----------
@@ -131,21 +131,21 @@ class BlackBox:
     held: ClassVar[None] = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel by the function's address where it has one, so that no code is sent."""
-        address = address_of(self.function)
+        """Pickle the function by its address if it has one, so that no code is sent."""
+        address = get_address(self.function)
         if address is None:
             return BlackBox, (self.name, self.function, self.higher_is_better)
-        return _black_box_at, (self.name, self.higher_is_better, address, folder_of(self.function))
+        return _load_black_box, (self.name, self.higher_is_better, address, get_folder(self.function))
 
 
-def _black_box_at(name: str, higher_is_better: bool, address: str, folder: str) -> BlackBox:
-    return BlackBox(name, function_at(address, folder), higher_is_better)
+def _load_black_box(name: str, higher_is_better: bool, address: str, folder: str) -> BlackBox:
+    return BlackBox(name, load_function(address, folder), higher_is_better)
 
 
 @known_as("Spec", "name base label options")
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A metric's name taken apart: `f[LOC]:beta=2` is base f, label LOC, option beta."""
+    """A parsed metric name: `f[LOC]:beta=2` is base f, label LOC, option beta."""
 
     name: str
     base: str
@@ -153,30 +153,30 @@ class Spec:
     options: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(name: str) -> Spec:
-        """Take a name apart.
+    def parse(name: str) -> Spec:
+        """Split a metric name into base, label and options.
 
         Examples
         --------
-        >>> Spec.of("f[LOC]:beta=2")
+        >>> Spec.parse("f[LOC]:beta=2")
         Spec(name='f[LOC]:beta=2', base='f', label='LOC', options={'beta': '2'})
-        >>> Spec.of("macro-f1(labels=A+B)").options
+        >>> Spec.parse("macro-f1(labels=A+B)").options
         {'labels': 'A+B'}
         """
         match = re.fullmatch(r"([^\[\]():]+)(?:\[(.*)\])?(?:\((.*)\)|:(.*))?", name.strip())
         if match is None:
             raise InputError(f"metric {name!r}: expected NAME, NAME[LABEL], NAME:OPTION=VALUE or MODULE:ATTRIBUTE")
-        base, label, bracketed, after = match.groups()
+        base, label, bracketed, unbracketed = match.groups()
         options = {}
-        for part in filter(None, (bracketed or after or "").split(",")):
-            key, equals, value = part.partition("=")
+        for option in filter(None, (bracketed or unbracketed or "").split(",")):
+            key, equals, value = option.partition("=")
             if not equals:
-                raise InputError(f"metric {name!r}: option {part!r} should be OPTION=VALUE")
+                raise InputError(f"metric {name!r}: option {option!r} should be OPTION=VALUE")
             options[key.strip()] = value.strip()
         return Spec(name, base.strip(), label, options)
 
-    def only(self, *allowed: str, label: bool = False) -> None:
-        """Refuse options (and a label) that the metric does not have."""
+    def check_options(self, *allowed: str, label: bool = False) -> None:
+        """Raise InputError for an option or label that the metric does not have."""
         if self.label is not None and not label:
             raise InputError(f"metric {self.name!r}: {self.base} takes no [label]")
         for key in self.options:
@@ -185,37 +185,37 @@ class Spec:
                 hint = f"; did you mean {close[0]!r}?" if close else f"; it has: {', '.join(allowed) or 'none'}"
                 raise InputError(f"metric {self.name!r}: {self.base} has no option {key!r}{hint}")
 
-    def number(self, key: str, default: str) -> str:
+    def get_number(self, key: str, default: str) -> str:
         """Return an option that must be a number of 0 or more, as written."""
         text = self.options.get(key, default)
         if not re.fullmatch(r"\d+(\.\d+)?", text):
             raise InputError(f"metric {self.name!r}: {key} = {text!r} is not a number of 0 or more")
         return text
 
-    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+    def get_choice(self, key: str, choices: tuple[str, ...]) -> str:
         """Return an option that must be one of several, the first by default."""
         text = self.options.get(key, choices[0])
         if text not in choices:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} must be one of {', '.join(choices)}")
         return text
 
-    def flag(self, key: str, *, default: bool = False) -> bool:
+    def get_flag(self, key: str, *, default: bool = False) -> bool:
         """Return an option that must be 0 or 1."""
         text = self.options.get(key, str(int(default)))
         if text not in {"0", "1"}:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} must be 0 or 1")
         return text == "1"
 
-    def zero_division(self) -> float:
+    def get_zero_division(self) -> float:
         """Return the value of 0/0: 0 unless the option says 1."""
-        return float(self.flag("zero_division"))
+        return float(self.get_flag("zero_division"))
 
 
-def texts_of(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
-    """Return each system's texts and each item's tuple of references, or say that there are none."""
+def get_texts(name: str, counts: Counts) -> tuple[Sequence[Array], Array]:
+    """Return each system's texts and each item's references; raise if there are none."""
     if counts.outputs is None or counts.outputs.gold is None or "segments" not in counts.fields:
-        known = ", ".join(list(counts.fields)[:6])
+        present_fields = ", ".join(list(counts.fields)[:6])
         raise InputError(
-            f"metric {name!r} needs texts and references (formats segments, speech); these data have: {known}"
+            f"metric {name!r} needs texts and references (formats segments, speech); these data have: {present_fields}"
         )
     return counts.outputs.systems, counts.outputs.gold

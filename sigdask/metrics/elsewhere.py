@@ -1,4 +1,4 @@
-"""Metrics that other tools compute, or other data have: what to give instead of a name that is near in spelling."""
+"""Metrics that need another tool or other data, and what to give instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ITEMS = (
     "is computed by other tools: give its scores per item, a column a system (format wide) or a file (format metrics)"
 )
 NUMBERS = "is of predictions that are numbers: give the error of each item as a score, a column a system (format wide)"
-WHOLE = "is no mean over items: write it as a function of whole outputs, MODULE:FUNCTION"
+WHOLE_OUTPUTS = "is no mean over items: write it as a function of whole outputs, MODULE:FUNCTION"
 
 NEEDS = (
     (r"x?comet([-_ ]?(kiwi|qe|da|\d+).*)?|wmt\d\d-comet.*", SEGMENTS.format(" (comet-score --to_json)")),
@@ -23,7 +23,7 @@ NEEDS = (
     (r"edit[-_ ]?distance|levenshtein", "needs words and their morphs or forms, and --gold (--format pairs)"),
     (r"[ucml]?las|uas|blex|parseval|evalb", "needs parses, which are not read: give scores per sentence (format wide)"),
     (r"r?mse|mae|mape|r2|log[-_ ]?loss|brier.*", NUMBERS),
-    (r"pearson.*|spearman.*|kendall.*|(roc[-_ ]?)?auc|eer", WHOLE),
+    (r"pearson.*|spearman.*|kendall.*|(roc[-_ ]?)?auc|eer", WHOLE_OUTPUTS),
     (
         r"(n?dcg|map|mrr|rr|ap|gmap|infap|bpref|rprec|err|rbp|recip_rank)([@_(].*)?|(p|r|recall|success|hits?)[@_]\d+",
         "needs a run and qrels: --format trec and --gold QRELS; names are those of ir-measures, as nDCG@10",
@@ -32,15 +32,15 @@ NEEDS = (
 """Patterns of names, without case, and what such a metric needs."""
 
 
-def needs(name: str) -> str | None:
-    """Say what a metric needs that these data, or this program, do not have.
+def describe_needs(name: str) -> str | None:
+    """Return what a metric needs that sigdask or the data lack, None if nothing is known.
 
     Examples
     --------
-    >>> needs("nDCG")
+    >>> describe_needs("nDCG")
     'needs a run and qrels: --format trec and --gold QRELS; names are those of ir-measures, as nDCG@10'
-    >>> needs("accuracy") is None
+    >>> describe_needs("accuracy") is None
     True
     """
-    plain = name.strip().casefold()
-    return next((text for pattern, text in NEEDS if re.fullmatch(pattern, plain)), None)
+    folded_name = name.strip().casefold()
+    return next((text for pattern, text in NEEDS if re.fullmatch(pattern, folded_name)), None)

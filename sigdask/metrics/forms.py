@@ -1,4 +1,4 @@
-"""How a score is made of summed counts: the shapes of formula that the kernels know.
+"""Forms: the kinds of formula by which the kernels score summed counts.
 
 A form is picklable and vectorised: sums of shape (..., n_fields) in, scores of shape (...) out.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.travel import address_of, folder_of, function_at
+from sigdask.metrics.travel import get_address, get_folder, load_function
 
 Array = NDArray[Any]
 
@@ -63,8 +63,8 @@ class Ratios:
         scores = np.where(undefined, self.zero_division, above) / np.where(undefined, 1.0, below)
         return np.asarray(scores.sum(axis=-1) / len(self.numerators))
 
-    def undefined(self, sums: Array) -> NDArray[np.bool_]:
-        """Say which sums hold a 0/0."""
+    def is_undefined(self, sums: Array) -> NDArray[np.bool_]:
+        """Return which sums give 0/0."""
         below = sums @ np.array(self.denominators).T
         return np.asarray((below == 0).any(axis=-1))
 
@@ -72,7 +72,7 @@ class Ratios:
 @known_as("Formula", "name function")
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Any vectorised function of the fields: one array a field in, scores out.
+    """Any vectorised function of the fields: takes one array per field, returns scores.
 
     Attributes
     ----------
@@ -86,17 +86,17 @@ class Formula:
     function: Callable[..., Any]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel by the function's address where it has one, so that no code is sent."""
-        address = address_of(self.function)
+        """Pickle the function by its address if it has one, so that no code is sent."""
+        address = get_address(self.function)
         if address is None:
             return Formula, (self.name, self.function)
-        return _formula_at, (self.name, address, folder_of(self.function))
+        return _load_formula, (self.name, address, get_folder(self.function))
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Score sums of shape (..., n_fields)."""
         try:
             with np.errstate(divide="ignore", invalid="ignore"):
-                scores = self.values(sums)
+                scores = self.compute_values(sums)
         except Exception as error:
             raise InputError(f"metric {self.name} failed: {type(error).__name__}: {error}") from error
         if scores.shape != sums.shape[:-1]:
@@ -105,17 +105,17 @@ class Formula:
                 "it must be vectorised: one score for each element of its arguments"
             )
         if not np.isfinite(scores).all():
-            at = np.argwhere(~np.isfinite(scores))[0]
-            raise InputError(f"metric {self.name}: {scores[tuple(at)]} for sums {sums[tuple(at)].tolist()}")
+            index = np.argwhere(~np.isfinite(scores))[0]
+            raise InputError(f"metric {self.name}: {scores[tuple(index)]} for sums {sums[tuple(index)].tolist()}")
         return scores
 
-    def values(self, sums: Array) -> NDArray[np.float64]:
-        """Return what the function gives, be it a score or not."""
+    def compute_values(self, sums: Array) -> NDArray[np.float64]:
+        """Return the function's values, finite or not."""
         return np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
 
 
-def _formula_at(name: str, address: str, folder: str) -> Formula:
-    return Formula(name, function_at(address, folder))
+def _load_formula(name: str, address: str, folder: str) -> Formula:
+    return Formula(name, load_function(address, folder))
 
 
 @known_as("Bleu")
@@ -129,9 +129,9 @@ class Bleu:
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Score sums of shape (..., 10)."""
-        taken = np.asarray(sums, np.float64)
-        length, reference = taken[..., 0], taken[..., 1]
-        correct, total = taken[..., 2:6], taken[..., 6:10]
+        values = np.asarray(sums, np.float64)
+        length, reference = values[..., 0], values[..., 1]
+        correct, total = values[..., 2:6], values[..., 6:10]
         missed = np.cumsum(correct == 0, axis=-1)
         matches = np.where(correct == 0, 0.5**missed, correct)
         shares = matches / np.where(total == 0, 1.0, total)
@@ -145,7 +145,7 @@ class Bleu:
 @known_as("MeanOf", "forms widths")
 @dataclass(frozen=True, slots=True)
 class MeanOf:
-    """The mean of the scores of replicates, whose fields stand one replicate after the other.
+    """The mean of the scores of replicates, whose fields follow one replicate after the other.
 
     Attributes
     ----------
@@ -186,19 +186,19 @@ class ChrF:
 
     def score(self, sums: Array) -> NDArray[np.float64]:
         """Score sums of shape (..., 3 * n_orders)."""
-        taken = np.asarray(sums, np.float64)
-        given, right, both = taken[..., 0::3], taken[..., 1::3], taken[..., 2::3]
-        counted = (given > 0) & (right > 0)
-        orders = np.maximum(counted.sum(axis=-1), 1)
-        precision = np.where(counted, both / np.where(counted, given, 1.0), 0.0).sum(axis=-1) / orders
-        recall = np.where(counted, both / np.where(counted, right, 1.0), 0.0).sum(axis=-1) / orders
+        values = np.asarray(sums, np.float64)
+        in_system, in_reference, matches = values[..., 0::3], values[..., 1::3], values[..., 2::3]
+        is_effective = (in_system > 0) & (in_reference > 0)
+        orders = np.maximum(is_effective.sum(axis=-1), 1)
+        precision = np.where(is_effective, matches / np.where(is_effective, in_system, 1.0), 0.0).sum(axis=-1) / orders
+        recall = np.where(is_effective, matches / np.where(is_effective, in_reference, 1.0), 0.0).sum(axis=-1) / orders
         factor = self.beta**2
         below = factor * precision + recall
         return np.asarray(100 * (1 + factor) * precision * recall / np.where(below == 0, 1.0, below))
 
 
-def movement(form: Form, sums: Array, errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far scores can move where each sum may lie within an error of the true one.
+def estimate_score_errors(form: Form, sums: Array, errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far scores can move if each sum may be off by an error.
 
     To first order, one field after the other, at both ends of each error; an end that the score is
     not defined at (a root of what is below 0) is none that the true sum can be at.
@@ -216,52 +216,52 @@ def movement(form: Form, sums: Array, errors: NDArray[np.float64]) -> NDArray[np
     """
     total = np.zeros(sums.shape[:-1])
     with np.errstate(all="ignore"):
-        scores = _defined(form, sums)
+        scores = _score_or_nan(form, sums)
         for f in np.flatnonzero(errors.reshape(-1, errors.shape[-1]).any(axis=0)):
-            most = np.zeros_like(total)
+            largest = np.zeros_like(total)
             for side in (errors[..., f], -errors[..., f]):
-                beside = sums.copy()
-                beside[..., f] += side
-                moved = np.abs(_defined(form, beside) - scores)
-                most = np.fmax(most, np.where(np.isfinite(moved), moved, 0.0))
-            total += most
+                shifted = sums.copy()
+                shifted[..., f] += side
+                moved = np.abs(_score_or_nan(form, shifted) - scores)
+                largest = np.fmax(largest, np.where(np.isfinite(moved), moved, 0.0))
+            total += largest
     return total
 
 
-def _defined(form: Form, sums: Array) -> NDArray[np.float64]:
-    """Score sums, NaN where that fails."""
+def _score_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
+    """Score sums, with NaN where the user's function raises."""
     if isinstance(form, MeanOf):
         parts = np.split(sums, np.cumsum(form.widths)[:-1], axis=-1)
-        scores = [_defined(one, part) for one, part in zip(form.forms, parts, strict=True)]
+        scores = [_score_or_nan(member, member_sums) for member, member_sums in zip(form.forms, parts, strict=True)]
         return np.asarray(np.mean(scores, axis=0))
     if not isinstance(form, Formula):
         return form.score(sums)
     try:
-        return np.broadcast_to(form.values(sums), sums.shape[:-1])
+        return np.broadcast_to(form.compute_values(sums), sums.shape[:-1])
     except Exception:  # noqa: BLE001 - the user's function may raise anything where it is not defined
         return np.full(sums.shape[:-1], np.nan)
 
 
-def scores_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
-    """Score sums of shape (..., n_fields), NaN where a user's function gives no score.
+def compute_scores_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
+    """Score sums of shape (..., n_fields), with NaN where a user's function gives no score.
 
     What one of them is scored hangs on no other: where the function refuses several at once, it is asked one by one.
     """
     with np.errstate(all="ignore"):
-        scores = np.asarray(_defined(form, sums), np.float64)
-        if any_formula(form) and scores.size > 1 and np.isnan(scores).all():
+        scores = np.asarray(_score_or_nan(form, sums), np.float64)
+        if has_formula(form) and scores.size > 1 and np.isnan(scores).all():
             rows = sums.reshape(-1, sums.shape[-1])
-            scores = np.array([_defined(form, row[None])[0] for row in rows]).reshape(sums.shape[:-1])
+            scores = np.array([_score_or_nan(form, row[None])[0] for row in rows]).reshape(sums.shape[:-1])
     return np.where(np.isfinite(scores), scores, np.nan)
 
 
-def any_formula(form: Form) -> bool:
-    """Whether a user's function has a part in a score."""
-    return any(map(any_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)
+def has_formula(form: Form) -> bool:
+    """Return whether a user's function is part of a score."""
+    return any(map(has_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)
 
 
-def gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
-    """Return the change of the score with each field, at sums of shape (n_fields,).
+def compute_gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
+    """Return the derivatives of the score by each field, at sums of shape (n_fields,).
 
     Parameters
     ----------
@@ -277,50 +277,50 @@ def gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]
     float64 array, shape (n_fields,)
         0 where the score does not change smoothly (0/0).
     """
-    at = np.asarray(sums, np.float64)
+    point = np.asarray(sums, np.float64)
     if isinstance(form, Ratios):
         above, below = np.array(form.numerators, np.float64), np.array(form.denominators, np.float64)
-        n, d = above @ at, below @ at  # (n_rows,)
+        n, d = above @ point, below @ point  # (n_rows,)
         safe = np.where(d == 0, 1.0, d)
         slopes = (above * safe[:, None] - below * n[:, None]) / (safe**2)[:, None]
         return np.asarray(np.where((d == 0)[:, None], 0.0, slopes).mean(axis=0))
-    found = np.zeros(len(at))
-    for f, value in enumerate(at):
+    derivatives = np.zeros(len(point))
+    for f, value in enumerate(point):
         change = step * abs(value) or 1.0
-        around = np.stack([at, at])
+        around = np.stack([point, point])
         around[:, f] += (change, -change if value else 0.0)
         try:
             high, low = form.score(around)
         except InputError:
             continue
         slope = (high - low) / (around[0, f] - around[1, f])
-        found[f] = slope if np.isfinite(slope) else 0.0
-    return found
+        derivatives[f] = slope if np.isfinite(slope) else 0.0
+    return derivatives
 
 
-def gradients(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
-    """Return `gradient` at many sums, shape (n, n_fields), at once."""
-    at = np.asarray(sums, np.float64)
+def compute_gradients(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
+    """Return `compute_gradient` at many sums, shape (n, n_fields), at once."""
+    points = np.asarray(sums, np.float64)
     if isinstance(form, Ratios):
         above, below = np.array(form.numerators, np.float64), np.array(form.denominators, np.float64)
-        n, d = at @ above.T, at @ below.T  # (n, n_rows)
+        n, d = points @ above.T, points @ below.T  # (n, n_rows)
         safe = np.where(d == 0, 1.0, d)[:, :, None]
         slopes = (above * safe - below * n[:, :, None]) / safe**2
         return np.asarray(np.where((d == 0)[:, :, None], 0.0, slopes).mean(axis=1))
     try:
-        return _measured(form, at, step)
+        return _measure_gradients(form, points, step)
     except InputError:  # not defined at all of them
-        return np.array([gradient(form, own, step) for own in at]).reshape(at.shape)
+        return np.array([compute_gradient(form, point, step) for point in points]).reshape(points.shape)
 
 
-def _measured(form: Form, at: NDArray[np.float64], step: float) -> NDArray[np.float64]:
-    found = np.zeros(at.shape)
-    for f in range(at.shape[1]):
-        change = step * np.abs(at[:, f])
+def _measure_gradients(form: Form, points: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    derivatives = np.zeros(points.shape)
+    for f in range(points.shape[1]):
+        change = step * np.abs(points[:, f])
         change[change == 0] = 1.0
-        high, low = at.copy(), at.copy()
+        high, low = points.copy(), points.copy()
         high[:, f] += change
-        low[:, f] -= np.where(at[:, f] == 0, 0.0, change)
+        low[:, f] -= np.where(points[:, f] == 0, 0.0, change)
         slope = (form.score(high) - form.score(low)) / (high[:, f] - low[:, f])
-        found[:, f] = np.where(np.isfinite(slope), slope, 0.0)
-    return found
+        derivatives[:, f] = np.where(np.isfinite(slope), slope, 0.0)
+    return derivatives

@@ -21,37 +21,42 @@ from sigdask.metrics.base import BoundMetric, BoundSets, Metric
 from sigdask.metrics.forms import MeanOf, Ratios
 
 
-def bind(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
-    """Bind a metric to counts; where these have replicates, to the mean of the scores of each."""
+def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
+    """Bind a metric to counts; with replicates, to the mean of the replicates' scores."""
     if not counts.replicates:
-        return _held(metric.bind(counts), counts)
-    bound = [_summed(metric, replicate) for replicate in counts.replicates]
-    held = _held_in_all(bound, counts)
+        return _set_held_items(metric.bind(counts), counts)
+    bound = [_bind_replicate(metric, replicate) for replicate in counts.replicates]
+    held = _find_held_in_all(bound, counts)
     fields = [
-        [b.field(name, replicate) for name in b.fields] for b, replicate in zip(bound, counts.replicates, strict=True)
+        [b.get_field(name, replicate) for name in b.fields]
+        for b, replicate in zip(bound, counts.replicates, strict=True)
     ]
     first = bound[0]
-    shares = _shares(first, fields) if all(b.form == first.form for b in bound) else None
+    shares = _compute_shares(first, fields) if all(b.form == first.form for b in bound) else None
     if shares is None:
-        own: Mapping[str, Array] = ExactNumbers(_blocks(first.name, fields, counts), _of_blocks(bound, counts))
+        own_fields: Mapping[str, Array] = ExactNumbers(
+            _name_fields(first.name, fields, counts), _list_roundings(bound, counts)
+        )
         form = MeanOf(tuple(b.form for b in bound), tuple(len(b.fields) for b in bound))
-        return BoundMetric(first.name, tuple(own), form, first.higher_is_better, own, first.signature, held)
+        return BoundMetric(
+            first.name, tuple(own_fields), form, first.higher_is_better, own_fields, first.signature, held
+        )
     assert isinstance(first.form, Ratios)
-    above, below = (np.concatenate(part) if counts.apart else _sum(part) for part in shares)
-    own = ExactNumbers(
+    above, below = (np.concatenate(arrays) if counts.apart else _sum_columns(arrays) for arrays in shares)
+    own_fields = ExactNumbers(
         {f"{first.name}@above": above, f"{first.name}@below": below},
-        {f"{first.name}@above": _of_sums(bound, counts)},
+        {f"{first.name}@above": _sum_roundings(bound, counts)},
     )
     ratio = Ratios(((1, 0),), ((0, 1),), first.form.zero_division)
-    return BoundMetric(first.name, tuple(own), ratio, first.higher_is_better, own, first.signature, held)
+    return BoundMetric(first.name, tuple(own_fields), ratio, first.higher_is_better, own_fields, first.signature, held)
 
 
-def _held(found: BoundMetric | BoundSets, counts: Counts) -> BoundMetric | BoundSets:
-    """Say which items a metric is on."""
-    return replace(found, held=counts.held_in(found.fields)) if isinstance(found, BoundMetric) else found
+def _set_held_items(bound: BoundMetric | BoundSets, counts: Counts) -> BoundMetric | BoundSets:
+    """Record which items each system has in the metric's fields."""
+    return replace(bound, held=counts.held_in(bound.fields)) if isinstance(bound, BoundMetric) else bound
 
 
-def _held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[np.bool_] | None:
+def _find_held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[np.bool_] | None:
     """Return which items each system has in all replicates."""
     gaps = [held for b, r in zip(bound, counts.replicates, strict=True) if (held := r.held_in(b.fields)) is not None]
     if not gaps:
@@ -59,8 +64,8 @@ def _held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[np.boo
     return np.tile(np.logical_and.reduce(gaps), (len(counts.replicates) if counts.apart else 1, 1))
 
 
-def _summed(metric: Metric, replicate: Counts) -> BoundMetric:
-    """Bind a metric to one replicate, or say that it takes none."""
+def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
+    """Bind a metric to one replicate; raise InputError if it takes none."""
     bound = metric.bind(replicate)
     if isinstance(bound, BoundSets):
         raise InputError(
@@ -70,43 +75,43 @@ def _summed(metric: Metric, replicate: Counts) -> BoundMetric:
     return bound
 
 
-def _blocks(name: str, fields: Sequence[Sequence[Array]], counts: Counts) -> dict[str, Array]:
+def _name_fields(name: str, fields: Sequence[Sequence[Array]], counts: Counts) -> dict[str, Array]:
     """Return the fields of each replicate, one replicate after the other."""
-    own = {}
-    for r, of_replicate in enumerate(fields):
-        for k, field in enumerate(of_replicate):
-            own[f"{name}@{r}#{k}"] = _placed(field, r, counts) if counts.apart else field
-    return own
+    named_fields = {}
+    for r, replicate_fields in enumerate(fields):
+        for k, field in enumerate(replicate_fields):
+            named_fields[f"{name}@{r}#{k}"] = _pad_field(field, r, counts) if counts.apart else field
+    return named_fields
 
 
-def _of_blocks(bound: Sequence[BoundMetric], counts: Counts) -> dict[str, tuple[float, ...]]:
-    """Return how far the numbers of these fields may be off."""
+def _list_roundings(bound: Sequence[BoundMetric], counts: Counts) -> dict[str, tuple[float, ...]]:
+    """Return how far the numbers of the replicates' fields may be off."""
     return {
-        f"{bound[0].name}@{r}#{k}": b.rounding(name, replicate)
+        f"{bound[0].name}@{r}#{k}": b.get_rounding(name, replicate)
         for r, (b, replicate) in enumerate(zip(bound, counts.replicates, strict=True))
         for k, name in enumerate(b.fields)
     }
 
 
-def _of_sums(bound: Sequence[BoundMetric], counts: Counts) -> tuple[float, ...]:
-    """Return how far the numerators added up over replicates may be off, for each system."""
+def _sum_roundings(bound: Sequence[BoundMetric], counts: Counts) -> tuple[float, ...]:
+    """Return how far each system's numerators, summed over replicates, may be off."""
     total = np.zeros(counts.n_systems)
     for b, replicate in zip(bound, counts.replicates, strict=True):
         assert isinstance(b.form, Ratios)
         for name, weight in zip(b.fields, b.form.numerators[0], strict=True):
-            total += abs(weight) * np.array(b.rounding(name, replicate))
+            total += abs(weight) * np.array(b.get_rounding(name, replicate))
     return tuple(total.tolist())
 
 
-def _placed(field: Array, r: int, counts: Counts) -> Array:
-    """Let the items of one replicate contribute to its own sums alone."""
-    placed = np.zeros((counts.n_items, field.shape[1]), field.dtype)
-    placed[r * len(field) : (r + 1) * len(field)] = field
-    return placed
+def _pad_field(field: Array, r: int, counts: Counts) -> Array:
+    """Return a replicate's field on the items of all replicates, 0 on those of others."""
+    padded = np.zeros((counts.n_items, field.shape[1]), field.dtype)
+    padded[r * len(field) : (r + 1) * len(field)] = field
+    return padded
 
 
-def _shares(bound: BoundMetric, fields: Sequence[Sequence[Array]]) -> tuple[list[Array], list[Array]] | None:
-    """Return numerators and denominators where a mean over replicates is one ratio of sums.
+def _compute_shares(bound: BoundMetric, fields: Sequence[Sequence[Array]]) -> tuple[list[Array], list[Array]] | None:
+    """Return numerators and denominators if a mean over replicates is one ratio of sums.
 
     So it is where an item's denominator is the same in all systems and replicates: means, and rates
     of reference words.
@@ -114,30 +119,30 @@ def _shares(bound: BoundMetric, fields: Sequence[Sequence[Array]]) -> tuple[list
     form = bound.form
     if not isinstance(form, Ratios) or len(form.numerators) != 1:
         return None
-    below = [_combined(f, form.denominators[0]) for f in fields]
+    below = [_combine_fields(f, form.denominators[0]) for f in fields]
     if any((b != below[0][:, :1]).any() for b in below):
         return None
-    return [_combined(f, form.numerators[0]) for f in fields], below
+    return [_combine_fields(f, form.numerators[0]) for f in fields], below
 
 
-def _combined(fields: Sequence[Array], weights: Sequence[int]) -> Array:
-    return np.asarray(sum(weight * _wide(field) for field, weight in zip(fields, weights, strict=True) if weight))
+def _combine_fields(fields: Sequence[Array], weights: Sequence[int]) -> Array:
+    return np.asarray(sum(weight * _widen(field) for field, weight in zip(fields, weights, strict=True) if weight))
 
 
-def _wide(field: Array) -> Array:
+def _widen(field: Array) -> Array:
     """Keep sums of small integers from overflowing."""
     return field if field.dtype.kind == "f" else field.astype(np.int64)
 
 
-def _sum(columns: Sequence[Array]) -> Array:
-    """Add item scores of replicates; sums of decimals are decimals."""
+def _sum_columns(columns: Sequence[Array]) -> Array:
+    """Add item scores of replicates, so that sums of decimals stay exact decimals."""
     total = np.asarray(sum(columns))
     if total.dtype.kind != "f":
         return total
     for s in range(total.shape[1]):
-        digits = [ScoreScale.of(column[:, s]).digits for column in columns]
-        known = [d for d in digits if d is not None]
-        if len(known) == len(digits):
-            lattice = Lattice(digits=max(known))
-            total[:, s] = lattice.to_scores(np.asarray(sum(lattice.integers(column[:, s]) for column in columns)))
+        digits = [ScoreScale.from_scores(column[:, s]).digits for column in columns]
+        known_digits = [d for d in digits if d is not None]
+        if len(known_digits) == len(digits):
+            lattice = Lattice(digits=max(known_digits))
+            total[:, s] = lattice.to_scores(np.asarray(sum(lattice.to_integers(column[:, s]) for column in columns)))
     return total

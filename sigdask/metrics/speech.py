@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 from sigdask.identity import known_as
-from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
-from sigdask.metrics.extraction.request import Extraction, installed, taken
+from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
+from sigdask.metrics.extraction.request import Extraction, get_statistics, get_version
 from sigdask.metrics.forms import Ratios
 
 BLOCK = 4096
@@ -23,52 +23,52 @@ BLOCK = 4096
 
 def wer(spec: Spec) -> Metric:
     """Return the word error rate, a share of reference words (options lowercase=0|1, punctuation=1|0)."""
-    return _rate(spec, "words")
+    return _build_rate(spec, "words")
 
 
 def cer(spec: Spec) -> Metric:
     """Return the character error rate; spaces between words are characters (options as in `wer`)."""
-    return _rate(spec, "characters")
+    return _build_rate(spec, "characters")
 
 
-def _rate(spec: Spec, unit: str) -> Metric:
-    spec.only("lowercase", "punctuation")
-    lowercase, punctuation = spec.flag("lowercase"), spec.flag("punctuation", default=True)
+def _build_rate(spec: Spec, unit: str) -> Metric:
+    spec.check_options("lowercase", "punctuation")
+    lowercase, punctuation = spec.get_flag("lowercase"), spec.get_flag("punctuation", default=True)
     bind = partial(_bind, spec.name, unit, lowercase, punctuation)
-    return Metric(spec.name, bind, _extraction(spec.name, unit, lowercase, punctuation))
+    return Metric(spec.name, bind, _build_extraction(spec.name, unit, lowercase, punctuation))
 
 
-def _extraction(name: str, unit: str, lowercase: bool, punctuation: bool) -> Extraction:
+def _build_extraction(name: str, unit: str, lowercase: bool, punctuation: bool) -> Extraction:
     options = {"name": name, "unit": unit, "lowercase": lowercase, "punctuation": punctuation}
     return Extraction(count_errors, options, ("jiwer", "rapidfuzz"))
 
 
 @known_as("sigdask.metrics.speech:_bind")
 def _bind(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Counts) -> BoundMetric:
-    texts_of(name, counts)
-    errors, lengths = np.moveaxis(taken(_extraction(name, unit, lowercase, punctuation), counts), 2, 0)
+    get_texts(name, counts)
+    errors, lengths = np.moveaxis(get_statistics(_build_extraction(name, unit, lowercase, punctuation), counts), 2, 0)
     lengths = lengths[:, :1]  # of the references, which all systems share
     if not lengths.any():
         raise InputError(f"metric {name!r}: the references have no {unit}; there is nothing to divide errors by")
-    own = {f"{name}#errors": errors, f"{name}#{unit}": lengths}
+    own_fields = {f"{name}#errors": errors, f"{name}#{unit}": lengths}
     signature = (
         f"case:{'lc' if lowercase else 'mixed'}|punct:{'kept' if punctuation else 'removed'}|unit:{unit}"
-        f"|jiwer:{installed('jiwer')}"
+        f"|jiwer:{get_version('jiwer')}"
     )
-    return BoundMetric(name, tuple(own), Ratios(((1, 0),), ((0, 1),)), False, own, signature)
+    return BoundMetric(name, tuple(own_fields), Ratios(((1, 0),), ((0, 1),)), False, own_fields, signature)
 
 
 @known_as("sigdask.metrics.speech:count_errors")
 def count_errors(
     systems: Sequence[list[str]], gold: list[Any], *, name: str, unit: str, lowercase: bool, punctuation: bool
 ) -> list[Array]:
-    """Return the errors and reference words or characters of each utterance, an array a system, shape (n_items, 2)."""
+    """Return each utterance's errors and reference length, one array a system, shape (n_items, 2)."""
     if any(len(references) != 1 for references in gold[:1]):
         raise InputError(f"metric {name!r} takes one reference; these data have {len(gold[0])} an item")
     aligner = _WordAligner(unit, lowercase, punctuation)
     references = [text for (text,) in gold]
-    lengths = aligner.lengths(references)
-    return [np.column_stack([aligner.errors(references, outputs), lengths]) for outputs in systems]
+    lengths = aligner.count_lengths(references)
+    return [np.column_stack([aligner.count_edits(references, outputs), lengths]) for outputs in systems]
 
 
 class _WordAligner:
@@ -78,29 +78,32 @@ class _WordAligner:
         try:
             import jiwer
         except ImportError:
-            raise missing_extra("jiwer", "asr", "an error rate of transcripts") from None
-        before = [*([jiwer.ToLowerCase()] if lowercase else []), *([] if punctuation else [jiwer.RemovePunctuation()])]
+            raise build_extra_error("jiwer", "asr", "an error rate of transcripts") from None
+        normalizers = [
+            *([jiwer.ToLowerCase()] if lowercase else []),
+            *([] if punctuation else [jiwer.RemovePunctuation()]),
+        ]
         words = unit == "words"
-        own = (jiwer.wer_default if words else jiwer.cer_default).transforms
-        self.transform = jiwer.Compose([*before, *own])
+        default_transforms = (jiwer.wer_default if words else jiwer.cer_default).transforms
+        self.transform = jiwer.Compose([*normalizers, *default_transforms])
         self.process = jiwer.process_words if words else jiwer.process_characters
 
-    def lengths(self, texts: Sequence[str]) -> NDArray[np.int64]:
-        """Return the words or characters of each text."""
+    def count_lengths(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """Return the number of words or characters of each text."""
         return np.array([len(self.transform(text)[0]) for text in texts], np.int64)
 
-    def errors(self, references: Sequence[str], hypotheses: Sequence[str]) -> Array:
-        """Return substitutions, deletions and insertions of each text together."""
-        counted: list[int] = []
+    def count_edits(self, references: Sequence[str], hypotheses: Sequence[str]) -> Array:
+        """Return the number of substitutions, deletions and insertions of each text."""
+        n_edits: list[int] = []
         for start in range(0, len(references), BLOCK):
-            part = slice(start, start + BLOCK)
-            found = self.process(list(references[part]), list(hypotheses[part]), self.transform, self.transform)
-            counted += [sum(map(_size, chunks)) for chunks in found.alignments]
-        return np.array(counted, np.int64)
+            block = slice(start, start + BLOCK)
+            output = self.process(list(references[block]), list(hypotheses[block]), self.transform, self.transform)
+            n_edits += [sum(map(_count_chunk_errors, chunks)) for chunks in output.alignments]
+        return np.array(n_edits, np.int64)
 
 
-def _size(chunk: Any) -> int:
-    """Return the errors of one stretch of an alignment."""
+def _count_chunk_errors(chunk: Any) -> int:
+    """Return the number of errors in one chunk of an alignment."""
     if chunk.type == "equal":
         return 0
     return int(max(chunk.ref_end_idx - chunk.ref_start_idx, chunk.hyp_end_idx - chunk.hyp_start_idx))

@@ -15,10 +15,10 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 from sigdask.identity import known_as
-from sigdask.metrics.base import BoundMetric, Metric, Spec, texts_of
-from sigdask.metrics.extraction.request import Extraction, taken
+from sigdask.metrics.base import BoundMetric, Metric, Spec, get_texts
+from sigdask.metrics.extraction.request import Extraction, get_statistics
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
 
 TOKENIZERS = ("13a", "none", "char", "intl", "zh", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200")
@@ -33,54 +33,54 @@ PACKAGES = ("sacrebleu", "regex", "mecab-python3", "ipadic", "mecab-ko", "mecab-
 
 def bleu(spec: Spec) -> Metric:
     """Return corpus BLEU (options tokenize=13a|none|char|intl|zh|..., lowercase=0|1)."""
-    spec.only("tokenize", "lowercase")
+    spec.check_options("tokenize", "lowercase")
     options = {
-        "tokenize": spec.choice("tokenize", TOKENIZERS),
-        "lowercase": spec.flag("lowercase"),
+        "tokenize": spec.get_choice("tokenize", TOKENIZERS),
+        "lowercase": spec.get_flag("lowercase"),
         "force": True,
     }
-    return _metric(spec.name, "BLEU", options, Bleu(), True)
+    return _build_metric(spec.name, "BLEU", options, Bleu(), True)
 
 
 def chrf(spec: Spec) -> Metric:
     """Return corpus chrF, or chrF++ with its two word orders (options beta=2, lowercase=0|1)."""
-    spec.only("beta", "lowercase")
-    beta = float(spec.number("beta", "2"))
+    spec.check_options("beta", "lowercase")
+    beta = float(spec.get_number("beta", "2"))
     options = {
         "word_order": 2 if spec.base == "chrF++" else 0,
         "beta": beta,
-        "lowercase": spec.flag("lowercase"),
+        "lowercase": spec.get_flag("lowercase"),
     }
-    return _metric(spec.name, "CHRF", options, ChrF(beta), True)
+    return _build_metric(spec.name, "CHRF", options, ChrF(beta), True)
 
 
 def ter(spec: Spec) -> Metric:
     """Return corpus TER in percent of reference words (options of sacrebleu, each 0|1)."""
     names = ("normalized", "case_sensitive", "no_punct", "asian_support")
-    spec.only(*names)
+    spec.check_options(*names)
     form = Ratios(((100, 0),), ((0, 1),))
-    return _metric(spec.name, "TER", {name: spec.flag(name) for name in names}, form, False)
+    return _build_metric(spec.name, "TER", {name: spec.get_flag(name) for name in names}, form, False)
 
 
-def _metric(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool) -> Metric:
+def _build_metric(name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool) -> Metric:
     bind = partial(_bind, name, scorer, options, form, higher_is_better)
-    return Metric(name, bind, _extraction(scorer, options))
+    return Metric(name, bind, _build_extraction(scorer, options))
 
 
-def _extraction(scorer: str, options: Mapping[str, Any]) -> Extraction:
-    asked = Extraction(count_segments, {"scorer": scorer, **options}, PACKAGES)
-    return replace(asked, power=2, block=TER_BLOCK) if scorer == "TER" else asked
+def _build_extraction(scorer: str, options: Mapping[str, Any]) -> Extraction:
+    extraction = Extraction(count_segments, {"scorer": scorer, **options}, PACKAGES)
+    return replace(extraction, power=2, block=TER_BLOCK) if scorer == "TER" else extraction
 
 
 @known_as("sigdask.metrics.translation:_bind")
 def _bind(
     name: str, scorer: str, options: Mapping[str, Any], form: Form, higher_is_better: bool, counts: Counts
 ) -> BoundMetric:
-    _, gold = texts_of(name, counts)
-    statistics = taken(_extraction(scorer, options), counts)  # (n_items, n_systems, n_fields)
+    _, gold = get_texts(name, counts)
+    statistics = get_statistics(_build_extraction(scorer, options), counts)  # (n_items, n_systems, n_fields)
     fields = tuple(f"{name}#{k}" for k in range(statistics.shape[2]))
-    own = {field: statistics[:, :, k] for k, field in enumerate(fields)}
-    return BoundMetric(name, fields, form, higher_is_better, own, signature(scorer, options, gold))
+    own_fields = {field: statistics[:, :, k] for k, field in enumerate(fields)}
+    return BoundMetric(name, fields, form, higher_is_better, own_fields, build_signature(scorer, options, gold))
 
 
 @known_as("sigdask.metrics.translation:count_segments")
@@ -94,32 +94,35 @@ def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str
     """
     references = [list(stream) for stream in zip(*gold, strict=True)]
     # the statistics have no public name in sacrebleu; its own paired tests take them from here
-    of_system = _tool(scorer, options, references)._extract_corpus_statistics  # noqa: SLF001
-    return [_whole(scorer, np.array(of_system(outputs, None), np.float64), len(references)) for outputs in systems]
+    extract_statistics = _build_scorer(scorer, options, references)._extract_corpus_statistics  # noqa: SLF001
+    return [
+        _round_statistics(scorer, np.array(extract_statistics(outputs, None), np.float64), len(references))
+        for outputs in systems
+    ]
 
 
-def _whole(scorer: str, statistics: Array, n_references: int) -> Array:
+def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Array:
     if scorer == "TER":
         # the reference length is a mean over 1, 2, ... references: made whole
         statistics = statistics[:, :2] * math.lcm(*range(1, n_references + 1))
-    whole = np.rint(statistics)
-    if not np.allclose(whole, statistics, atol=1e-6):
+    rounded = np.rint(statistics)
+    if not np.allclose(rounded, statistics, atol=1e-6):
         raise InputError(f"{scorer}: the statistics of a segment are no integers")
-    return whole.astype(np.int64)
+    return rounded.astype(np.int64)
 
 
-def signature(scorer: str, options: Mapping[str, Any], gold: Array) -> str:
-    """Return what sacrebleu says of how it counts, which hangs on which references there are."""
-    given = {tuple(None if text is None else "" for text in texts) for texts in gold}
-    tool = _tool(scorer, options, [list(stream) for stream in zip(*given, strict=True)])
+def build_signature(scorer: str, options: Mapping[str, Any], gold: Array) -> str:
+    """Return sacrebleu's signature, which depends on which references there are."""
+    patterns = {tuple(None if text is None else "" for text in texts) for texts in gold}
+    tool = _build_scorer(scorer, options, [list(stream) for stream in zip(*patterns, strict=True)])
     return str(tool.get_signature().format())
 
 
-def _tool(scorer: str, options: Mapping[str, Any], references: list[list[str]]) -> Any:
+def _build_scorer(scorer: str, options: Mapping[str, Any], references: list[list[str]]) -> Any:
     try:
         from sacrebleu import metrics
     except ImportError:
-        raise missing_extra("sacrebleu", "mt", scorer) from None
+        raise build_extra_error("sacrebleu", "mt", scorer) from None
     try:
         return getattr(metrics, scorer)(references=references, **options)
     except (ImportError, RuntimeError, OSError, SystemExit) as error:

@@ -1,4 +1,4 @@
-"""How a user's function travels to workers: by its name where they can import it, never as code off this machine."""
+"""How a user's function reaches workers: by an importable name, never as code."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.io.addresses import look_in
+from sigdask.io.addresses import add_folder
 
 Function = Callable[..., Any]
 
 
-def address_of(function: Any) -> str | None:
-    """Return `module:name` where importing that gives this very function, or None.
+def get_address(function: Any) -> str | None:
+    """Return `module:name` if importing it gives this very function, else None.
 
     Examples
     --------
-    >>> address_of(address_of), address_of(lambda: 0)
-    ('sigdask.metrics.travel:address_of', None)
+    >>> get_address(get_address), get_address(lambda: 0)
+    ('sigdask.metrics.travel:get_address', None)
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not module or not name or module == "__main__" or "<" in name:
         return None
     try:
-        found = _attribute(sys.modules[module], name)
+        attribute = _get_function(sys.modules[module], name)
     except (KeyError, AttributeError):
         return None
-    return f"{module}:{name}" if found is function else None
+    return f"{module}:{name}" if attribute is function else None
 
 
-def is_named(function: Any) -> bool:
-    """Say whether a function, or a callable object, can be sent as names and values alone.
+def can_send_by_name(function: Any) -> bool:
+    """Return whether a function or callable object can be sent as names and values alone.
 
     Plain pickle never sends code; what `__main__` defines, workers cannot import.
 
     Examples
     --------
-    >>> is_named(is_named), is_named(lambda: 0)
+    >>> can_send_by_name(can_send_by_name), can_send_by_name(lambda: 0)
     (True, False)
     """
-    if address_of(function) is not None:
+    if get_address(function) is not None:
         return True
     try:
         return b"__main__" not in pickle.dumps(function)
@@ -52,15 +52,15 @@ def is_named(function: Any) -> bool:
         return False
 
 
-def folder_of(function: Any) -> str:
-    """Return the folder from which a function's module was imported here; workers may share it."""
+def get_folder(function: Any) -> str:
+    """Return the folder that a function's module was imported from; workers may share it."""
     name = function.__module__
     file = getattr(sys.modules[name], "__file__", None)
     return str(Path(file).resolve().parents[name.count(".")]) if file else ""
 
 
-def function_at(address: str, folder: str = "") -> Function:
-    """Return the function of an address.
+def load_function(address: str, folder: str = "") -> Function:
+    """Import the function of an address.
 
     Parameters
     ----------
@@ -75,23 +75,23 @@ def function_at(address: str, folder: str = "") -> Function:
         It cannot be imported here; says where.
     """
     module, _, name = address.partition(":")
-    look_in(Path.cwd())
+    add_folder(Path.cwd())
     if folder and Path(folder).is_dir():
-        look_in(Path(folder))
+        add_folder(Path(folder))
     try:
-        found: Function = _attribute(importlib.import_module(module), name)
+        function: Function = _get_function(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"metric {address!r} cannot be imported by a worker ({error}): put its module on the workers' path "
             "(install it, PYTHONPATH, or a shared folder)"
         ) from None
-    return found
+    return function
 
 
-def functions_of(panel: Any) -> Iterator[tuple[str, Function]]:
-    """Yield the users' functions within a panel, or the panels of a family, with the names of their metrics."""
+def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
+    """Yield the users' functions in a panel or a family's panels, with their metrics' names."""
     for member in getattr(panel, "members", ()):
-        yield from functions_of(member.panel)
+        yield from iter_functions(member.panel)
     black_box = getattr(panel, "metric", None)
     if black_box is not None:
         yield black_box.name, black_box.function
@@ -101,8 +101,8 @@ def functions_of(panel: Any) -> Iterator[tuple[str, Function]]:
             yield metric.name, function
 
 
-def _attribute(module: Any, name: str) -> Any:
-    """Return an attribute; of a metric that a decorator put in a function's place, the function."""
-    found = reduce(getattr, name.split("."), module)
-    bound = getattr(found, "bind", found)
+def _get_function(module: Any, name: str) -> Any:
+    """Return an attribute; if a decorator made it a metric, the metric's function."""
+    attribute = reduce(getattr, name.split("."), module)
+    bound = getattr(attribute, "bind", attribute)
     return getattr(bound, "function", bound)

@@ -1,4 +1,4 @@
-"""Type-level precision, recall and F: the set of distinct terms given anywhere against the gold set.
+"""Type-level precision, recall and F: the set of distinct terms given against the gold set.
 
 A set measure: a term counts once, wherever and however often it was given, so its score is no sum
 over items.
@@ -14,42 +14,42 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets, Metric, Spec
 from sigdask.metrics.forms import Ratios
-from sigdask.metrics.ratios import PRECISION, RECALL, Weights, f_weights
+from sigdask.metrics.ratios import PRECISION, RECALL, Weights, compute_f_weights
 
 
 def type_precision(spec: Spec) -> Metric:
     """Distinct right terms over the distinct terms given."""
-    return _of_types(spec, PRECISION)
+    return _build_metric(spec, PRECISION)
 
 
 def type_recall(spec: Spec) -> Metric:
     """Distinct right terms over the distinct gold terms."""
-    return _of_types(spec, RECALL)
+    return _build_metric(spec, RECALL)
 
 
 def type_f1(spec: Spec) -> Metric:
-    """Harmonic mean of the two."""
-    return _of_types(spec, f_weights(Fraction(1)))
+    """Harmonic mean of type-level precision and recall."""
+    return _build_metric(spec, compute_f_weights(Fraction(1)))
 
 
-def _of_types(spec: Spec, weights: Weights) -> Metric:
-    spec.only("zero_division")
-    form = Ratios((weights[0],), (weights[1],), spec.zero_division())
+def _build_metric(spec: Spec, weights: Weights) -> Metric:
+    spec.check_options("zero_division")
+    form = Ratios((weights[0],), (weights[1],), spec.get_zero_division())
     return Metric(spec.name, partial(_bind, spec.name, form))
 
 
 @known_as("sigdask.metrics.types:_bind")
 def _bind(name: str, form: Ratios, counts: Counts) -> BoundSets:
-    if not holds_sets(counts):
-        known = ", ".join(list(counts.fields)[:6])
+    if not has_sets(counts):
+        present_fields = ", ".join(list(counts.fields)[:6])
         raise InputError(
-            f"metric {name!r} needs a list of terms for each item (format terms); these data have: {known}"
+            f"metric {name!r} needs a list of terms for each item (format terms); these data have: {present_fields}"
         )
     return BoundSets(name, form)
 
 
-def holds_sets(counts: Counts) -> bool:
-    """Whether the outputs are sets of texts, item by item."""
+def has_sets(counts: Counts) -> bool:
+    """Return whether each item's output is a set of texts."""
     if counts.outputs is None or counts.outputs.gold is None:
         return False
     columns = (counts.outputs.gold, *counts.outputs.systems)

@@ -1,4 +1,4 @@
-"""Metrics that users bring: `@metric` for summed counts, any other function as one of whole outputs."""
+"""User-defined metrics: `@metric` for summed counts, any other function on whole outputs."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def metric(
     'sigdask.metrics.user:fowlkes_mallows'
     """
     if function is None:
-        return partial(_metric, fields, name, higher_is_better)
-    return _metric(fields, name, higher_is_better, function)
+        return partial(_build_metric, fields, name, higher_is_better)
+    return _build_metric(fields, name, higher_is_better, function)
 
 
-def _metric(
+def _build_metric(
     fields: tuple[str, ...] | None, name: str | None, higher_is_better: bool, function: Callable[..., Any]
 ) -> Metric:
     title = name or f"{function.__module__}:{function.__qualname__}"
@@ -75,9 +75,9 @@ class _BindFields:
     def __call__(self, counts: Counts) -> BoundMetric:
         for field in self.fields:
             if field not in counts.fields:
-                known = ", ".join(list(counts.fields)[:8])
+                present_fields = ", ".join(list(counts.fields)[:8])
                 raise InputError(
-                    f"metric {self.name!r} sums field {field!r}, which these data lack; they have: {known}"
+                    f"metric {self.name!r} sums field {field!r}, which these data lack; they have: {present_fields}"
                 )
         return BoundMetric(self.name, self.fields, Formula(self.name, self.function), self.higher_is_better)
 
@@ -96,14 +96,14 @@ def black_box(function: Callable[..., float], *, name: str | None = None, higher
     return BlackBox(title, function, higher_is_better)
 
 
-def load(name: str) -> Metric | BlackBox:
-    """Return the metric that `module:attribute` names; a plain function is one of whole outputs.
+def load_metric(name: str) -> Metric | BlackBox:
+    """Import the metric of a `module:attribute` name; a plain function takes whole outputs.
 
     Modules are looked for on the path and in the current folder.
     """
-    found = addresses.load(name, "metric")
-    if isinstance(found, (Metric, BlackBox)):
-        return found
-    if callable(found):
-        return black_box(found, name=name)
-    raise InputError(f"metric {name!r}: is {type(found).__name__}, expected a metric or a function")
+    loaded = addresses.load_object(name, "metric")
+    if isinstance(loaded, (Metric, BlackBox)):
+        return loaded
+    if callable(loaded):
+        return black_box(loaded, name=name)
+    raise InputError(f"metric {name!r}: is {type(loaded).__name__}, expected a metric or a function")

@@ -1,1 +1,1 @@
-"""Approximate randomization: panels, the shuffles they share, and the tallies of exceedances."""
+"""Approximate randomization: panels, the swaps they share, and tallies of exceedances."""

@@ -1,4 +1,4 @@
-"""Panels in blocks of systems: for those that no machine should hold whole.
+"""Count panels that are too large for one machine, in blocks of systems.
 
 A block is what some systems contribute beside the panel's first system. All that pairs and families take of
 contributions are their sums over the swapped units, 2 or 4 bytes a column and trial, so each block is summed
@@ -17,9 +17,9 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from sigdask.randomization.families.max_t import Family
-from sigdask.randomization.kernels.layouts import arrange, layout
-from sigdask.randomization.kernels.sums import MovedSums, SlabMemory, SumLayout, moved_sums
+from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.kernels.layouts import get_layout, set_layout
+from sigdask.randomization.kernels.sums import MovedSums, SlabMemory, SumLayout, compute_moved_sums
 from sigdask.randomization.panels.sums import Panel
 
 LARGE_BYTES = 2**27
@@ -31,10 +31,10 @@ BLOCK_BYTES = 2**24
 SUMS_BYTES = 2**24
 """Sums of all systems that one task counts from."""
 
-TIMED = 256
+TIMED_TRIALS = 256
 """Trials that tell the speed."""
 
-ABOUT_A_SUM = 4
+BYTES_PER_SUM = 4
 """Bytes of a sum, at most as a rule."""
 
 
@@ -54,133 +54,137 @@ class SystemBlock:
     arranged: SumLayout
 
     @staticmethod
-    def of(part: Panel) -> SystemBlock:
-        """Arrange a part of a panel, as `parts_of` cuts it, whose own arrays are needed no more."""
-        arranged = layout(part)  # below no views, which would hold all that they are of
-        addresses = part.addresses if arranged.dense is not None else part.addresses[:0].copy()
-        return SystemBlock(replace(part, values=part.values[:0].copy(), addresses=addresses), arranged)
+    def from_panel(panel: Panel) -> SystemBlock:
+        """Arrange a part of a panel, as `split_panel` cuts it. Its own arrays are no longer needed."""
+        arranged = get_layout(panel)  # below no views, which would hold all that they are of
+        addresses = panel.addresses if arranged.dense is not None else panel.addresses[:0].copy()
+        return SystemBlock(replace(panel, values=panel.values[:0].copy(), addresses=addresses), arranged)
 
-    def sums(self, *, run: int, first: int, n_trials: int) -> MovedSums:
+    def compute_sums(self, *, run: int, first: int, n_trials: int) -> MovedSums:
         """Sum over the units swapped in trials `first` to `first + n_trials - 1` of a run."""
-        arranged, slab = self.arranged, min(self.arranged.slab, n_trials)
-        room = SlabMemory.of(arranged, slab)
+        arranged, slab = self.arranged, min(self.arranged.slab_size, n_trials)
+        room = SlabMemory.from_layout(arranged, slab)
         kind = next(t for t in (np.int16, np.int32, np.int64) if arranged.largest <= np.iinfo(t).max)
         sums = np.empty((arranged.n_columns, n_trials), kind)
         for start in range(0, n_trials, slab):
-            here = min(slab, n_trials - start)
-            sums[:, start : start + here] = moved_sums(
-                self.frame, arranged, run=run, first=first + start, n_trials=here, room=room
+            size = min(slab, n_trials - start)
+            sums[:, start : start + size] = compute_moved_sums(
+                self.frame, arranged, run=run, first=first + start, n_trials=size, room=room
             )
         return MovedSums(replace(arranged, pieces=None, dense=None), first, sums)
 
 
-def is_large(counted: Any) -> TypeGuard[Panel | Family]:
-    """Say whether what is counted is worth cutting into blocks."""
-    return isinstance(counted, (Panel, Family)) and not counted.enumerated and counted.nbytes > LARGE_BYTES
+def is_large(target: Any) -> TypeGuard[Panel | MaxTFamily]:
+    """Return whether a panel or family is large enough to be counted in blocks."""
+    return isinstance(target, (Panel, MaxTFamily)) and not target.enumerated and target.nbytes > LARGE_BYTES
 
 
-def panels_of(counted: Panel | Family) -> tuple[Panel, ...]:
-    """Return the distinct panels of what is counted."""
-    return counted.panels if isinstance(counted, Family) else (counted,)
+def list_panels(target: Panel | MaxTFamily) -> tuple[Panel, ...]:
+    """Return the distinct panels of a panel or family."""
+    return target.panels if isinstance(target, MaxTFamily) else (target,)
 
 
-def parts_of(panel: Panel) -> Iterator[Panel]:
-    """Cut a panel into parts of some systems beside its first one, without pairs and metrics."""
+def split_panel(panel: Panel) -> Iterator[Panel]:
+    """Yield panels of some systems and the first one, without pairs and metrics."""
     n_systems = len(panel.totals)
     step = max(1, BLOCK_BYTES * n_systems // max(panel.nbytes, 1))
     for start in range(1, n_systems, step):
-        own = [0, *range(start, min(start + step, n_systems))]
+        systems = [0, *range(start, min(start + step, n_systems))]
         yield replace(
             panel,
             addresses=panel.addresses.astype(np.int32 if panel.addresses.max(initial=0) < 2**31 else np.int64),
-            values=np.asfortranarray(panel.values[:, own]),
-            totals=panel.totals[own],
+            values=np.asfortranarray(panel.values[:, systems]),
+            totals=panel.totals[systems],
             sizes=panel.sizes[:0],
             pairs=panel.pairs[:0],
             metrics=(),
         )
 
 
-def frame_of(counted: Panel | Family) -> Panel | Family:
-    """Return what is counted without its contributions, but with all that was known by them."""
-    frames = [_frame(panel) for panel in panels_of(counted)]
-    if isinstance(counted, Panel):
+def build_frame(target: Panel | MaxTFamily) -> Panel | MaxTFamily:
+    """Return a panel or family without its contributions, but with all values derived from them."""
+    frames = [_build_panel_frame(panel) for panel in list_panels(target)]
+    if isinstance(target, Panel):
         return frames[0]
-    return _with_panels(counted, frames, {"scales": counted.scales})
+    return _replace_panels(target, frames, {"scales": target.scales})
 
 
-def _frame(panel: Panel) -> Panel:
+def _build_panel_frame(panel: Panel) -> Panel:
     frame = replace(panel, values=panel.values[:0], addresses=panel.addresses[:0], sizes=panel.sizes[:0])
     vars(frame).update(linear=panel.linear, slack=panel.slack, _positive=panel._positive)  # noqa: SLF001
     return frame
 
 
-def from_sums(frame: Panel | Family, sums: Sequence[Sequence[MovedSums]]) -> Panel | Family:
-    """Return what a frame is of, as it counts from the sums of all blocks of each panel, in the trials of these."""
-    twins = [copy(panel) for panel in panels_of(frame)]
-    for twin, made in zip(twins, sums, strict=True):
-        arrange(twin, _joined(made))
+def build_from_sums(frame: Panel | MaxTFamily, sums: Sequence[Sequence[MovedSums]]) -> Panel | MaxTFamily:
+    """Return the panel or family of a frame, which counts from the sums of all blocks of each panel."""
+    twins = [copy(panel) for panel in list_panels(frame)]
+    for twin, blocks in zip(twins, sums, strict=True):
+        set_layout(twin, _join_layouts(blocks))
     if isinstance(frame, Panel):
         return twins[0]
-    known = {name: getattr(frame, name) for name in ("scales", "observed", "statistics", "order", "is_integral")}
-    return _with_panels(frame, twins, known)
+    derived = {name: getattr(frame, name) for name in ("scales", "observed", "statistics", "order", "is_integral")}
+    return _replace_panels(frame, twins, derived)
 
 
-def _with_panels(family: Family, panels: Sequence[Panel], known: Mapping[str, Any]) -> Family:
-    """Return a family with other panels in the places of its own, and what is known of it."""
-    place = {id(panel): k for k, panel in enumerate(family.panels)}
-    members = tuple(replace(member, panel=panels[place[id(member.panel)]]) for member in family.members)
-    found = replace(family, members=members)
-    vars(found).update(known)
-    return found
+def _replace_panels(family: MaxTFamily, panels: Sequence[Panel], derived: Mapping[str, Any]) -> MaxTFamily:
+    """Return a family with other panels in place of its own, and set its derived values."""
+    index_of = {id(panel): k for k, panel in enumerate(family.panels)}
+    members = tuple(replace(member, panel=panels[index_of[id(member.panel)]]) for member in family.members)
+    replaced = replace(family, members=members)
+    vars(replaced).update(derived)
+    return replaced
 
 
-def _joined(made: Sequence[MovedSums]) -> SumLayout:
+def _join_layouts(blocks: Sequence[MovedSums]) -> SumLayout:
     """Return the layout of all blocks together."""
-    ends = np.cumsum([0, *(block.arranged.n_columns for block in made)])
-    places = [
+    ends = np.cumsum([0, *(block.arranged.n_columns for block in blocks)])
+    columns = [
         np.where(block.arranged.column_of[1:] < 0, -1, block.arranged.column_of[1:] + end)
-        for block, end in zip(made, ends[:-1], strict=True)
+        for block, end in zip(blocks, ends[:-1], strict=True)
     ]
-    first = made[0].arranged
+    first_layout = blocks[0].arranged
     return SumLayout(
         n_columns=int(ends[-1]),
-        column_of=np.concatenate([first.column_of[:1], *places]),
-        sign_of=np.concatenate([first.sign_of[:1], *(block.arranged.sign_of[1:] for block in made)]),
-        largest=max(block.arranged.largest for block in made),
-        made=tuple(made),
+        column_of=np.concatenate([first_layout.column_of[:1], *columns]),
+        sign_of=np.concatenate([first_layout.sign_of[:1], *(block.arranged.sign_of[1:] for block in blocks)]),
+        largest=max(block.arranged.largest for block in blocks),
+        block_sums=tuple(blocks),
     )
 
 
-def most_trials(counted: Any) -> int | None:
-    """Return how many trials one task may be of, so that a worker holds the sums; None where that does not matter."""
-    if not is_large(counted):
+def compute_max_trials(target: Any) -> int | None:
+    """Return how many trials a task may have so that a worker can hold the sums; None for any number."""
+    if not is_large(target):
         return None
-    a_trial = ABOUT_A_SUM * sum(panel.totals.size for panel in panels_of(counted))
-    return int(max(SUMS_BYTES // a_trial // 256 * 256, 256))
+    bytes_per_trial = BYTES_PER_SUM * sum(panel.totals.size for panel in list_panels(target))
+    return int(max(SUMS_BYTES // bytes_per_trial // 256 * 256, 256))
 
 
-def seconds_by_blocks(counted: Panel | Family) -> float:
-    """Measure what a trial costs here, by one block of each panel, whose sums stand for those of the others."""
-    made, seconds = [], 0.0
-    for panel in panels_of(counted):
-        part = next(parts_of(panel))
-        block = SystemBlock.of(part)
-        block.sums(run=0, first=0, n_trials=1)
+def measure_seconds_by_blocks(target: Panel | MaxTFamily) -> float:
+    """Measure the seconds per trial on this machine, from one block of each panel."""
+    sums_by_panel, seconds = [], 0.0
+    for panel in list_panels(target):
+        first_part = next(split_panel(panel))
+        block = SystemBlock.from_panel(first_part)
+        block.compute_sums(run=0, first=0, n_trials=1)
         start = time.perf_counter()
-        moved = block.sums(run=0, first=0, n_trials=TIMED)
-        others, own = len(panel.totals) - 1, len(part.totals) - 1
-        seconds += (time.perf_counter() - start) * others / own
-        made.append([_some(moved, min(own, others - begun)) for begun in range(0, others, own)])
-    whole = from_sums(frame_of(counted), made)
-    whole.tally(run=0, first=0, n_trials=1)
+        moved = block.compute_sums(run=0, first=0, n_trials=TIMED_TRIALS)
+        n_systems, n_in_block = len(panel.totals) - 1, len(first_part.totals) - 1
+        seconds += (time.perf_counter() - start) * n_systems / n_in_block
+        sums_by_panel.append(
+            [_select_systems(moved, min(n_in_block, n_systems - offset)) for offset in range(0, n_systems, n_in_block)]
+        )
+    joined = build_from_sums(build_frame(target), sums_by_panel)
+    joined.tally(run=0, first=0, n_trials=1)
     start = time.perf_counter()
-    whole.tally(run=0, first=0, n_trials=TIMED)
-    return (seconds + time.perf_counter() - start) / TIMED
+    joined.tally(run=0, first=0, n_trials=TIMED_TRIALS)
+    return (seconds + time.perf_counter() - start) / TIMED_TRIALS
 
 
-def _some(moved: MovedSums, n_systems: int) -> MovedSums:
+def _select_systems(moved: MovedSums, n_systems: int) -> MovedSums:
     """Return the sums of the first systems of a block."""
-    own = moved.arranged
-    part = replace(own, column_of=own.column_of[: n_systems + 1], sign_of=own.sign_of[: n_systems + 1])
-    return replace(moved, arranged=part)
+    full_layout = moved.arranged
+    part_layout = replace(
+        full_layout, column_of=full_layout.column_of[: n_systems + 1], sign_of=full_layout.sign_of[: n_systems + 1]
+    )
+    return replace(moved, arranged=part_layout)

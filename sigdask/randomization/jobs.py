@@ -1,4 +1,4 @@
-"""Jobs: which trials of which panel are to be counted, and the tally of each."""
+"""Jobs: which trials of which panel to count, and the tally of each."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Job:
 
     @property
     def n_comparisons(self) -> int:
-        """Comparisons that each trial counts for: pairs times metrics; 1 for what is counted as a whole."""
+        """Comparisons that each trial counts for: pairs times metrics; 1 for panels counted as a whole."""
         return 1 if self.panel.is_whole else math.prod(self.panel.shape)
 
 
-def total_trials(jobs: Iterable[Job]) -> int:
-    """Return the trials of jobs, summed over their comparisons: the number that every message states."""
+def sum_trials(jobs: Iterable[Job]) -> int:
+    """Return the trials of jobs, summed over their comparisons, as all messages state them."""
     return sum(job.n_trials * job.n_comparisons for job in jobs)
 
 

@@ -1,4 +1,4 @@
-"""Tallies: exceedances counted over some trials. They add, and that is the whole reduction.
+"""Tallies: exceedances counted in some trials. Tallies of disjoint trials add up.
 
 They are kept by round: trials 0 to 4,095, then up to 16,383, each round bringing them to four times as
 many. Every comparison is counted in one round before any is counted in the next, and stopping rules look
@@ -25,7 +25,7 @@ FAMILY_TAILS: tuple[str, ...] = (*TAILS, "single-step", "step-down")
 
 @dataclass(frozen=True, slots=True)
 class CountingMethod:
-    """How a kind of panel is counted, for those who share the work out.
+    """How a kind of panel is counted, for the code that distributes the work.
 
     Attributes
     ----------
@@ -66,16 +66,16 @@ class Tally:
     counts: NDArray[np.int64]
     trials: NDArray[np.int64] | None = None
 
-    def trials_of(self, row: int, column: int) -> int:
-        """Return the trials counted of one pair and metric."""
+    def get_n_trials(self, row: int, column: int) -> int:
+        """Return the number of trials counted of one pair and metric."""
         return self.n_trials if self.trials is None else int(self.trials[row, column])
 
-    def narrowed(self) -> Tally:
-        """Return it as it travels: in the smallest type that holds its counts, none of which is above its trials."""
+    def narrow(self) -> Tally:
+        """Return the tally for transport, with counts in the smallest type that holds them."""
         return replace(self, counts=self.counts.astype(np.min_scalar_type(int(self.counts.max(initial=0)))))
 
-    def widened(self) -> Tally:
-        """Return it as it adds."""
+    def widen(self) -> Tally:
+        """Return the tally with counts in int64, for addition."""
         return replace(self, counts=self.counts.astype(np.int64))
 
     @staticmethod
@@ -89,10 +89,10 @@ class Tally:
         n_trials, counts = self.n_trials + other.n_trials, self.counts + other.counts
         if self.trials is None and other.trials is None:
             return Tally(n_trials, counts)
-        trials = self._of_each() + other._of_each()
+        trials = self._get_trials() + other._get_trials()
         return Tally(int(trials.min()) if trials.size else n_trials, counts, trials)
 
-    def _of_each(self) -> NDArray[np.int64]:
+    def _get_trials(self) -> NDArray[np.int64]:
         """Return the trials of each pair and metric, shape (n_pairs, n_metrics)."""
         return np.full(self.counts.shape[:2], self.n_trials, np.int64) if self.trials is None else self.trials
 
@@ -102,12 +102,12 @@ N_ROUNDS = 25
 """Rounds to beyond the stream's 2**48 trials."""
 
 
-def round_of(trial: int) -> tuple[int, int]:
-    """Return the round that a trial belongs to: its first trial, and the first of the next round.
+def find_round(trial: int) -> tuple[int, int]:
+    """Return the first trial of the round that a trial belongs to, and the first of the next round.
 
     Examples
     --------
-    >>> round_of(0), round_of(4096), round_of(10_000)
+    >>> find_round(0), find_round(4096), find_round(10_000)
     ((0, 4096), (4096, 16384), (4096, 16384))
     """
     start, stop = 0, BLOCK
@@ -116,28 +116,28 @@ def round_of(trial: int) -> tuple[int, int]:
     return start, stop
 
 
-def round_bounds(trial: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rounds that trials belong to: their first trials, and the first of the next rounds.
+def find_rounds(trial: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first trials of the rounds that trials belong to, and the first of the next rounds.
 
     Examples
     --------
-    >>> round_bounds(np.array([0, 4096, 10_000]))
+    >>> find_rounds(np.array([0, 4096, 10_000]))
     (array([   0, 4096, 4096]), array([ 4096, 16384, 16384]))
     """
     borders = np.array([0, *(BLOCK * FACTOR**k for k in range(N_ROUNDS))])
-    after = np.searchsorted(borders, trial, side="right")
-    return borders[after - 1], borders[after]
+    next_index = np.searchsorted(borders, trial, side="right")
+    return borders[next_index - 1], borders[next_index]
 
 
-def rounds(first: int, stop: int) -> Iterator[tuple[int, int]]:
+def split_rounds(first: int, stop: int) -> Iterator[tuple[int, int]]:
     """Split trials `first` to `stop - 1` at the borders of rounds.
 
     Examples
     --------
-    >>> list(rounds(1000, 20_000))
+    >>> list(split_rounds(1000, 20_000))
     [(1000, 4096), (4096, 16384), (16384, 20000)]
     """
     while first < stop:
-        end = min(round_of(first)[1], stop)
+        end = min(find_round(first)[1], stop)
         yield first, end
         first = end

@@ -1,4 +1,4 @@
-"""Writing reports: whole or not at all."""
+"""Atomic writing of reports: a file is replaced completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from sigdask.results import export
 from sigdask.results.table import Table
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text as `whole` does."""
+def write_whole_text(path: Path, text: str) -> None:
+    """Write a text atomically."""
     write_parts(path, [text])
 
 
 def write_parts(path: Path, parts: Iterable[str]) -> None:
-    """Write a text, part after part as it is made, as `whole` does."""
-    with whole(path) as file:
+    """Write the parts of a text atomically, one after the other."""
+    with open_atomic(path) as file:
         for part in parts:
             file.write(part.encode())
 
 
 def write_parquet(path: Path, tables: Iterable[Table]) -> None:
-    """Write what was found as Parquet, as `whole` does."""
-    with whole(path) as file:
+    """Write tables of results atomically as Parquet."""
+    with open_atomic(path) as file:
         export.write_parquet(tables, file)
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that is written whole or not at all; what is no file (a pipe, a device) is written to.
+def open_atomic(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that is replaced completely or not at all; a pipe or device is written directly.
 
     A file that is there keeps its mode, a new one has that of the umask.
 
@@ -45,12 +45,12 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
         It cannot be written.
     """
     try:
-        mode = _mode(path)
+        mode = _get_mode(path)
         if mode is not None and not stat.S_ISREG(mode):
-            with _waiting_for_nobody(path) as file:
+            with _open_nonblocking(path) as file:
                 yield file
         else:
-            with _replacing(path, _new_mode() if mode is None else stat.S_IMODE(mode)) as file:
+            with _open_replacement(path, _get_default_mode() if mode is None else stat.S_IMODE(mode)) as file:
                 yield file
     except OSError as error:
         raise UnfinishedError(f"{path}: cannot be written ({error.strerror})") from None
@@ -58,36 +58,36 @@ def whole(path: Path) -> Iterator[IO[bytes]]:
         raise UnfinishedError(f"{path}: cannot be written ({error.reason} in {error.object[error.start]!r})") from None
 
 
-def _waiting_for_nobody(path: Path) -> IO[bytes]:
-    """Open what is no file; a pipe that nobody reads is an error."""
+def _open_nonblocking(path: Path) -> IO[bytes]:
+    """Open a pipe or device; a pipe without a reader raises an error."""
     handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
     os.set_blocking(handle, True)
     return os.fdopen(handle, "wb")
 
 
 @contextmanager
-def _replacing(path: Path, mode: int) -> Iterator[IO[bytes]]:
+def _open_replacement(path: Path, mode: int) -> Iterator[IO[bytes]]:
     target = path.resolve()  # a link stays one
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:100]}-", delete=False) as file:
-        made = Path(file.name)
+        temporary = Path(file.name)
         try:
             yield file
             file.flush()
-            made.chmod(mode)
-            made.replace(target)
+            temporary.chmod(mode)
+            temporary.replace(target)
         except BaseException:
             with suppress(OSError):
-                made.unlink()
+                temporary.unlink()
             raise
 
 
-def _mode(path: Path) -> int | None:
+def _get_mode(path: Path) -> int | None:
     with suppress(FileNotFoundError):
         return path.stat().st_mode
     return None
 
 
-def _new_mode() -> int:
+def _get_default_mode() -> int:
     umask = os.umask(0)
     os.umask(umask)
     return 0o666 & ~umask

@@ -1,4 +1,4 @@
-"""Tables and lines that fit a terminal: plain text, words whole, nothing that a terminal takes as a command.
+"""Tables and lines of plain text that fit a terminal; control characters are made harmless.
 
 What rich lays out is left as it is; users' words are made harmless before it gets them.
 """
@@ -8,27 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sigdask.text import printable
+from sigdask.text import make_printable
 
-NUMBERS = frozenset((
+NUMERIC_HEADERS = frozenset((
     "score", "A - B", "mean A - B", "p", "unadjusted p", "adjusted p", "rank", "systems", "items", "units",
     "comparisons", "trials", "time", "run", "took", "with a bound", "finished", "of trials", "changed",
     "statistic", "n",
 ))  # fmt: skip
 """Headers of columns that stand to the right."""
 
-BETWEEN = 2
+COLUMN_GAP = 2
 """Blanks between columns, and before what continues a line."""
 
-WORDS = re.compile(r"(?<!=) (?![=%]|-?(?:[\d.]+|inf)\])")
+WORD_BREAK = re.compile(r"(?<!=) (?![=%]|-?(?:[\d.]+|inf)\])")
 """Where a line may be broken: `p = 0.05`, `99 %` and `[-0.5, 29.1]` stay whole."""
 
-JOINTS = re.compile(r"[^|/,;]+[|/,;]*|[|/,;]+"), re.compile(r"[^\W_]+[\W_]*|[\W_]+")
+PIECE_PATTERNS = re.compile(r"[^|/,;]+[|/,;]*|[|/,;]+"), re.compile(r"[^\W_]+[\W_]*|[\W_]+")
 """Of a word that is wider than a line: the members of a list or path, and what punctuation divides."""
 
 
-def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
-    """Return a table as text, columns of `NUMBERS` to the right.
+def format_table(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> str:
+    """Return a table as text; columns of `NUMERIC_HEADERS` are right-aligned.
 
     Where not even single words fit side by side, each row becomes a line of names and values.
 
@@ -41,40 +41,44 @@ def lay_out(names: Sequence[str], rows: Sequence[Sequence[str]], width: int | No
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     """
-    cells = [[printable(cell) for cell in row] for row in rows]
-    least = [max(_longest_word(text) for text in column) for column in zip(names, *cells, strict=True)]
-    if width is not None and sum(least) + BETWEEN * (len(least) - 1) > width:
-        return "\n".join(line for row in cells for line in _filled(_parts(names, row), width, BETWEEN))
-    return _table(names, cells, least, width)
+    cells = [[make_printable(cell) for cell in row] for row in rows]
+    min_widths = [max(_measure_longest_word(text) for text in column) for column in zip(names, *cells, strict=True)]
+    if width is not None and sum(min_widths) + COLUMN_GAP * (len(min_widths) - 1) > width:
+        return "\n".join(line for row in cells for line in _fill_lines(_list_fields(names, row), width, COLUMN_GAP))
+    return _format_columns(names, cells, min_widths, width)
 
 
-def _table(names: Sequence[str], cells: Sequence[Sequence[str]], least: Sequence[int], width: int | None) -> str:
+def _format_columns(
+    names: Sequence[str], cells: Sequence[Sequence[str]], min_widths: Sequence[int], width: int | None
+) -> str:
     columns = [*zip(names, *cells, strict=True)]
-    widths = _widths(columns, least, width)
-    right = [name in NUMBERS or name.startswith("score") for name in names]
+    widths = _compute_widths(columns, min_widths, width)
+    is_right = [name in NUMERIC_HEADERS or name.startswith("score") for name in names]
     if width is None:
-        return _whole(names, cells, widths, right)
-    return _wrapped(names, cells, widths, right, width)
+        return _format_unwrapped(names, cells, widths, is_right)
+    return _format_wrapped(names, cells, widths, is_right, width)
 
 
-def _whole(names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> str:
-    """Lay out a table whose cells all fit: as the wrapped one, and much faster, for it may be long."""
+def _format_unwrapped(
+    names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], is_right: Sequence[bool]
+) -> str:
+    """Format a table whose cells all fit; much faster than `_format_wrapped` for long tables."""
     from rich.cells import cell_len
 
     def line(row: Sequence[str]) -> str:
-        ends = [cell.rstrip() if to_right else cell for cell, to_right in zip(row, right, strict=True)]
+        ends = [cell.rstrip() if to_right else cell for cell, to_right in zip(row, is_right, strict=True)]
         blanks = (" " * (n - cell_len(cell)) for cell, n in zip(ends, widths, strict=True))
         parts = (
-            gap + cell if to_right else cell + gap for cell, gap, to_right in zip(ends, blanks, right, strict=True)
+            gap + cell if to_right else cell + gap for cell, gap, to_right in zip(ends, blanks, is_right, strict=True)
         )
-        return (" " * BETWEEN).join(parts).rstrip()
+        return (" " * COLUMN_GAP).join(parts).rstrip()
 
-    rule = "─" * (sum(widths) + BETWEEN * (len(widths) - 1))
+    rule = "─" * (sum(widths) + COLUMN_GAP * (len(widths) - 1))
     return "\n".join([line(names), rule, *map(line, cells)])
 
 
-def _wrapped(
-    names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool], width: int
+def _format_wrapped(
+    names: Sequence[str], cells: Sequence[Sequence[str]], widths: Sequence[int], is_right: Sequence[bool], width: int
 ) -> str:
     from rich import box
     from rich.console import Console
@@ -82,7 +86,7 @@ def _wrapped(
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    for name, n, to_right in zip(names, widths, right, strict=True):
+    for name, n, to_right in zip(names, widths, is_right, strict=True):
         table.add_column(Text(name), justify="right" if to_right else "left", width=n)
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
@@ -93,30 +97,30 @@ def _wrapped(
     return "\n".join(line.rstrip() for line in captured.get().strip("\n").split("\n"))
 
 
-def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], width: int | None) -> list[int]:
-    """Return how wide each column is: whole where all fit, else the widest narrowed, to their words at least."""
+def _compute_widths(columns: Sequence[Sequence[str]], min_widths: Sequence[int], width: int | None) -> list[int]:
+    """Return column widths: the widest are narrowed until the table fits, but not below their words."""
     from rich.cells import cell_len
 
-    found = [max(map(cell_len, column)) for column in columns]
-    for _ in range(0 if width is None else sum(found) + BETWEEN * (len(found) - 1) - width):
-        found[max((n, k) for k, n in enumerate(found) if n > least[k])[1]] -= 1
-    return found
+    widths = [max(map(cell_len, column)) for column in columns]
+    for _ in range(0 if width is None else sum(widths) + COLUMN_GAP * (len(widths) - 1) - width):
+        widths[max((n, k) for k, n in enumerate(widths) if n > min_widths[k])[1]] -= 1
+    return widths
 
 
-def _longest_word(text: str) -> int:
+def _measure_longest_word(text: str) -> int:
     from rich.cells import cell_len
 
     return max(map(cell_len, text.split()), default=0)
 
 
-def _parts(names: Sequence[str], row: Sequence[str]) -> list[str]:
-    """Return what a row says; each but the last ends with a comma."""
-    said = [f"{name}: {cell}" if name else cell for name, cell in zip(names, row, strict=True) if cell]
-    return [f"{part}," for part in said[:-1]] + said[-1:]
+def _list_fields(names: Sequence[str], row: Sequence[str]) -> list[str]:
+    """Return a row as `name: cell` texts; each but the last ends with a comma."""
+    fields = [f"{name}: {cell}" if name else cell for name, cell in zip(names, row, strict=True) if cell]
+    return [f"{field}," for field in fields[:-1]] + fields[-1:]
 
 
-def fitted(text: str, width: int | None, *, hang: int = BETWEEN) -> str:
-    """Break lines that are wider than a terminal between words; what continues one is indented further.
+def wrap_lines(text: str, width: int | None, *, hang: int = COLUMN_GAP) -> str:
+    """Break lines wider than the terminal between words; continuation lines are indented further.
 
     Parameters
     ----------
@@ -129,16 +133,16 @@ def fitted(text: str, width: int | None, *, hang: int = BETWEEN) -> str:
 
     Examples
     --------
-    >>> print(fitted("    note: about 4,000 trials would decide", 26))
+    >>> print(wrap_lines("    note: about 4,000 trials would decide", 26))
         note: about 4,000
           trials would decide
     """
     if width is None:
         return text
-    return "\n".join(broken for line in text.split("\n") for broken in _broken(line, width, hang))
+    return "\n".join(broken for line in text.split("\n") for broken in _wrap_line(line, width, hang))
 
 
-def _broken(line: str, width: int, hang: int) -> Iterable[str]:
+def _wrap_line(line: str, width: int, hang: int) -> Iterable[str]:
     from rich.cells import cell_len
 
     if cell_len(line) <= width:
@@ -146,16 +150,17 @@ def _broken(line: str, width: int, hang: int) -> Iterable[str]:
     inner = line.lstrip(" ")
     indent = min(len(line) - len(inner), width // 2)
     return (
-        " " * indent + part for part in _filled(WORDS.split(inner), width - indent, min(hang, (width - indent) // 2))
+        " " * indent + part
+        for part in _fill_lines(WORD_BREAK.split(inner), width - indent, min(hang, (width - indent) // 2))
     )
 
 
-def _filled(parts: Sequence[str], width: int, hang: int) -> Iterator[str]:
-    """Put parts on lines, as many as fit; one that is wider than a line is broken between words, then within them."""
+def _fill_lines(parts: Sequence[str], width: int, hang: int) -> Iterator[str]:
+    """Put as many parts on each line as fit; break parts wider than a line between, then within, words."""
     from rich.cells import cell_len
 
     line = ""
-    for part, is_whole in _no_wider(parts, width - hang):
+    for part, is_whole in _split_wide_parts(parts, width - hang):
         if line.strip() and (not is_whole or cell_len(line) + 1 + cell_len(part) > width):
             yield line.rstrip()
             line = " " * hang + part
@@ -164,21 +169,21 @@ def _filled(parts: Sequence[str], width: int, hang: int) -> Iterator[str]:
     yield line.rstrip()
 
 
-def _no_wider(parts: Sequence[str], width: int) -> Iterator[tuple[str, bool]]:
-    """Yield what fits on a line, and whether it begins with a word's beginning."""
+def _split_wide_parts(parts: Sequence[str], width: int) -> Iterator[tuple[str, bool]]:
+    """Yield pieces that fit on a line, and whether each starts at the beginning of a word."""
     from rich.cells import cell_len
 
     for part in parts:
         if cell_len(part) <= width:
             yield part, True
         elif " " in part:
-            yield from _no_wider(part.split(" "), width)
+            yield from _split_wide_parts(part.split(" "), width)
         else:
-            yield from ((piece, k == 0) for k, piece in enumerate(_pieces(part, width)))
+            yield from ((piece, k == 0) for k, piece in enumerate(_split_word(part, width)))
 
 
-def _pieces(word: str, width: int, joints: Sequence[re.Pattern[str]] = JOINTS) -> Iterator[str]:
-    """Break a word behind its separators, else behind its punctuation, anywhere only where there is none."""
+def _split_word(word: str, width: int, joints: Sequence[re.Pattern[str]] = PIECE_PATTERNS) -> Iterator[str]:
+    """Break a word after separators, else after punctuation, else anywhere."""
     from rich.cells import cell_len, chop_cells
 
     if not joints:
@@ -191,6 +196,6 @@ def _pieces(word: str, width: int, joints: Sequence[re.Pattern[str]] = JOINTS) -
             continue
         if piece:
             yield piece
-        *whole, piece = [joint] if cell_len(joint) <= width else _pieces(joint, width, joints[1:])
-        yield from whole
+        *complete, piece = [joint] if cell_len(joint) <= width else _split_word(joint, width, joints[1:])
+        yield from complete
     yield piece

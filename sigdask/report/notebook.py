@@ -1,4 +1,4 @@
-"""Tables where they are looked at, in a notebook and by rich: the answer first, some rows, what was checked."""
+"""Short tables for notebooks and rich: the verdict first, some rows, and the checks."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from sigdask.report.summary.verdict import of as verdict_of
+from sigdask.report.summary.verdict import build_verdict as verdict_of
 from sigdask.report.tables import markdown
-from sigdask.report.tables.comparisons import natural, tables
+from sigdask.report.tables.comparisons import build_tables, get_default_layout
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
-from sigdask.text import printable
+from sigdask.text import make_printable
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -19,99 +19,113 @@ if TYPE_CHECKING:
 
     from sigdask.results.comparisons import ComparisonResults
 
-SHOWN = 10
+MAX_ROWS = 10
 """Rows of a table."""
 
 
-def answer(results: ComparisonResults) -> PaperTable:
-    """Return a short table under the verdict's headline, with what was checked below."""
+def build_summary_table(results: ComparisonResults) -> PaperTable:
+    """Return a short table with the verdict's headline above and the checks below."""
     verdict = verdict_of(results)
     title = " ".join([*verdict.scope, verdict.headline])
     if not len(results):
         return PaperTable(title, ())
-    layout = natural(results.table)
-    some = results
-    if layout == "pairs" and len(results) > SHOWN:
-        some = replace(results, table=results.table.take(slice(SHOWN)))
-    table = short(tables(some, layout)[0])
-    more = [f"{len(results) - len(some):,} more comparisons are not shown."] if some is not results else []
-    return replace(table, title=title, method=(*table.method, *more, f"Checks: {verdict.checks}."))
+    layout = get_default_layout(results.table)
+    shown_results = results
+    if layout == "pairs" and len(results) > MAX_ROWS:
+        shown_results = replace(results, table=results.table.take(slice(MAX_ROWS)))
+    table = shorten_table(build_tables(shown_results, layout)[0])
+    more_notes = (
+        [f"{len(results) - len(shown_results):,} more comparisons are not shown."]
+        if shown_results is not results
+        else []
+    )
+    return replace(table, title=title, method=(*table.method, *more_notes, f"Checks: {verdict.checks}."))
 
 
-def short(table: PaperTable) -> PaperTable:
-    """Return the first rows of a table, saying how many there are more; without what a paper needs beside."""
-    kept, room = [], SHOWN
+def shorten_table(table: PaperTable) -> PaperTable:
+    """Return the first rows of a table, with a note on how many are left out and no paper notes."""
+    sections, room = [], MAX_ROWS
     for section in table.sections:
         if room:
-            kept.append(
-                TableSection(section.heading, tuple(c.chosen(range(len(section))[:room]) for c in section.columns))
+            sections.append(
+                TableSection(section.heading, tuple(c.select_rows(range(len(section))[:room]) for c in section.columns))
             )
-            room -= len(kept[-1])
-    n_left = sum(map(len, table.sections)) - sum(map(len, kept))
-    more = (f"{n_left:,} more rows are not shown.",) if n_left else ()
-    return replace(table, sections=tuple(kept), method=more, sources=(), warnings=())
+            room -= len(sections[-1])
+    n_left = sum(map(len, table.sections)) - sum(map(len, sections))
+    notes = (f"{n_left:,} more rows are not shown.",) if n_left else ()
+    return replace(table, sections=tuple(sections), method=notes, sources=(), warnings=())
 
 
 def as_markdown(table: PaperTable) -> str:
-    """Return what a notebook shows where it takes Markdown alone."""
-    return "".join(markdown.document_parts([table]))
+    """Return a table as Markdown for notebooks."""
+    return "".join(markdown.iter_document_parts([table]))
 
 
 def as_html(table: PaperTable) -> str:
-    """Return what a notebook shows; every name is text."""
-    parts = [f"<p><strong>{_text(table.title)}</strong></p>"]
+    """Return a table as HTML for notebooks; every name is escaped."""
+    parts = [f"<p><strong>{_escape_text(table.title)}</strong></p>"]
     for section in table.sections:
-        parts += [f"<p><em>{_text(section.heading)}</em></p>"] if section.heading else []
-        parts.append(_html_table(section))
-    parts += [f"<p><small>{_text(' '.join(said))}</small></p>" for said in (table.legend, table.method) if said]
+        parts += [f"<p><em>{_escape_text(section.heading)}</em></p>"] if section.heading else []
+        parts.append(_render_html_table(section))
+    parts += [
+        f"<p><small>{_escape_text(' '.join(texts))}</small></p>" for texts in (table.legend, table.method) if texts
+    ]
     return "<div>" + "\n".join(parts) + "</div>"
 
 
 def as_rich(table: PaperTable) -> Group:
-    """Return what rich prints; no name is read as markup."""
+    """Return a table as a rich renderable; names are not read as markup."""
     from rich.console import Group
     from rich.text import Text
 
-    below = (Text(printable(" ".join(said)), style="dim") for said in (table.legend, table.method) if said)
-    return Group(Text(printable(table.title), style="bold"), *map(_rich_table, table.sections), *below)
+    below = (Text(make_printable(" ".join(texts)), style="dim") for texts in (table.legend, table.method) if texts)
+    return Group(Text(make_printable(table.title), style="bold"), *map(_build_rich_table, table.sections), *below)
 
 
-def _text(text: str) -> str:
-    return escape(printable(text))
+def _escape_text(text: str) -> str:
+    return escape(make_printable(text))
 
 
-def _html_table(section: TableSection) -> str:
-    heads = "".join(f'<th scope="col"{_side(column)}>{_text(column.header)}</th>' for column in section.columns)
-    rows = zip(*map(_html_cells, section.columns), strict=True)
+def _render_html_table(section: TableSection) -> str:
+    heads = "".join(
+        f'<th scope="col"{_format_alignment(column)}>{_escape_text(column.header)}</th>' for column in section.columns
+    )
+    rows = zip(*map(_render_html_cells, section.columns), strict=True)
     body = "\n".join(f"<tr>{''.join(cells)}</tr>" for cells in rows)
     return f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def _html_cells(column: TableColumn) -> list[str]:
-    forms = (f"<td{_side(column)}>{{}}{{}}</td>", f"<td{_side(column)}><strong>{{}}</strong>{{}}</td>")
-    raised = {mark: mark and f"<sup>{_text(mark)}</sup>" for mark in column.marks or [""]}
-    return [forms[bold].format(_text(text), raised[mark]) for text, bold, mark in column.rows()]
+def _render_html_cells(column: TableColumn) -> list[str]:
+    forms = (
+        f"<td{_format_alignment(column)}>{{}}{{}}</td>",
+        f"<td{_format_alignment(column)}><strong>{{}}</strong>{{}}</td>",
+    )
+    raised = {mark: mark and f"<sup>{_escape_text(mark)}</sup>" for mark in column.marks or [""]}
+    return [forms[bold].format(_escape_text(text), raised[mark]) for text, bold, mark in column.iter_rows()]
 
 
-def _side(column: TableColumn) -> str:
+def _format_alignment(column: TableColumn) -> str:
     return f' style="text-align: {"left" if column.is_name else "right"}"'
 
 
-def _rich_table(section: TableSection) -> Table:
+def _build_rich_table(section: TableSection) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=Text(printable(section.heading)) if section.heading else None, box=box.SIMPLE_HEAD)
+    rich_table = Table(title=Text(make_printable(section.heading)) if section.heading else None, box=box.SIMPLE_HEAD)
     for column in section.columns:
-        made.add_column(Text(printable(column.header)), justify="left" if column.is_name else "right")
-    for row in zip(*map(_rich_cells, section.columns), strict=True):
-        made.add_row(*row)
-    return made
+        rich_table.add_column(Text(make_printable(column.header)), justify="left" if column.is_name else "right")
+    for row in zip(*map(_build_rich_cells, section.columns), strict=True):
+        rich_table.add_row(*row)
+    return rich_table
 
 
-def _rich_cells(column: TableColumn) -> list[Text]:
+def _build_rich_cells(column: TableColumn) -> list[Text]:
     from rich.text import Text
 
     style = {False: "", True: "bold"}
-    return [Text.assemble((printable(text), style[bold]), mark and f" {mark}") for text, bold, mark in column.rows()]
+    return [
+        Text.assemble((make_printable(text), style[bold]), mark and f" {mark}")
+        for text, bold, mark in column.iter_rows()
+    ]

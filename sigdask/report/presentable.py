@@ -1,4 +1,4 @@
-"""Results as `sigdask` returns them: what analyses find, with methods that show it as tables, text and figures."""
+"""Results as `sigdask` returns them, with methods that show them as tables, text and figures."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sigdask.analysis.independence.results import IndependenceResults
 from sigdask.analysis.power.results import PowerResults
 from sigdask.report import notebook
 from sigdask.report.methods.text import Facts, Methods
-from sigdask.report.methods.text import of as methods_of
+from sigdask.report.methods.text import build_methods as methods_of
 from sigdask.report.plots import results as drawing
 from sigdask.report.tables import comparisons, latex, markdown, others
 from sigdask.report.tables.model import PaperTable
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.ranking import SystemRanking, rankings
+from sigdask.results.ranking import SystemRanking, build_rankings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,17 +28,17 @@ Kind = TypeVar("Kind")
 Options = ParamSpec("Options")
 
 
-def presented(plain: Any, kind: type[Kind]) -> Kind:
-    """Return plain results as the class that shows them."""
+def convert_results(plain: Any, kind: type[Kind]) -> Kind:
+    """Return plain results as the class that can display them."""
     return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
 
-def presenting(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Options, Kind]:
-    """Return an analysis whose results are of the class that shows them."""
+def wrap_analysis(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Options, Kind]:
+    """Return an analysis function whose results are of the class that can display them."""
 
     @wraps(analyse)
     def analyse_and_present(*args: Options.args, **options: Options.kwargs) -> Kind:
-        return presented(analyse(*args, **options), kind)
+        return convert_results(analyse(*args, **options), kind)
 
     analyse_and_present.__annotations__ = {**analyse.__annotations__, "return": kind.__name__}
     return analyse_and_present
@@ -46,10 +46,10 @@ def presenting(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Op
 
 @dataclass(frozen=True, slots=True)
 class Ranking(SystemRanking):
-    """Systems of one test set, subset and metric by score, as notebooks show them."""
+    """Systems of one test set, subset and metric by score, with a display for notebooks."""
 
     def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.short(others.of_ranking(self)))
+        return notebook.as_html(notebook.shorten_table(others.build_ranking_table(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -73,13 +73,13 @@ class Results(ComparisonResults):
     """
 
     def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.answer(self))
+        return notebook.as_html(notebook.build_summary_table(self))
 
     def _repr_markdown_(self) -> str:
-        return notebook.as_markdown(notebook.answer(self))
+        return notebook.as_markdown(notebook.build_summary_table(self))
 
     def __rich__(self) -> Any:
-        return notebook.as_rich(notebook.answer(self))
+        return notebook.as_rich(notebook.build_summary_table(self))
 
     def cite(self) -> Methods:
         """Return the methods of these results as a paragraph, with the works that it rests on.
@@ -93,7 +93,7 @@ class Results(ComparisonResults):
         >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
         (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
         """
-        return methods_of(Facts.of(self))
+        return methods_of(Facts.from_results(self))
 
     def plot_forest(
         self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
@@ -118,7 +118,7 @@ class Results(ComparisonResults):
         InputError
             Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return drawing.forest(drawing.of_one(self.table, test_set, subset, metric))
+        return drawing.forest(drawing.select_group(self.table, test_set, subset, metric))
 
     def plot_matrix(
         self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
@@ -127,7 +127,7 @@ class Results(ComparisonResults):
 
         Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
         """
-        return drawing.matrix(drawing.of_one(self.table, test_set, subset, metric))
+        return drawing.matrix(drawing.select_group(self.table, test_set, subset, metric))
 
     def plot_critical_difference(
         self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
@@ -138,7 +138,7 @@ class Results(ComparisonResults):
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
         its own. Parameters and errors as in `plot_matrix`.
         """
-        return drawing.critical_difference(drawing.of_one(self.table, test_set, subset, metric))
+        return drawing.critical_difference(drawing.select_group(self.table, test_set, subset, metric))
 
     def plot_null(self, opened: ComparisonDetails) -> Figure:
         """Draw the differences that exchanged outputs have, and the observed one among them: what p is a share of.
@@ -148,7 +148,7 @@ class Results(ComparisonResults):
         opened : ComparisonDetails
             One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
         """
-        return drawing.null(self.table, opened.row, opened.null)
+        return drawing.plot_null(self.table, opened.row, opened.null)
 
     def plot_achieved_significance(self) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
@@ -158,7 +158,7 @@ class Results(ComparisonResults):
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = False
     ) -> list[PaperTable]:
         """Return tables for papers as values, which `presented.latex` and `presented.markdown` write."""
-        return comparisons.tables(self, layout, digits, percent=percent)
+        return comparisons.build_tables(self, layout, digits, percent=percent)
 
     def to_markdown(self, *, layout: str | None = None, digits: int | None = None, percent: bool = False) -> str:
         """Return a table for a paper or a page as Markdown, with what is said around it.
@@ -173,7 +173,7 @@ class Results(ComparisonResults):
         percent : bool
             Write accuracy, F1 and other shares of 1 in per cent.
         """
-        return "".join(markdown.document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
+        return "".join(markdown.iter_document_parts(self.paper_tables(layout=layout, digits=digits, percent=percent)))
 
     def to_latex(
         self,
@@ -198,16 +198,16 @@ class Results(ComparisonResults):
         label : str
             For references to it.
         """
-        made = self.paper_tables(layout=layout, digits=digits, percent=percent)
-        return "".join(latex.document_parts(made, caption=caption, label=label))
+        tables = self.paper_tables(layout=layout, digits=digits, percent=percent)
+        return "".join(latex.iter_document_parts(tables, caption=caption, label=label))
 
     def rankings(self) -> list[Ranking]:
         """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
-        return [presented(ranking, Ranking) for ranking in rankings(self.table)]
+        return [convert_results(ranking, Ranking) for ranking in build_rankings(self.table)]
 
 
 class PaperTables:
-    """Tables for papers, of results that have one layout."""
+    """Mixin: paper tables for results that have one layout."""
 
     __slots__ = ()
 
@@ -216,15 +216,15 @@ class PaperTables:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.short(self.paper_tables()[0]))
+        return notebook.as_html(notebook.shorten_table(self.paper_tables()[0]))
 
     def to_markdown(self) -> str:
         """Return the tables as Markdown."""
-        return "".join(markdown.document_parts(self.paper_tables()))
+        return "".join(markdown.iter_document_parts(self.paper_tables()))
 
     def to_latex(self) -> str:
         """Return the tables as LaTeX, which needs booktabs alone."""
-        return "".join(latex.document_parts(self.paper_tables()))
+        return "".join(latex.iter_document_parts(self.paper_tables()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,16 +233,16 @@ class Independences(PaperTables, IndependenceResults):
 
     def paper_tables(self) -> list[PaperTable]:
         """Return a table of the tests."""
-        return [others.of_independences(self)]
+        return [others.build_independence_table(self)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Powers(PaperTables, PowerResults):
-    """The power of all comparisons that were asked for."""
+    """The power of all requested comparisons, with paper tables."""
 
     def paper_tables(self) -> list[PaperTable]:
         """Return a table of the comparisons."""
-        return [others.of_powers(self)]
+        return [others.build_power_table(self)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -274,7 +274,7 @@ class Evaluation(PaperTables, RankingEvaluation):
 
     def paper_tables(self) -> list[PaperTable]:
         """Return precision of the n best, and measures compared."""
-        return others.of_evaluation(self)
+        return others.build_evaluation_tables(self)
 
     def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
         """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.
@@ -298,4 +298,4 @@ class Evaluation(PaperTables, RankingEvaluation):
         InputError
             There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return drawing.n_best(self, score)
+        return drawing.plot_n_best(self, score)

@@ -1,4 +1,4 @@
-"""What results were made of and with: digests of files, versions of packages."""
+"""Provenance of results: digests of files and versions of packages."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from pathlib import Path
 from sigdask.randomization.stream.shuffles import SCHEME
 
 
-def versions(*more: str) -> dict[str, str]:
-    """Return the versions of this program and of what it counts with, and of `more` packages."""
-    packages = {name: version(name) for name in ("sigdask", "numpy", "scipy", "numba", *more)}
+def get_versions(*extra_packages: str) -> dict[str, str]:
+    """Return the versions of sigdask, its numerical libraries, Python, and `extra_packages`."""
+    packages = {name: version(name) for name in ("sigdask", "numpy", "scipy", "numba", *extra_packages)}
     return {**packages, "python": platform.python_version(), "scheme": str(SCHEME)}
 
 
-def digests(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the digest of each file, or of the names and digests of all files in a folder."""
-    return {text_of(path): digest(path) for path in paths}
+def hash_paths(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the digest of each path, by the path as text."""
+    return {format_path(path): hash_path(path) for path in paths}
 
 
-def text_of(path: Path) -> str:
-    """Return a path as text that every file can hold, whatever its bytes are."""
+def format_path(path: Path) -> str:
+    """Return a path as text without surrogate escapes, so that every file format can hold it."""
     return str(path).encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and digests of all files in a folder; nothing if it is gone."""
+def hash_path(path: Path) -> str:
+    """Return the SHA-256 of a file, or of all names and digests in a folder; empty if it is missing."""
     if not path.is_dir():
-        return _sha256(path)
+        return _hash_file(path)
     files = sorted(file for file in path.rglob("*") if file.is_file())
-    listed = "".join(f"{_sha256(file)} {text_of(file.relative_to(path))}\n" for file in files)
-    return hashlib.sha256(listed.encode()).hexdigest()
+    listing = "".join(f"{_hash_file(file)} {format_path(file.relative_to(path))}\n" for file in files)
+    return hashlib.sha256(listing.encode()).hexdigest()
 
 
-def _sha256(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

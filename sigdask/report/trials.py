@@ -1,4 +1,4 @@
-"""What trials were for: those that a rule to stop early left out, and those that decided nothing."""
+"""Sentences on saved trials: those left out by early stopping, and those that decided nothing."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sigdask.randomization.tallies import round_bounds
+from sigdask.randomization.tallies import find_rounds
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.statistics.stopping import saving, settled_after
+from sigdask.statistics.stopping import compute_saving, compute_settled_after
 
-FEWEST = 1000
+MIN_COMPARISONS = 1000
 """Sampled comparisons from which the trials that decided nothing are told of."""
 
 
-def trials_text(results: ComparisonResults) -> Iterator[str]:
-    """Yield what is to be said of the first run's trials; nothing of few comparisons that were counted to their end."""
-    yield from stopping_text(results)
-    yield from _idle_text(results)
+def describe_trials(results: ComparisonResults) -> Iterator[str]:
+    """Yield sentences on saved or idle trials of the first run; nothing for a few complete comparisons."""
+    yield from describe_stopping(results)
+    yield from _describe_idle_trials(results)
 
 
-def stopping_text(results: ComparisonResults) -> Iterator[str]:
-    """Yield what a rule to stop early left out of the first run's trials; nothing without a rule."""
-    counted = asked = 0
+def describe_stopping(results: ComparisonResults) -> Iterator[str]:
+    """Yield the share of the first run's trials that early stopping left out; nothing without a rule."""
+    n_counted = n_requested = 0
     for stops in results.table.stops:
         stopped = stops.n_asked > 0
         n, limit = results.table.n_trials[stopped], stops.n_asked[stopped]
-        counted += int(np.where(n < limit, np.minimum(round_bounds(n - 1)[1], limit), limit).sum())  # by whole rounds
-        asked += int(limit.sum())
-    if asked:
-        yield f"stopping early left out {saving(counted, asked):.1%} of the first run's trials"
+        n_counted += int(np.where(n < limit, np.minimum(find_rounds(n - 1)[1], limit), limit).sum())  # by whole rounds
+        n_requested += int(limit.sum())
+    if n_requested:
+        yield f"stopping early left out {compute_saving(n_counted, n_requested):.1%} of the first run's trials"
 
 
-def _idle_text(results: ComparisonResults) -> Iterator[str]:
-    """Yield how many trials decided nothing, of many comparisons that were counted to their end."""
+def _describe_idle_trials(results: ComparisonResults) -> Iterator[str]:
+    """Yield the share of trials that decided nothing, if many comparisons were counted to the end."""
     table = results.table
-    whole = ~table.exact & (table.n_trials > 0)
+    is_complete = ~table.exact & (table.n_trials > 0)
     for stops in table.stops:
-        whole &= stops.n_asked == 0
-    if np.count_nonzero(whole) < FEWEST:
+        is_complete &= stops.n_asked == 0
+    if np.count_nonzero(is_complete) < MIN_COMPARISONS:
         return
-    k, n, adjusted = table.n_extreme[whole], table.n_trials[whole], ~np.isnan(table.p_adjusted[whole])
-    share = saving(float(settled_after(k, n, results.alpha, adjusted=adjusted).sum()), float(n.sum()))
+    k, n, adjusted = table.n_extreme[is_complete], table.n_trials[is_complete], ~np.isnan(table.p_adjusted[is_complete])
+    share = compute_saving(float(compute_settled_after(k, n, results.alpha, adjusted=adjusted).sum()), float(n.sum()))
     yield (
         f"{'at least ' if adjusted.any() else ''}{share:.1%} of the first run's trials decided nothing, as the "
         f"verdicts at {results.alpha:g} were settled before them; a rule to stop early leaves such trials out"

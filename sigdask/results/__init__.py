@@ -1,1 +1,1 @@
-"""What was found of comparisons: a view of one, all of them as columns, and what is written of them."""
+"""Results of comparisons: as objects, as columns, and as files."""

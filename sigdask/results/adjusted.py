@@ -8,19 +8,19 @@ import numpy as np
 
 from sigdask.results.columns.adjusted import SIMULTANEOUS, UNADJUSTED
 from sigdask.results.columns.intervals import Intervals
-from sigdask.results.table import Table, details_of
+from sigdask.results.table import Table, get_details
 
 
-def intervals_to_show(table: Table) -> tuple[Intervals | None, str]:
-    """Return the intervals to show beside the p that decides, and the word that stands before "interval".
+def select_intervals(table: Table) -> tuple[Intervals | None, str]:
+    """Return the intervals to show next to the deciding p, and the word before "interval".
 
     Beside adjusted p-values these are the simultaneous ones, where the family has such. All others are of each
     comparison alone, and called unadjusted.
     """
-    own, sure = details_of(table), table.intervals
-    if sure is None or np.isnan(table.p_adjusted).all():
-        return sure, ""
-    if not own.has_interval.any():
-        return sure, f"{UNADJUSTED} "
-    confidence = np.where(own.has_interval, 1 - table.alpha, np.nan)
-    return replace(sure, low=own.low, high=own.high, confidence=confidence), SIMULTANEOUS
+    details, intervals = get_details(table), table.intervals
+    if intervals is None or np.isnan(table.p_adjusted).all():
+        return intervals, ""
+    if not details.has_interval.any():
+        return intervals, f"{UNADJUSTED} "
+    confidence = np.where(details.has_interval, 1 - table.alpha, np.nan)
+    return replace(intervals, low=details.low, high=details.high, confidence=confidence), SIMULTANEOUS

@@ -1,4 +1,4 @@
-"""What all comparisons of one call found, with the JSON that stays."""
+"""All results of one call, with their stable JSON."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any, overload
 
 from sigdask.randomization.stream.shuffles import SCHEME
 from sigdask.results import json_lines as lines
-from sigdask.results.export import csv_parts, data_frame, write_parquet
-from sigdask.results.messages.notes import Note, dicts, texts
-from sigdask.results.ranking import SystemRanking, rankings
-from sigdask.results.record import SHOWN, Result, table_text
+from sigdask.results.export import build_frame, iter_csv, write_parquet
+from sigdask.results.messages.notes import Note, list_dicts, list_texts
+from sigdask.results.ranking import SystemRanking, build_rankings
+from sigdask.results.record import MAX_SHOWN, Result, format_table
 from sigdask.results.schema import VERSION
 from sigdask.results.table import Table
-from sigdask.results.views import result_view, result_views
+from sigdask.results.views import get_result, iter_results
 from sigdask.statistics.letters import achieved_significance
-from sigdask.text import JsonMembers, json_parts, plain
+from sigdask.text import JsonMembers, iter_json, to_plain
 
 
 @cache
-def made_by() -> str:
-    """Return this version of the program."""
+def get_version() -> str:
+    """Return the version of sigdask."""
     return version("sigdask")
 
 
@@ -56,7 +56,7 @@ class FamilyNote:
 
 @dataclass(frozen=True, slots=True)
 class ResultAcrossSets:
-    """One verdict over several test sets or subsets: the mean of the differences.
+    """One comparison over several test sets or subsets, by the mean of the differences.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class ResultAcrossSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonResults(Sequence[Result]):
-    """All comparisons of one call, with what makes them repeatable; a sequence of views of them.
+    """All results of one call, with what is needed to reproduce them; a sequence of `Result`.
 
     Attributes as in `sigdask.Results`, which shows them.
     """
@@ -120,57 +120,59 @@ class ComparisonResults(Sequence[Result]):
     def __getitem__(self, index: slice) -> Sequence[Result]: ...
     def __getitem__(self, index: int | slice) -> Result | Sequence[Result]:
         if isinstance(index, slice):
-            return tuple(result_views(self.table.take(index)))
-        return result_view(self.table, range(len(self))[index])
+            return tuple(iter_results(self.table.take(index)))
+        return get_result(self.table, range(len(self))[index])
 
     def __len__(self) -> int:
         return len(self.table)
 
     def __iter__(self) -> Iterator[Result]:
-        return result_views(self.table)
+        return iter_results(self.table)
 
     def __eq__(self, other: object) -> bool:
         """Whether all is the same, each result as JSON has it: a number that there is not is like another."""
         if not isinstance(other, ComparisonResults):
             return NotImplemented
-        around = all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name != "table")
-        return around and len(self) == len(other) and all(map(eq, self.json_lines(), other.json_lines()))
+        has_equal_fields = all(
+            getattr(self, f.name) == getattr(other, f.name) for f in fields(self) if f.name != "table"
+        )
+        return has_equal_fields and len(self) == len(other) and all(map(eq, self.json_lines(), other.json_lines()))
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return table_text(
-            self[:SHOWN], self.alpha, len(self), [note.text for note in self.notes if note.kind == "scope"]
+        return format_table(
+            self[:MAX_SHOWN], self.alpha, len(self), [note.text for note in self.notes if note.kind == "scope"]
         )
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the notes say, as it is printed."""
-        return texts(self.notes)
+        return list_texts(self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` writes, as values of Python."""
-        return self.around() | {"results": [plain(_result_dict(result)) for result in self]}
+        return self.around() | {"results": [to_plain(_result_to_dict(result)) for result in self]}
 
     def around(self) -> dict[str, Any]:
         """Return the object that `--json` writes, but for the results themselves."""
         return {
-            "sigdask": made_by(),
+            "sigdask": get_version(),
             "schema_version": VERSION,
             "scheme": SCHEME,
             "seed": self.seed,
             "alpha": self.alpha,
             "warnings": list(self.warnings),
-            "notes": plain(dicts(self.notes)),
-            "family": plain(self.family),
+            "notes": to_plain(list_dicts(self.notes)),
+            "family": to_plain(self.family),
             "results": [],
-            "rankings": plain(self.rankings()),
-            "together": plain(self.together),
+            "rankings": to_plain(self.rankings()),
+            "together": to_plain(self.together),
         }
 
     def rankings(self) -> Sequence[SystemRanking]:
         """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
-        return rankings(self.table)
+        return build_rankings(self.table)
 
     def to_json(self) -> str:
         """Return the JSON text that `--json` writes."""
@@ -178,11 +180,11 @@ class ComparisonResults(Sequence[Result]):
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text that `--json` writes, in parts of some thousand results."""
-        return json_parts(self.around() | {"results": JsonMembers(self.json_lines())})
+        return iter_json(self.around() | {"results": JsonMembers(self.json_lines())})
 
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON of the results, each on a line, some thousand at a time."""
-        return lines.of(self.table)
+        return lines.iter_json_lines(self.table)
 
     def achieved_significance(self) -> list[float]:
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""
@@ -197,12 +199,12 @@ class ComparisonResults(Sequence[Result]):
             "pandas" (`sigdask[frame]`), "polars" or "pyarrow" (`sigdask[parquet]`); any module with
             `DataFrame(columns)` or `table(columns)`.
         """
-        return data_frame(self.table, library)
+        return build_frame(self.table, library)
 
     def to_csv(self, path: str | Path) -> None:
         """Write a CSV file, one row a comparison; the columns are those of `to_frame`."""
         with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.writelines(csv_parts([self.table]))
+            file.writelines(iter_csv([self.table]))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write a Parquet file (`sigdask[parquet]`), one row a comparison; the columns are those of `to_frame`."""
@@ -210,8 +212,8 @@ class ComparisonResults(Sequence[Result]):
             write_parquet([self.table], file)
 
 
-def _result_dict(result: Result) -> dict[str, Any]:
-    found = asdict(result)
+def _result_to_dict(result: Result) -> dict[str, Any]:
+    values = asdict(result)
     keys = ("test_signature", "assumptions", "p_adjusted_by", "interval_simultaneous")
-    last = {name: found.pop(name) for name in keys}
-    return {**found, "warnings": result.warnings, "notes": dicts(result.notes), **last}
+    final_values = {name: values.pop(name) for name in keys}
+    return {**values, "warnings": result.warnings, "notes": list_dicts(result.notes), **final_values}

@@ -1,4 +1,4 @@
-"""Columns as others take them: data frames, CSV and Parquet, the files written in parts."""
+"""Export of results: data frames, CSV and Parquet, with files written in parts."""
 
 from __future__ import annotations
 
@@ -10,40 +10,48 @@ from typing import IO, Any
 
 import numpy as np
 
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 from sigdask.results import signature, views
-from sigdask.results.assumptions import listed_assumptions
-from sigdask.results.columns.assumptions import kinds_text
-from sigdask.results.columns.coded import Coded
-from sigdask.results.rows import table_from_results
-from sigdask.results.table import DISAGREES, Table, details_of, no_intervals, tests_of
+from sigdask.results.assumptions import list_assumptions
+from sigdask.results.columns.assumptions import format_kinds
+from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.rows import results_to_table
+from sigdask.results.table import DISAGREES, Table, build_empty_intervals, get_details, list_tests
 
-FRAMES = {"pandas": "frame", "pyarrow": "parquet"}
+FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet"}
 """Libraries of data frames that come with an extra."""
 
-AT_ONCE = 65_536
+PART_ROWS = 65_536
 """Rows of a part: of Parquet, a row group."""
 
-SURE = {
+INTERVAL_COLUMNS = {
     "interval_confidence": "confidence", "interval_low": "low", "interval_high": "high", "score_a_low": "a_low",
     "score_a_high": "a_high", "score_b_low": "b_low", "score_b_high": "b_high", "paired_d": "paired_d",
 }  # fmt: skip
 """Columns of intervals and sizes of effect, by what `Intervals` calls them."""
 
-BY_METHOD = {
+METHOD_COLUMNS = {
     "p_max_t": ("max-t", "single-step-max-t"), "p_bootstrap_t": ("bootstrap-t",), "p_tukey": ("tukey",),
 }  # fmt: skip
 """Columns of the p-values that an adjusted p is the larger of, and their methods."""
 
-OPTIONAL = (
-    "p_adjusted", "r12", "p_adjusted_low", "p_adjusted_high", "second_run_p_value", "agreement_p", *SURE, *BY_METHOD,
-    "interval_simultaneous_low", "interval_simultaneous_high",
-)  # fmt: skip
+OPTIONAL_COLUMNS = (
+    "p_adjusted",
+    "r12",
+    "p_adjusted_low",
+    "p_adjusted_high",
+    "second_run_p_value",
+    "agreement_p",
+    *INTERVAL_COLUMNS,
+    *METHOD_COLUMNS,
+    "interval_simultaneous_low",
+    "interval_simultaneous_high",
+)
 """Columns of numbers that rows may be without: NaN in an array."""
 
 
-def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the columns of a data frame: arrays, of objects where they are of words.
+def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the columns of a data frame as arrays; text columns are object arrays.
 
     Parameters
     ----------
@@ -55,19 +63,19 @@ def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
     rule = np.full(len(table), None, object)
     for stops in table.stops:
         rule[stops.n_asked > 0] = stops.rule
-    metric, sure = table.metric, table.intervals or no_intervals(len(table))
+    metric, intervals = table.metric, table.intervals or build_empty_intervals(len(table))
     return {
-        "test_set": words(table.test_set),
-        "subset": words(Coded(table.subset.codes, tuple(s and s.value for s in table.subset.values))),
-        "unit": words(table.unit),
-        "a": words(table.a),
-        "b": words(table.b),
-        "metric": words(Coded(metric.codes, tuple(score.name for score in metric.values))),
+        "test_set": to_object_array(table.test_set),
+        "subset": to_object_array(CodedColumn(table.subset.codes, tuple(s and s.value for s in table.subset.values))),
+        "unit": to_object_array(table.unit),
+        "a": to_object_array(table.a),
+        "b": to_object_array(table.b),
+        "metric": to_object_array(CodedColumn(metric.codes, tuple(score.name for score in metric.values))),
         "higher_is_better": np.array([score.higher_is_better for score in metric.values], np.bool_)[metric.codes],
         "score_a": table.score_a,
         "score_b": table.score_b,
         "difference": table.difference,
-        "alternative": words(table.alternative),
+        "alternative": to_object_array(table.alternative),
         "n_items": table.n_items,
         "n_units": table.n_units,
         "n_discordant": table.n_discordant,
@@ -77,131 +85,135 @@ def columns(table: Table, tests: Sequence[str] | None = None) -> dict[str, Any]:
         "p_value": table.p_value,
         "p_adjusted": table.p_adjusted,
         "r12": table.r12,
-        "signature": words(Coded(metric.codes, tuple(score.signature for score in metric.values))),
+        "signature": to_object_array(CodedColumn(metric.codes, tuple(score.signature for score in metric.values))),
         "stopped": rule,
         "p_low": table.p_low,
         "p_high": table.p_high,
         "p_adjusted_low": table.p_adjusted_low,
         "p_adjusted_high": table.p_adjusted_high,
         "second_run_p_value": np.where(
-            table.second_trials > 0, views.second_p(table.second_trials, table.second_extreme), np.nan
+            table.second_trials > 0, views.compute_second_p(table.second_trials, table.second_extreme), np.nan
         ),
         "agreement_p": table.agreement_p,
-        "disagreements": _disagreements(table),
-        **_tests(table, tests),
-        "interval_method": words(Coded(sure.method.codes, tuple(method or None for method in sure.method.values))),
-        **{name: getattr(sure, own) for name, own in SURE.items()},
-        "test_signature": np.array(signature.lines(table), object),
-        "assumptions": _assumptions(table),
-        **_adjusted(table),
+        "disagreements": _list_disagreements(table),
+        **_build_test_columns(table, tests),
+        "interval_method": to_object_array(
+            CodedColumn(intervals.method.codes, tuple(method or None for method in intervals.method.values))
+        ),
+        **{name: getattr(intervals, field_name) for name, field_name in INTERVAL_COLUMNS.items()},
+        "test_signature": np.array(signature.format_signatures(table), object),
+        "assumptions": _list_doubts(table),
+        **_build_adjusted_columns(table),
     }
 
 
-def _adjusted(table: Table) -> dict[str, Any]:
-    """Return the p-values of two methods, a column for each method, and the ends of simultaneous intervals."""
-    own = details_of(table)
-    found = {name: np.full(len(table), np.nan) for name in BY_METHOD}
-    for methods, p in ((own.first, own.p_first), (own.second, own.p_second)):
-        for name, of_column in BY_METHOD.items():
-            here = np.array([method in of_column for method in methods.values], np.bool_)[methods.codes]
-            found[name][here] = p[here]
-    return {**found, "interval_simultaneous_low": own.low, "interval_simultaneous_high": own.high}
+def _build_adjusted_columns(table: Table) -> dict[str, Any]:
+    """Return a column of p-values for each method, and the ends of simultaneous intervals."""
+    details = get_details(table)
+    p_columns = {name: np.full(len(table), np.nan) for name in METHOD_COLUMNS}
+    for methods, p in ((details.first, details.p_first), (details.second, details.p_second)):
+        for name, column_methods in METHOD_COLUMNS.items():
+            rows = np.array([method in column_methods for method in methods.values], np.bool_)[methods.codes]
+            p_columns[name][rows] = p[rows]
+    return {**p_columns, "interval_simultaneous_low": details.low, "interval_simultaneous_high": details.high}
 
 
-def _tests(table: Table, names: Sequence[str] | None) -> dict[str, Any]:
-    found = {own.name: own for own in table.tests}
-    nothing = np.full(len(table), np.nan)
+def _build_test_columns(table: Table, names: Sequence[str] | None) -> dict[str, Any]:
+    tests = {test.name: test for test in table.tests}
+    missing = np.full(len(table), np.nan)
     return {
-        f"{name}_{column}": getattr(found[name], column) if name in found else nothing
-        for name in (found if names is None else names)
+        f"{name}_{column}": getattr(tests[name], column) if name in tests else missing
+        for name in (tests if names is None else names)
         for column in ("statistic", "p_value")
     }
 
 
-def words(column: Coded[Any]) -> Any:
+def to_object_array(column: CodedColumn[Any]) -> Any:
     """Return the value of each row, as an array of objects."""
     values = np.empty(len(column.values), object)
     values[:] = column.values
     return values[column.codes]
 
 
-def _may_lack(name: str) -> bool:
-    """Whether rows may be without a number of that column."""
-    return name in OPTIONAL or name.endswith(("_statistic", "_p_value"))
+def _is_optional(name: str) -> bool:
+    """Return whether a column of numbers may have missing values."""
+    return name in OPTIONAL_COLUMNS or name.endswith(("_statistic", "_p_value"))
 
 
-def _disagreements(table: Table) -> Any:
-    """Return the names of the checks that disagree, which are few."""
-    found = np.full(len(table), "", object)
+def _list_disagreements(table: Table) -> Any:
+    """Return for each row the names of the checks that disagree."""
+    check_names = np.full(len(table), "", object)
     for name, checked in table.checks.items():
         for row in np.flatnonzero(checked.verdict == DISAGREES).tolist():
-            found[row] = f"{found[row]}, {name}" if found[row] else name
-    return found
+            check_names[row] = f"{check_names[row]}, {name}" if check_names[row] else name
+    return check_names
 
 
-def _assumptions(table: Table) -> Any:
-    """Return the kinds of doubts that units give, most rows having none."""
-    found = np.full(len(table), "", object)
-    for row, own in listed_assumptions(table).items():
-        found[row] = kinds_text(one.kind for one in own)
-    return found
+def _list_doubts(table: Table) -> Any:
+    """Return for each row the kinds of doubts about the test's assumptions."""
+    kinds = np.full(len(table), "", object)
+    for row, doubts in list_assumptions(table).items():
+        kinds[row] = format_kinds(doubt.kind for doubt in doubts)
+    return kinds
 
 
-def data_frame(table: Table, library: str) -> Any:
-    """Return a data frame of a library; of pandas, the arrays themselves."""
-    make = _maker(library)
+def build_frame(table: Table, library: str) -> Any:
+    """Return a data frame of the given library; only pandas gets NaN for missing values."""
+    make_frame = _get_frame_maker(library)
     if not len(table):
-        return make({})
-    found = columns(table)
+        return make_frame({})
+    frame_columns = build_columns(table)
     if library != "pandas":  # which takes NaN for what is missing; others know better
-        found |= {name: views.optional(column) for name, column in found.items() if _may_lack(name)}
-    return make(found)
+        frame_columns |= {
+            name: views.nan_to_none(column) for name, column in frame_columns.items() if _is_optional(name)
+        }
+    return make_frame(frame_columns)
 
 
-def frame_of(rows: Sequence[Mapping[str, Any]], library: str) -> Any:
-    """Return a data frame of rows alike, with the columns that hold single values."""
+def build_frame_from_rows(rows: Sequence[Mapping[str, Any]], library: str) -> Any:
+    """Return a data frame from dictionaries with equal keys, without columns of lists or dictionaries."""
     names = [name for name in (rows[0] if rows else ()) if not any(isinstance(row[name], (list, dict)) for row in rows)]
-    return _maker(library)({name: [row[name] for row in rows] for name in names})
+    return _get_frame_maker(library)({name: [row[name] for row in rows] for name in names})
 
 
-def _maker(library: str) -> Any:
-    """Return what makes a data frame of a mapping."""
+def _get_frame_maker(library: str) -> Any:
+    """Return the function or class that builds a library's data frame from a mapping."""
     try:
         module = importlib.import_module(library)
     except ImportError:
-        raise _missing_frame(library) from None
+        raise _build_frame_error(library) from None
     return getattr(module, "DataFrame", None) or module.table
 
 
-def csv_parts(tables: Iterable[Table]) -> Iterator[str]:
-    """Yield the text of a CSV file with a row for each comparison, under the names of a data frame's columns."""
-    header, tables = True, [*tables]
-    tests = tests_of(tables)
-    for part in _parts(tables):
-        found = columns(part, tests)
+def iter_csv(tables: Iterable[Table]) -> Iterator[str]:
+    """Yield parts of a CSV file, one row per comparison, with the columns of a data frame."""
+    is_first, tables = True, [*tables]
+    tests = list_tests(tables)
+    for part in _split_tables(tables):
+        part_columns = build_columns(part, tests)
         out = io.StringIO()
-        write = csv.writer(out, lineterminator="\n")
-        if header:
-            write.writerow(found)
-        header = False
-        write.writerows(zip(*map(_cells, found.values()), strict=True))
+        writer = csv.writer(out, lineterminator="\n")
+        if is_first:
+            writer.writerow(part_columns)
+        is_first = False
+        writer.writerows(zip(*map(_to_cells, part_columns.values()), strict=True))
         yield out.getvalue()
 
 
-def _cells(column: Any) -> list[Any]:
-    """Return the values of a column, None where there is none."""
-    return views.optional(column) if column.dtype == np.float64 else column.tolist()
+def _to_cells(column: Any) -> list[Any]:
+    """Return the values of a column as a list, with None for NaN."""
+    return views.nan_to_none(column) if column.dtype == np.float64 else column.tolist()
 
 
 def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
-    """Write a Parquet file with a row for each comparison, the columns those of a data frame."""
-    pyarrow = parquet_library()
+    """Write a Parquet file, one row per comparison, with the columns of a data frame."""
+    pyarrow = import_pyarrow()
     writer, tables = None, [*tables]
-    tests = tests_of(tables)
+    tests = list_tests(tables)
     try:
-        for part in _parts(tables):
-            found = columns(part, tests)
-            batch = pyarrow.table({name: _arrow(pyarrow, name, column) for name, column in found.items()})
+        for part in _split_tables(tables):
+            part_columns = build_columns(part, tests)
+            batch = pyarrow.table({name: _to_arrow(pyarrow, name, column) for name, column in part_columns.items()})
             if writer is None:
                 writer = pyarrow.parquet.ParquetWriter(file, batch.schema)
             writer.write_table(batch)
@@ -210,36 +222,36 @@ def write_parquet(tables: Iterable[Table], file: IO[bytes]) -> None:
             writer.close()
 
 
-def parquet_library() -> Any:
-    """Return pyarrow, with what writes Parquet."""
+def import_pyarrow() -> Any:
+    """Import pyarrow with its Parquet module, or raise which extra to install."""
     try:
         importlib.import_module("pyarrow.parquet")
     except ImportError:
-        raise missing_extra("pyarrow", FRAMES["pyarrow"], "Parquet") from None
+        raise build_extra_error("pyarrow", FRAME_EXTRAS["pyarrow"], "Parquet") from None
     return importlib.import_module("pyarrow")
 
 
-def _arrow(pyarrow: Any, name: str, column: Any) -> Any:
+def _to_arrow(pyarrow: Any, name: str, column: Any) -> Any:
     if column.dtype == object:
         return pyarrow.array(column, pyarrow.string()).dictionary_encode()
-    return pyarrow.array(column, from_pandas=_may_lack(name))  # NaN is null
+    return pyarrow.array(column, from_pandas=_is_optional(name))  # NaN is null
 
 
-def _parts(tables: Iterable[Table]) -> Iterator[Table]:
-    """Yield tables in parts; of no row at all, an empty one, which has columns as well."""
+def _split_tables(tables: Iterable[Table]) -> Iterator[Table]:
+    """Yield tables of at most `PART_ROWS` rows; without any row, yield one empty table."""
     n = 0
     for table in tables:
-        for first in range(0, len(table), AT_ONCE):
-            yield table.take(slice(first, first + AT_ONCE))
+        for start in range(0, len(table), PART_ROWS):
+            yield table.take(slice(start, start + PART_ROWS))
         n += len(table)
     if not n:
-        yield table_from_results((), 0.05)
+        yield results_to_table((), 0.05)
 
 
-def _missing_frame(library: str) -> InputError:
-    if library in FRAMES:
-        return missing_extra(library, FRAMES[library], f"to_frame({library!r})")
+def _build_frame_error(library: str) -> InputError:
+    if library in FRAME_EXTRAS:
+        return build_extra_error(library, FRAME_EXTRAS[library], f"to_frame({library!r})")
     return InputError(
         f"to_frame({library!r}) needs {library}, which is not installed; without a name it takes pandas: "
-        f"pip install 'sigdask[{FRAMES['pandas']}]'"
+        f"pip install 'sigdask[{FRAME_EXTRAS['pandas']}]'"
     )

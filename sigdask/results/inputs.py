@@ -1,4 +1,4 @@
-"""What results come from beside what their columns say: data, stream and family, from which signatures are made."""
+"""Family digests of results, and the hashes of comparisons that they are made of."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.panels.contents import text_of
-from sigdask.randomization.panels.digests import content, mixed
-from sigdask.results.columns.coded import Coded
+from sigdask.randomization.panels.contents import format_hash
+from sigdask.randomization.panels.digests import hash_content, mix_bits
+from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.columns.inputs import Hashes, InputDigests
 
 if TYPE_CHECKING:
     from sigdask.results.table import Table
 
 
-def with_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], NDArray[np.int64]]]) -> Table:
-    """Return a table whose adjusted p-values say of which family they are.
+def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], NDArray[np.int64]]]) -> Table:
+    """Return the table with each adjusted row's family: method, size and digest.
 
     Parameters
     ----------
@@ -28,37 +28,45 @@ def with_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], N
     families : sequence of (str, tuple of int, int64 array)
         Of each how p was adjusted, the trials (and resamples) of the family as a whole, and its rows.
     """
-    own, n = table.origins, len(table)
-    adjusted = [each for each in families if not np.isnan(table.p_adjusted[each[2]]).all()]
-    if own is None or not adjusted:
+    digests, n = table.origins, len(table)
+    adjusted = [family for family in families if not np.isnan(table.p_adjusted[family[2]]).all()]
+    if digests is None or not adjusted:
         return table
-    hashes, codes = _hashes(table, own), np.zeros(n, np.int32)
-    told = [("", "", "")]
+    hashes, codes = _hash_comparisons(table, digests), np.zeros(n, np.int32)
+    families_text = [("", "", "")]
     for adjust, counts, rows in adjusted:
-        codes[rows] = len(told)
+        codes[rows] = len(families_text)
         bits = int(hashes[rows].sum(dtype=np.uint64))
-        told.append((adjust, str(len(rows)), text_of(content((adjust, *counts, len(rows), bits)))))
-    by, sizes, contents = (Coded(codes, values) for values in zip(*told, strict=True))
-    return replace(table, origins=replace(own, adjust=by, members=sizes, family=contents))
+        families_text.append((adjust, str(len(rows)), format_hash(hash_content((adjust, *counts, len(rows), bits)))))
+    adjust_column, sizes, contents = (CodedColumn(codes, values) for values in zip(*families_text, strict=True))
+    return replace(table, origins=replace(digests, adjust=adjust_column, members=sizes, family=contents))
 
 
-def _hashes(table: Table, own: InputDigests) -> Hashes:
-    """Return what each comparison is, whatever its systems are called, shape (n,): a family is their sum."""
+def _hash_comparisons(table: Table, digests: InputDigests) -> Hashes:
+    """Hash each comparison without its systems' names; the digest of a family uses the sum."""
     columns = (
-        table.test_set, table.subset, table.unit, table.metric, table.alternative, own.method, own.units, own.data_a,
-        own.data_b, own.code,
-    )  # fmt: skip
-    found = mixed(own.seed.astype(np.uint64))
+        table.test_set,
+        table.subset,
+        table.unit,
+        table.metric,
+        table.alternative,
+        digests.method,
+        digests.units,
+        digests.data_a,
+        digests.data_b,
+        digests.code,
+    )
+    hashes = mix_bits(digests.seed.astype(np.uint64))
     for column in columns:
-        distinct = np.array([content(_plain(value)) for value in column.values], np.uint64)
-        found = mixed(found ^ distinct[column.codes])
+        distinct = np.array([hash_content(_list_words(value)) for value in column.values], np.uint64)
+        hashes = mix_bits(hashes ^ distinct[column.codes])
     for numbers in (table.n_trials, table.exact):
-        found = mixed(found ^ numbers.astype(np.uint64))
-    return found
+        hashes = mix_bits(hashes ^ numbers.astype(np.uint64))
+    return hashes
 
 
-def _plain(value: object) -> tuple[str, ...]:
-    """Return the words of a value of a column."""
+def _list_words(value: object) -> tuple[str, ...]:
+    """Return the texts to hash for a value of a coded column."""
     if value is None or isinstance(value, str):
         return (value or "",)
     name = getattr(value, "name", None)

@@ -1,4 +1,4 @@
-"""The JSON of results: a line each, made of columns whose texts are made once for equal values."""
+"""JSON of results, one line each, built column by column so that equal values are formatted once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import orjson
 from numpy.typing import NDArray
 
 from sigdask.results import signature, views
-from sigdask.results.assumptions import listed_assumptions
-from sigdask.results.columns.coded import Coded
+from sigdask.results.assumptions import list_assumptions
+from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.messages import checks
-from sigdask.results.messages.notes import dicts, texts
+from sigdask.results.messages.notes import list_dicts, list_texts
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, StoppedCounts, Table, UnitCorrelation
-from sigdask.statistics.classical.names import INDEPENDENT
-from sigdask.text import as_line
+from sigdask.statistics.classical.names import INDEPENDENT_TESTS
+from sigdask.text import as_json_line
 
 KEYS = (
     "test_set", "subset", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference",
@@ -34,7 +34,7 @@ RUN = ("n_trials", "n_extreme", "p_value", "agreement_p")
 EXACT = ("p_lo", "p_hi", "method", "guarantee")
 CHECK = ("name", "verdict", "p_value", "detail")
 DEPENDENCE = ("column", "n_groups", "icc", "design_effect", "p_value")
-BESIDE = ("unit", "n_units", "method", "n_trials", "n_extreme", "p_value")
+OTHER_UNIT = ("unit", "n_units", "method", "n_trials", "n_extreme", "p_value")
 TEST = ("name", "statistic", "p_value", "n", "assumes_independence", "detail")
 INTERVAL = ("method", "confidence", "low", "high", "n_resamples", "percentile")
 STOPPED = ("rule", "n_asked", "is_early", "is_significant", "epsilon", "h")
@@ -42,234 +42,287 @@ STOPPED = ("rule", "n_asked", "is_early", "is_significant", "epsilon", "h")
 Texts = list[str]
 
 
-def of(table: Table) -> Iterator[str]:
-    """Yield the JSON of all results, some thousand lines at a time, with commas between them."""
-    for first in range(0, len(table), views.AT_ONCE):
-        yield ",\n".join(_rows(table.take(slice(first, first + views.AT_ONCE))))
+def iter_json_lines(table: Table) -> Iterator[str]:
+    """Yield the JSON of all results, comma-separated, in chunks of some thousand lines."""
+    for start in range(0, len(table), views.CHUNK_ROWS):
+        yield ",\n".join(_iter_rows(table.take(slice(start, start + views.CHUNK_ROWS))))
 
 
-def objects(keys: Sequence[str], *columns: Iterable[str]) -> Iterator[str]:
-    """Yield an object for each row of the texts of its members.
+def iter_objects(keys: Sequence[str], *columns: Iterable[str]) -> Iterator[str]:
+    """Yield a JSON object for each row, from the JSON texts of its members.
 
     Examples
     --------
-    >>> [*objects(("a", "b"), ["1", "2"], ["null", "3"])]
+    >>> [*iter_objects(("a", "b"), ["1", "2"], ["null", "3"])]
     ['{"a":1,"b":null}', '{"a":2,"b":3}']
     """
-    between = [f',"{key}":' for key in keys]
-    between[0] = "{" + between[0][1:]
-    parts = (part for before, column in zip(between, columns, strict=True) for part in (repeat(before), column))
-    return map("".join, zip(*parts, repeat("}")))  # repeats have no end
+    prefixes = [f',"{key}":' for key in keys]
+    prefixes[0] = "{" + prefixes[0][1:]
+    columns_with_keys = (
+        texts_or_key
+        for prefix, column in zip(prefixes, columns, strict=True)
+        for texts_or_key in (repeat(prefix), column)
+    )
+    return map("".join, zip(*columns_with_keys, repeat("}")))  # repeats have no end
 
 
-def _rows(table: Table) -> Iterator[str]:
-    notes = checks.notes(table)
-    return objects(
+def _iter_rows(table: Table) -> Iterator[str]:
+    notes = checks.build_notes(table)
+    return iter_objects(
         KEYS,
-        coded(table.test_set),
-        coded(table.subset),
-        coded(table.unit),
-        coded(table.a),
-        coded(table.b),
-        coded(table.metric, lambda score: score.name),
-        coded(table.metric, lambda score: score.higher_is_better),
-        numbers(table.score_a),
-        numbers(table.score_b),
-        numbers(table.difference),
-        coded(table.alternative),
-        numbers(table.n_items),
-        numbers(table.n_units),
-        numbers(table.n_discordant),
-        _method(table.exact),
-        numbers(table.n_trials),
-        numbers(table.n_extreme),
-        numbers(table.p_value),
-        _intervals(table.p_low, table.p_high),
-        numbers(table.p_adjusted),
-        numbers(table.r12),
-        _second_runs(table),
-        _exact(table),
-        _checks(table),
-        _listed(len(table), [_dependence(own) for own in table.dependence]),
-        _listed(len(table), [_beside(own) for own in table.beside]),
-        _sparse(len(table), {row: as_line(dicts(own)) for row, own in notes.items()}, "[]"),
-        coded(table.metric, lambda score: score.signature),
-        _stopped(table),
-        _where(~np.isnan(table.p_adjusted_low), _intervals(table.p_adjusted_low, table.p_adjusted_high)),
-        _listed(len(table), [_test(own) for own in table.tests]),
-        *_sure(table),
-        _sparse(len(table), {row: as_line(texts(own)) for row, own in notes.items()}, "[]"),
-        maybe(signature.lines(table)),
-        _assumptions(table),
-        *_adjusted(table),
+        format_coded(table.test_set),
+        format_coded(table.subset),
+        format_coded(table.unit),
+        format_coded(table.a),
+        format_coded(table.b),
+        format_coded(table.metric, lambda score: score.name),
+        format_coded(table.metric, lambda score: score.higher_is_better),
+        format_numbers(table.score_a),
+        format_numbers(table.score_b),
+        format_numbers(table.difference),
+        format_coded(table.alternative),
+        format_numbers(table.n_items),
+        format_numbers(table.n_units),
+        format_numbers(table.n_discordant),
+        _format_methods(table.exact),
+        format_numbers(table.n_trials),
+        format_numbers(table.n_extreme),
+        format_numbers(table.p_value),
+        _format_pairs(table.p_low, table.p_high),
+        format_numbers(table.p_adjusted),
+        format_numbers(table.r12),
+        _format_second_runs(table),
+        _format_exact(table),
+        _format_checks(table),
+        _format_lists(len(table), [_format_dependence(item) for item in table.dependence]),
+        _format_lists(len(table), [_format_other_unit(item) for item in table.beside]),
+        _fill_rows(len(table), {row: as_json_line(list_dicts(item)) for row, item in notes.items()}, "[]"),
+        format_coded(table.metric, lambda score: score.signature),
+        _format_stops(table),
+        _format_where(~np.isnan(table.p_adjusted_low), _format_pairs(table.p_adjusted_low, table.p_adjusted_high)),
+        _format_lists(len(table), [_format_test(item) for item in table.tests]),
+        *_format_estimates(table),
+        _fill_rows(len(table), {row: as_json_line(list_texts(item)) for row, item in notes.items()}, "[]"),
+        format_optional_texts(signature.format_signatures(table)),
+        _format_assumptions(table),
+        *_format_adjusted(table),
     )
 
 
-def _assumptions(table: Table) -> Texts:
-    doubts = listed_assumptions(table)
-    return _sparse(len(table), {row: as_line([*map(asdict, own)]) for row, own in doubts.items()}, "[]")
+def _format_assumptions(table: Table) -> Texts:
+    doubts = list_assumptions(table)
+    return _fill_rows(
+        len(table), {row: as_json_line([*map(asdict, row_doubts)]) for row, row_doubts in doubts.items()}, "[]"
+    )
 
 
-def _adjusted(table: Table) -> list[Texts]:
-    """Return the p-values of two methods, and simultaneous intervals."""
-    own = table.adjusted
-    if own is None:
+def _format_adjusted(table: Table) -> list[Texts]:
+    """Return the JSON of the p-values of two methods, and of simultaneous intervals."""
+    details = table.adjusted
+    if details is None:
         return [["null"] * len(table)] * 2
-    parts = (coded(own.first), numbers(own.p_first), coded(own.second), numbers(own.p_second))
-    by = (f"{{{first}:{p},{second}:{q}}}" for first, p, second, q in zip(*parts, strict=True))
-    return [_where(own.has_two, by), _where(own.has_interval, _intervals(own.low, own.high))]
+    members = (
+        format_coded(details.first),
+        format_numbers(details.p_first),
+        format_coded(details.second),
+        format_numbers(details.p_second),
+    )
+    p_objects = (
+        f"{{{first_method}:{p},{second_method}:{q}}}"
+        for first_method, p, second_method, q in zip(*members, strict=True)
+    )
+    return [
+        _format_where(details.has_two_methods, p_objects),
+        _format_where(details.has_interval, _format_pairs(details.low, details.high)),
+    ]
 
 
-def _sure(table: Table) -> list[Texts]:
-    """Return intervals of differences and of both scores, and paired d."""
-    own = table.intervals
-    if own is None:
+def _format_estimates(table: Table) -> list[Texts]:
+    """Return the JSON of intervals of differences and of both scores, and of paired d."""
+    intervals = table.intervals
+    if intervals is None:
         return [["null"] * len(table)] * 4
-    pairs = ((own.plain_low, own.plain_high), (own.a_low, own.a_high), (own.b_low, own.b_high))
-    percentiles, a, b = (_where(~np.isnan(low), _intervals(low, high)) for low, high in pairs)
-    n_resamples = _where(own.n_resamples > 0, numbers(own.n_resamples))
-    parts = (coded(own.method), *map(numbers, (own.confidence, own.low, own.high)), n_resamples, percentiles)
-    has = np.array([method != "" for method in own.method.values], np.bool_)[own.method.codes]
-    return [_where(has, objects(INTERVAL, *parts)), a, b, numbers(own.paired_d)]
+    pairs = (
+        (intervals.plain_low, intervals.plain_high),
+        (intervals.a_low, intervals.a_high),
+        (intervals.b_low, intervals.b_high),
+    )
+    percentiles, a, b = (_format_where(~np.isnan(low), _format_pairs(low, high)) for low, high in pairs)
+    n_resamples = _format_where(intervals.n_resamples > 0, format_numbers(intervals.n_resamples))
+    members = (
+        format_coded(intervals.method),
+        *map(format_numbers, (intervals.confidence, intervals.low, intervals.high)),
+        n_resamples,
+        percentiles,
+    )
+    has_interval = np.array([method != "" for method in intervals.method.values], np.bool_)[intervals.method.codes]
+    return [_format_where(has_interval, iter_objects(INTERVAL, *members)), a, b, format_numbers(intervals.paired_d)]
 
 
-def numbers(values: NDArray[Any]) -> Texts:
-    """Return the JSON of each number: the shortest that is read as the same, null for NaN."""
+def format_numbers(values: NDArray[Any]) -> Texts:
+    """Return the JSON of each number: its shortest exact form, or null for NaN."""
     if not len(values):
         return []
-    whole = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY).decode()
-    return whole[1:-1].split(",")
+    array_text = orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    return array_text[1:-1].split(",")
 
 
-def words(values: Sequence[str]) -> Texts:
+def format_texts(values: Sequence[str]) -> Texts:
     r"""Return the JSON of each text.
 
     Examples
     --------
-    >>> words(['","', "", "\\"]) == [as_line('","'), as_line(""), as_line("\\")]
+    >>> format_texts(['","', "", "\\"]) == [as_json_line('","'), as_json_line(""), as_json_line("\\")]
     True
     """
     if not values:
         return []
     try:
-        whole = orjson.dumps(values).decode()
+        array_text = orjson.dumps(values).decode()
     except TypeError:
-        return [as_line(value) for value in values]
-    return [f'"{text}"' for text in whole[2:-2].split('","')]  # within a text, quotes follow a backslash
+        return [as_json_line(value) for value in values]
+    return [f'"{text}"' for text in array_text[2:-2].split('","')]  # within a text, quotes follow a backslash
 
 
-def maybe(values: Sequence[str | None]) -> Texts:
-    """Return the JSON of each text, null where there is none.
+def format_optional_texts(values: Sequence[str | None]) -> Texts:
+    """Return the JSON of each text, or null for None.
 
     Examples
     --------
-    >>> maybe(["a", None])
+    >>> format_optional_texts(["a", None])
     ['"a"', 'null']
     """
-    made = words([value or "" for value in values])
-    return ["null" if value is None else text for value, text in zip(values, made, strict=True)]
+    json_texts = format_texts([value or "" for value in values])
+    return ["null" if value is None else text for value, text in zip(values, json_texts, strict=True)]
 
 
-def coded(column: Coded[Any], of: Callable[[Any], Any] = lambda value: value) -> Texts:
-    """Return the JSON of (what is taken `of`) each row's value, made once for each."""
-    used, places = np.unique(column.codes, return_inverse=True)
-    made = [as_line(of(column.values[code])) for code in used.tolist()]
-    return [made[place] for place in places.tolist()]
+def format_coded(column: CodedColumn[Any], get: Callable[[Any], Any] = lambda value: value) -> Texts:
+    """Return the JSON of each row's value after `get`, formatting each distinct value once."""
+    used_codes, positions = np.unique(column.codes, return_inverse=True)
+    json_texts = [as_json_line(get(column.values[code])) for code in used_codes.tolist()]
+    return [json_texts[position] for position in positions.tolist()]
 
 
-def _method(exact: NDArray[np.bool_]) -> Texts:
-    return coded(Coded(exact.astype(np.int32), views.METHODS))
+def _format_methods(exact: NDArray[np.bool_]) -> Texts:
+    return format_coded(CodedColumn(exact.astype(np.int32), views.METHODS))
 
 
-def _intervals(low: NDArray[np.float64], high: NDArray[np.float64]) -> Texts:
-    return [f"[{start},{end}]" for start, end in zip(numbers(low), numbers(high), strict=True)]
+def _format_pairs(low: NDArray[np.float64], high: NDArray[np.float64]) -> Texts:
+    return [f"[{start},{end}]" for start, end in zip(format_numbers(low), format_numbers(high), strict=True)]
 
 
-def _where(rows: NDArray[np.bool_], made: Iterable[str]) -> Texts:
-    """Return what is made of columns where rows have it, else null."""
+def _format_where(rows: NDArray[np.bool_], json_texts: Iterable[str]) -> Texts:
+    """Return the texts where the mask `rows` is true, else null."""
     if not rows.any():
         return ["null"] * len(rows)
-    return [text if has else "null" for has, text in zip(rows.tolist(), made, strict=True)]
+    return [text if has else "null" for has, text in zip(rows.tolist(), json_texts, strict=True)]
 
 
-def _sparse(n: int, found: dict[int, str], otherwise: str) -> Texts:
-    made = [otherwise] * n
-    for row, text in found.items():
-        made[row] = text
-    return made
+def _fill_rows(n: int, texts_by_row: dict[int, str], default: str) -> Texts:
+    filled = [default] * n
+    for row, text in texts_by_row.items():
+        filled[row] = text
+    return filled
 
 
-def _second_runs(table: Table) -> Texts:
+def _format_second_runs(table: Table) -> Texts:
     trials, extreme = table.second_trials, table.second_extreme
-    p = views.second_p(trials, extreme)
-    return _where(trials > 0, objects(RUN, *map(numbers, (trials, extreme, p, table.agreement_p))))
+    p = views.compute_second_p(trials, extreme)
+    return _format_where(trials > 0, iter_objects(RUN, *map(format_numbers, (trials, extreme, p, table.agreement_p))))
 
 
-def _exact(table: Table) -> Texts:
-    how, guarantee = coded(table.exact_by, lambda by: by and by[0]), coded(table.exact_by, lambda by: by and by[1])
-    limits = numbers(table.exact_low), numbers(table.exact_high)
-    return _where(~np.isnan(table.exact_low), objects(EXACT, *limits, how, guarantee))
+def _format_exact(table: Table) -> Texts:
+    methods, guarantees = (
+        format_coded(table.exact_by, lambda pair: pair and pair[0]),
+        format_coded(table.exact_by, lambda pair: pair and pair[1]),
+    )
+    limits = format_numbers(table.exact_low), format_numbers(table.exact_high)
+    return _format_where(~np.isnan(table.exact_low), iter_objects(EXACT, *limits, methods, guarantees))
 
 
-def _checks(table: Table) -> Texts:
-    return _listed(len(table), [_check(table, name) for name in table.checks])
+def _format_checks(table: Table) -> Texts:
+    return _format_lists(len(table), [_format_check(table, name) for name in table.checks])
 
 
-def _check(table: Table, name: str) -> dict[int, str]:
+def _format_check(table: Table, name: str) -> dict[int, str]:
     checked = table.checks[name]
     rows = np.flatnonzero(checked.verdict >= 0)
-    verdicts = coded(Coded(checked.verdict[rows].astype(np.int32), views.VERDICTS))
-    said = checks.details(table, name)
-    details = words([said[row] for row in rows.tolist()])
-    made = objects(CHECK, repeat(as_line(name)), verdicts, numbers(checked.p_value[rows]), details)
-    return dict(zip(rows.tolist(), made, strict=True))
+    verdicts = format_coded(CodedColumn(checked.verdict[rows].astype(np.int32), views.VERDICTS))
+    messages = checks.describe_checks(table, name)
+    details = format_texts([messages[row] for row in rows.tolist()])
+    json_objects = iter_objects(
+        CHECK, repeat(as_json_line(name)), verdicts, format_numbers(checked.p_value[rows]), details
+    )
+    return dict(zip(rows.tolist(), json_objects, strict=True))
 
 
-def _dependence(own: UnitCorrelation) -> dict[int, str]:
-    columns = map(numbers, (own.n_groups, own.icc, own.design_effect, own.p_value))
-    made = objects(DEPENDENCE, repeat(as_line(own.column)), *columns)
-    return dict(zip(own.rows.tolist(), made, strict=True))
+def _format_dependence(correlation: UnitCorrelation) -> dict[int, str]:
+    columns = map(
+        format_numbers, (correlation.n_groups, correlation.icc, correlation.design_effect, correlation.p_value)
+    )
+    json_objects = iter_objects(DEPENDENCE, repeat(as_json_line(correlation.column)), *columns)
+    return dict(zip(correlation.rows.tolist(), json_objects, strict=True))
 
 
-def _beside(own: AlternativeUnit) -> dict[int, str]:
-    rows = np.flatnonzero(own.n_units)
-    columns = (numbers(column[rows]) for column in (own.n_trials, own.n_extreme, own.p_value))
-    units = coded(Coded(own.unit.codes[rows], own.unit.values))
-    made = objects(BESIDE, units, numbers(own.n_units[rows]), _method(own.exact[rows]), *columns)
-    return dict(zip(rows.tolist(), made, strict=True))
+def _format_other_unit(other_unit: AlternativeUnit) -> dict[int, str]:
+    rows = np.flatnonzero(other_unit.n_units)
+    columns = (
+        format_numbers(column[rows]) for column in (other_unit.n_trials, other_unit.n_extreme, other_unit.p_value)
+    )
+    units = format_coded(CodedColumn(other_unit.unit.codes[rows], other_unit.unit.values))
+    json_objects = iter_objects(
+        OTHER_UNIT, units, format_numbers(other_unit.n_units[rows]), _format_methods(other_unit.exact[rows]), *columns
+    )
+    return dict(zip(rows.tolist(), json_objects, strict=True))
 
 
-def _listed(n: int, parts: Sequence[dict[int, str]]) -> Texts:
-    """Return an array for each row of the parts that it has."""
-    whole = [list(part.values()) for part in parts if len(part) == n]
-    if len(whole) == len(parts):
-        return [f"[{','.join(own)}]" for own in zip(*whole, strict=True)] if parts else ["[]"] * n
+def _format_lists(n: int, parts: Sequence[dict[int, str]]) -> Texts:
+    """Return for each row a JSON array of the parts that have this row."""
+    full_parts = [list(part.values()) for part in parts if len(part) == n]
+    if len(full_parts) == len(parts):
+        return [f"[{','.join(row_texts)}]" for row_texts in zip(*full_parts, strict=True)] if parts else ["[]"] * n
     return [f"[{','.join(part[row] for part in parts if row in part)}]" for row in range(n)]
 
 
-def _test(own: ClassicalColumn) -> dict[int, str]:
-    rows = np.flatnonzero(own.is_asked)
-    said = checks.of_test(own)
-    statistic, p, n = own.statistic[rows], own.p_value[rows], own.n[rows]
-    made = objects(
-        TEST, repeat(as_line(own.name)), numbers(statistic), numbers(p), _where(~np.isnan(p), numbers(n)),
-        repeat(as_line(own.name in INDEPENDENT)), words([said[row] for row in rows.tolist()]),
-    )  # fmt: skip
-    return dict(zip(rows.tolist(), made, strict=True))
-
-
-def _stopped(table: Table) -> Texts:
-    found: dict[int, str] = {}
-    for own in table.stops:
-        found |= _of_rule(own)
-    return _sparse(len(table), found, "null")
-
-
-def _of_rule(own: StoppedCounts) -> dict[int, str]:
-    rows = np.flatnonzero(own.n_asked)
-    decided = coded(Coded(own.is_significant[rows].astype(np.int32), (False, True, None)))
-    asked, early, epsilon, h = numbers(own.n_asked[rows]), numbers(own.is_early[rows]), own.epsilon, own.h
-    made = objects(
-        STOPPED, repeat(as_line(own.rule)), asked, early, decided, repeat(as_line(epsilon)), repeat(as_line(h))
+def _format_test(test: ClassicalColumn) -> dict[int, str]:
+    rows = np.flatnonzero(test.is_requested)
+    messages = checks.describe_test(test)
+    statistic, p, n = test.statistic[rows], test.p_value[rows], test.n[rows]
+    json_objects = iter_objects(
+        TEST,
+        repeat(as_json_line(test.name)),
+        format_numbers(statistic),
+        format_numbers(p),
+        _format_where(~np.isnan(p), format_numbers(n)),
+        repeat(as_json_line(test.name in INDEPENDENT_TESTS)),
+        format_texts([messages[row] for row in rows.tolist()]),
     )
-    return dict(zip(rows.tolist(), made, strict=True))
+    return dict(zip(rows.tolist(), json_objects, strict=True))
+
+
+def _format_stops(table: Table) -> Texts:
+    texts_by_row: dict[int, str] = {}
+    for stops in table.stops:
+        texts_by_row |= _format_rule_stops(stops)
+    return _fill_rows(len(table), texts_by_row, "null")
+
+
+def _format_rule_stops(stops: StoppedCounts) -> dict[int, str]:
+    rows = np.flatnonzero(stops.n_asked)
+    is_significant = format_coded(CodedColumn(stops.is_significant[rows].astype(np.int32), (False, True, None)))
+    n_requested, is_early, epsilon, h = (
+        format_numbers(stops.n_asked[rows]),
+        format_numbers(stops.is_early[rows]),
+        stops.epsilon,
+        stops.h,
+    )
+    json_objects = iter_objects(
+        STOPPED,
+        repeat(as_json_line(stops.rule)),
+        n_requested,
+        is_early,
+        is_significant,
+        repeat(as_json_line(epsilon)),
+        repeat(as_json_line(h)),
+    )
+    return dict(zip(rows.tolist(), json_objects, strict=True))

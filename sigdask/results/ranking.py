@@ -1,4 +1,4 @@
-"""Systems ranked: each test set, subset and metric of which all pairs were compared."""
+"""Rankings of systems, for each test set, subset and metric with all pairs compared."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.results.table import Table
-from sigdask.statistics.letters import RankedSystem, discriminative_power, ranking
+from sigdask.statistics.letters import RankedSystem, discriminative_power, rank_systems
 
 
 @dataclass(frozen=True, slots=True)
 class SystemRanking:
-    """Systems by score, with letters: those that share one are not significantly different.
+    """Systems by score, with letters: systems that share a letter do not differ significantly.
 
     Attributes
     ----------
@@ -37,43 +37,45 @@ class SystemRanking:
     systems: tuple[RankedSystem, ...]
 
 
-def rankings(table: Table) -> list[SystemRanking]:
-    """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
-    return [ranking_of(own) for own in ranked(table)]
+def build_rankings(table: Table) -> list[SystemRanking]:
+    """Rank systems for each test set, subset and metric with all pairs compared two-sided."""
+    return [build_ranking(part) for part in iter_ranked(table)]
 
 
-def ranked(table: Table) -> Iterator[Table]:
-    """Yield the rows of each ranking."""
-    parts = (table if len(rows) == len(table) else table.take(rows) for rows in groups(table))
+def iter_ranked(table: Table) -> Iterator[Table]:
+    """Yield tables with the rows of each ranking."""
+    parts = (table if len(rows) == len(table) else table.take(rows) for rows in group_rows(table))
     return filter(is_ranked, parts)
 
 
-def groups(table: Table) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of each test set, subset and metric, in the order in which these come first."""
+def group_rows(table: Table) -> Iterator[NDArray[np.int64]]:
+    """Yield row indices of each test set, subset and metric, in order of first appearance."""
     names = {score: score.name for score in table.metric.values}
-    places = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
-    metric = np.array([places[names[score]] for score in table.metric.values], np.int64)
-    keys = (table.test_set.codes, table.subset.codes, metric[table.metric.codes])
-    _, first, own = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
-    rows = np.argsort(own.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(own.reshape(-1)))
-    parts = np.split(rows, ends[:-1]) if len(rows) else []
-    yield from (parts[k] for k in np.argsort(first))
+    positions = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
+    metric_numbers = np.array([positions[names[score]] for score in table.metric.values], np.int64)
+    keys = (table.test_set.codes, table.subset.codes, metric_numbers[table.metric.codes])
+    _, first, group_numbers = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
+    rows = np.argsort(group_numbers.reshape(-1), kind="stable")
+    ends = np.cumsum(np.bincount(group_numbers.reshape(-1)))
+    row_groups = np.split(rows, ends[:-1]) if len(rows) else []
+    yield from (row_groups[k] for k in np.argsort(first))
 
 
-def systems_of(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the names of systems, and the place of each row's A and B among them."""
+def index_systems(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the names of all systems, and for each row the indices of its A and B in them."""
     names = list(dict.fromkeys((*table.a.values, *table.b.values)))
-    places = {name: k for k, name in enumerate(names)}
-    a, b = (np.array([places[name] for name in column.values], np.int64)[column.codes] for column in (table.a, table.b))
+    positions = {name: k for k, name in enumerate(names)}
+    a, b = (
+        np.array([positions[name] for name in column.values], np.int64)[column.codes] for column in (table.a, table.b)
+    )
     return names, a, b
 
 
 def is_ranked(table: Table) -> bool:
-    """Say whether every two systems were compared; one-sided, the other direction is not tested."""
+    """Return whether all pairs of systems were compared, two-sided."""
     if any(table.alternative.values[code] != "two-sided" for code in np.unique(table.alternative.codes).tolist()):
         return False
-    names, a, b = systems_of(table)
+    names, a, b = index_systems(table)
     n_systems = len(np.unique(np.concatenate([a, b])))
     n_pairs = len(np.unique(np.minimum(a, b) * len(names) + np.maximum(a, b)))
     return n_systems >= 3 and n_pairs == n_systems * (n_systems - 1) // 2
@@ -81,7 +83,7 @@ def is_ranked(table: Table) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemScores:
-    """The systems of comparisons by one metric, each with one score.
+    """Systems compared by one metric, with one score for each.
 
     Attributes
     ----------
@@ -99,31 +101,35 @@ class SystemScores:
     b: NDArray[np.int64]
 
 
-def scored(table: Table) -> SystemScores:
-    """Return the systems of these comparisons, which are by one metric, with their scores."""
-    names, a, b = systems_of(table)
+def collect_scores(table: Table) -> SystemScores:
+    """Return the systems of a table with a single metric, with their scores."""
+    names, a, b = index_systems(table)
     most_items = np.argsort(-table.n_items, kind="stable")
     systems = np.column_stack([a, b])[most_items].reshape(-1)
     scores = np.column_stack([table.score_a, table.score_b])[most_items].reshape(-1)
-    first = np.sort(np.unique(systems, return_index=True)[1])
-    place = np.zeros(len(names), np.int64)
-    place[systems[first]] = np.arange(len(first))
-    return SystemScores([names[k] for k in systems[first].tolist()], scores[first], place[a], place[b])
+    first_rows = np.sort(np.unique(systems, return_index=True)[1])
+    new_indices = np.zeros(len(names), np.int64)
+    new_indices[systems[first_rows]] = np.arange(len(first_rows))
+    return SystemScores(
+        [names[k] for k in systems[first_rows].tolist()], scores[first_rows], new_indices[a], new_indices[b]
+    )
 
 
-def ranking_of(table: Table) -> SystemRanking:
-    """Rank the systems of these comparisons, which are all pairs by one metric."""
-    found = scored(table)
+def build_ranking(table: Table) -> SystemRanking:
+    """Rank the systems of a table with a single metric and all pairs compared."""
+    system_scores = collect_scores(table)
     decision = table.decision
-    apart = np.column_stack([found.a, found.b])[decision == 1]
+    significant_pairs = np.column_stack([system_scores.a, system_scores.b])[decision == 1]
     score = table.metric[0]
-    systems_ranked = ranking(found.systems, found.scores, apart, higher_is_better=score.higher_is_better)
-    decided = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a rule may decide without p
+    systems_ranked = rank_systems(
+        system_scores.systems, system_scores.scores, significant_pairs, higher_is_better=score.higher_is_better
+    )
+    p_values = np.where(np.isnan(table.p_value), decision != 1, table.p_value)  # a rule may decide without p
     subset = table.subset[0]
     return SystemRanking(
         table.test_set[0],
         None if subset is None else {"column": subset.column, "value": subset.value},
         score.name,
-        discriminative_power(decided, table.alpha),
+        discriminative_power(p_values, table.alpha),
         tuple(systems_ranked),
     )

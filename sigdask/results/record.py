@@ -1,4 +1,4 @@
-"""What one comparison found: a frozen value, with what follows from it."""
+"""The result of one comparison, and texts that show it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sigdask.results.columns.assumptions import Assumption, short_doubt
-from sigdask.results.messages.notes import Note, texts
+from sigdask.results.columns.assumptions import Assumption, format_short_doubt
+from sigdask.results.messages.notes import Note, list_texts
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
-from sigdask.statistics.rounding import limits_text, p_equals, p_text, score_text, signed
+from sigdask.statistics.rounding import format_limits, format_p, format_p_equals, format_score, format_signed
 
 
 @dataclass(frozen=True, slots=True)
 class SecondRun:
-    """An independent run of as many trials, and Fisher's exact p that both are of one rate."""
+    """An independent run of as many trials, with Fisher's exact p that both runs have the same rate."""
 
     n_trials: int
     n_extreme: int
@@ -25,7 +25,7 @@ class SecondRun:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The exact p-value, or bounds of it, with how it was had and what is guaranteed."""
+    """The exact p-value or bounds of it, with method and guarantee."""
 
     p_lo: float
     p_hi: float
@@ -35,7 +35,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class OtherUnitResult:
-    """The same comparison with another unit exchanged, for contrast."""
+    """The same comparison with systems swapped on another unit, for contrast."""
 
     unit: str
     n_units: int
@@ -47,7 +47,7 @@ class OtherUnitResult:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """How a rule to stop early ended the counting.
+    """How an early-stopping rule ended the counting.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class ClassicalTest:
-    """What a classical test finds of the same two systems.
+    """Result of a classical test of the same two systems.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class ClassicalTest:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How sure a difference is.
+    """Confidence interval of a difference.
 
     Attributes
     ----------
@@ -242,12 +242,12 @@ class Result:
     interval_simultaneous: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
-        return line_text(self)
+        return format_line(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the notes say, as it is printed."""
-        return texts(self.notes)
+        return list_texts(self.notes)
 
     def disagreements(self) -> tuple[Check, ...]:
         """Return the cross-checks that disagree."""
@@ -288,20 +288,20 @@ class Result:
         return bool(self.p_value <= alpha)
 
 
-SHOWN = 10
+MAX_SHOWN = 10
 """Comparisons of a table; of more the first, and how many there are."""
 
 
-LEFT = frozenset({"test set", "subset", "A", "B", "metric", ""})
+LEFT_ALIGNED = frozenset({"test set", "subset", "A", "B", "metric", ""})
 """Headers of columns that stand to the left."""
 
 
-def table_text(found: Sequence[Result], alpha: float, n_results: int, scope: Sequence[str] = ()) -> str:
+def format_table(results: Sequence[Result], alpha: float, n_results: int, scope: Sequence[str] = ()) -> str:
     """Return a short table of comparisons.
 
     Parameters
     ----------
-    found : sequence of Result
+    results : sequence of Result
         The first of them.
     alpha : float
         Level of the verdicts.
@@ -311,69 +311,74 @@ def table_text(found: Sequence[Result], alpha: float, n_results: int, scope: Seq
         What is scored and what is not, which stands first.
     """
     title = f"Results: {n_results:,} {'comparison' if n_results == 1 else 'comparisons'}, alpha {alpha:g}"
-    if not found:
+    if not results:
         return title
-    columns = {name: column for name, column in _columns(found, alpha).items() if any(column)}
+    columns = {name: column for name, column in _build_columns(results, alpha).items() if any(column)}
     widths = {name: max(len(name), *map(len, column)) for name, column in columns.items()}
     rows = [[*columns], *zip(*columns.values(), strict=True)]
-    lines = ["  ".join(map(_filled, row, columns, widths.values())).rstrip() for row in rows]
-    more = [f"and {n_results - len(found):,} more"] if n_results > len(found) else []
-    return "\n".join([*map(_plain, scope), title, *lines, *more])
+    lines = ["  ".join(map(_pad, row, columns, widths.values())).rstrip() for row in rows]
+    remainder = [f"and {n_results - len(results):,} more"] if n_results > len(results) else []
+    return "\n".join([*map(_escape_text, scope), title, *lines, *remainder])
 
 
-def line_text(r: Result) -> str:
-    """Return a line that tells a comparison.
+def format_line(r: Result) -> str:
+    """Return a one-line summary of a comparison.
 
     Parameters
     ----------
     r : Result
         The comparison.
     """
-    where = [_plain(part) for part in (r.test_set, _subset(r)) if part]
-    p = f"p in {limits_text(*r.p_interval)}" if math.isnan(r.p_value) else p_equals(r.p_value)
-    adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {p_equals(r.p_adjusted)}"]
-    scores = f"{_plain(r.metric)} {_score(r.score_a)} - {_score(r.score_b)} = {_score(r.difference, '+')}"
-    doubt = [text] if (text := _doubt(r)) else []
-    return f"Result({', '.join([*where, f'{_plain(r.a)} - {_plain(r.b)}', scores, p, *adjusted, *doubt])})"
+    location = [_escape_text(part) for part in (r.test_set, _get_subset(r)) if part]
+    p = f"p in {format_limits(*r.p_interval)}" if math.isnan(r.p_value) else format_p_equals(r.p_value)
+    adjusted = [] if r.p_adjusted is None or math.isnan(r.p_adjusted) else [f"adjusted {format_p_equals(r.p_adjusted)}"]
+    scores = (
+        f"{_escape_text(r.metric)} {_format_score(r.score_a)} - {_format_score(r.score_b)} = "
+        f"{_format_score(r.difference, '+')}"
+    )
+    doubt = [text] if (text := _format_doubt(r)) else []
+    return (
+        f"Result({', '.join([*location, f'{_escape_text(r.a)} - {_escape_text(r.b)}', scores, p, *adjusted, *doubt])})"
+    )
 
 
-def _doubt(r: Result) -> str:
-    return _plain(short_doubt(r.assumptions, r.n_units, r.unit))
+def _format_doubt(r: Result) -> str:
+    return _escape_text(format_short_doubt(r.assumptions, r.n_units, r.unit))
 
 
-def _columns(found: Sequence[Result], alpha: float) -> dict[str, list[str]]:
-    adjusted = any(r.p_adjusted is not None for r in found)
+def _build_columns(results: Sequence[Result], alpha: float) -> dict[str, list[str]]:
+    adjusted = any(r.p_adjusted is not None for r in results)
     return {
-        "test set": [_plain(r.test_set) for r in found],
-        "subset": [_plain(_subset(r)) for r in found],
-        "A": [_plain(r.a) for r in found],
-        "B": [_plain(r.b) for r in found],
-        "metric": [_plain(r.metric) for r in found],
-        "score A": [_score(r.score_a) for r in found],
-        "score B": [_score(r.score_b) for r in found],
-        "A - B": [_score(r.difference, "+") for r in found],
-        "unadjusted p" if adjusted else "p": [_p(r.p_value, alpha) for r in found],
-        "adjusted p": [_p(r.p_adjusted, alpha) for r in found],
-        "": [", but ".join(filter(None, [r.verdict(alpha), _doubt(r)])) for r in found],
+        "test set": [_escape_text(r.test_set) for r in results],
+        "subset": [_escape_text(_get_subset(r)) for r in results],
+        "A": [_escape_text(r.a) for r in results],
+        "B": [_escape_text(r.b) for r in results],
+        "metric": [_escape_text(r.metric) for r in results],
+        "score A": [_format_score(r.score_a) for r in results],
+        "score B": [_format_score(r.score_b) for r in results],
+        "A - B": [_format_score(r.difference, "+") for r in results],
+        "unadjusted p" if adjusted else "p": [_format_p(r.p_value, alpha) for r in results],
+        "adjusted p": [_format_p(r.p_adjusted, alpha) for r in results],
+        "": [", but ".join(filter(None, [r.verdict(alpha), _format_doubt(r)])) for r in results],
     }
 
 
-def _score(score: float, sign: str = "") -> str:
-    return signed(score) if sign else score_text(score)
+def _format_score(score: float, sign: str = "") -> str:
+    return format_signed(score) if sign else format_score(score)
 
 
-def _p(p: float | None, alpha: float) -> str:
-    return "" if p is None or math.isnan(p) else p_text(p, alpha)
+def _format_p(p: float | None, alpha: float) -> str:
+    return "" if p is None or math.isnan(p) else format_p(p, alpha)
 
 
-def _subset(r: Result) -> str:
+def _get_subset(r: Result) -> str:
     return r.subset["value"] if r.subset else ""
 
 
-def _plain(text: str) -> str:
-    """Return a user's word without what a terminal takes as a command."""
+def _escape_text(text: str) -> str:
+    """Escape characters that a terminal would interpret, in names given by users."""
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
-def _filled(cell: str, name: str, width: int) -> str:
-    return cell.ljust(width) if name in LEFT else cell.rjust(width)
+def _pad(cell: str, name: str, width: int) -> str:
+    return cell.ljust(width) if name in LEFT_ALIGNED else cell.rjust(width)

@@ -1,4 +1,4 @@
-"""The JSON schema of results, which knows every key: a new one is added to `schema.json` first."""
+"""The JSON schema of results, which lists every key: add a new key to `schema.json` first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ VERSION = 1
 """Of the JSON: another one means that a key is gone or means something else; new keys leave it."""
 
 
-def text() -> str:
-    """Return the schema."""
+def read_schema() -> str:
+    """Return the text of `schema.json`."""
     return files("sigdask.results").joinpath("schema.json").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Signatures: one line that says all that a p depends on, so that it can be cited, and found again from the same files.
+"""Signatures: one line with all settings and data that a p-value depends on, to cite and reproduce it.
 
 `test:ar|metric:f1|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|data:…|v:0.3.0`: keys and
 values as scorers' own signatures have them (Post 2018, "A call for clarity in reporting BLEU scores"). What a value
@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.grouping import numbered
+from sigdask.counts.grouping import number_rows
 from sigdask.errors import InputError
 from sigdask.randomization.stream.shuffles import SCHEME
 
@@ -27,10 +27,19 @@ if TYPE_CHECKING:
 TRIALS, EXACT, LIMITS, DECISION = "trials", "exact", "limits", "decision"
 """How p was had: (k + 1) / (n + 1) of random trials, exactly, as the upper of two limits, or not at all."""
 
-NUMBERS = {"nt": int, "h": int, "epsilon": float, "alpha": float, "seed": int, "scheme": int, "m": int, "limit": float}
+NUMBER_TYPES = {
+    "nt": int,
+    "h": int,
+    "epsilon": float,
+    "alpha": float,
+    "seed": int,
+    "scheme": int,
+    "m": int,
+    "limit": float,
+}
 """Keys whose values are numbers."""
 
-ALWAYS = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "unit", "data", "v")
+REQUIRED_KEYS = ("test", "metric", "alt", "method", "p", "seed", "scheme", "set", "unit", "data", "v")
 """Keys that no signature is without."""
 
 KEYS = (
@@ -47,15 +56,15 @@ CHOICES = {
 }
 """What a value must be one of."""
 
-OWN = "metric."
+OPTION_PREFIX = "metric."
 
-BROKEN = re.compile(r"[ \t]*\n\s*")
+LINE_BREAK = re.compile(r"[ \t]*\n\s*")
 """Where a terminal has broken a line that was copied from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataDigests:
-    """What was compared, by content: twelve digits each.
+    """Digests of the compared data, twelve hexadecimal digits each.
 
     Attributes
     ----------
@@ -74,7 +83,7 @@ class DataDigests:
 
     @staticmethod
     def parse(text: str) -> DataDigests:
-        """Read it as it is written."""
+        """Read digests from a signature's text."""
         parts = text.split(".")
         if len(parts) != 3 or not all(part and set(part) <= set("0123456789abcdef") for part in parts):
             raise InputError(f"signature: data = {text!r}: expected three numbers of base 16 with points between them")
@@ -140,26 +149,26 @@ class Signature:
     family: str | None = None
 
     def __str__(self) -> str:
-        by, value = self.subset or (None, None)
-        found = {
+        column, value = self.subset or (None, None)
+        values = {
             "test": "ar", "metric": self.metric, "alt": self.alternative, "method": self.method, "p": self.p,
             "limit": self.exact_limit,
             "nt": self.n_trials, "stop": self.stop, "h": self.h, "epsilon": self.epsilon, "alpha": self.alpha,
-            "seed": self.seed, "scheme": self.scheme, "set": self.test_set, "by": by, "value": value,
+            "seed": self.seed, "scheme": self.scheme, "set": self.test_set, "by": column, "value": value,
             "unit": self.unit, "adj": self.adjust, "m": self.members, "family": self.family, "data": self.data,
             "v": self.version,
         }  # fmt: skip
         parts = []
         for key in KEYS:
-            if found[key] is not None:
-                parts.append(f"{key}:{_escaped(str(found[key]))}")
+            if values[key] is not None:
+                parts.append(f"{key}:{_escape(str(values[key]))}")
             if key == "metric":
-                parts += [f"{OWN}{_escaped(name)}:{_escaped(own)}" for name, own in self.options]
+                parts += [f"{OPTION_PREFIX}{_escape(name)}:{_escape(option)}" for name, option in self.options]
         return "|".join(parts)
 
     @staticmethod
     def parse(text: str) -> Signature:
-        """Read a signature as it is written.
+        """Read a signature from its text.
 
         Raises
         ------
@@ -175,186 +184,208 @@ class Signature:
         >>> Signature.parse(line).metric, str(Signature.parse(line)) == line
         ('f:beta=2', True)
         """
-        found = _pairs(text)
-        options = tuple((key.removeprefix(OWN), value) for key, value in found.items() if key.startswith(OWN))
-        own = {key: _value(key, value) for key, value in found.items() if not key.startswith(OWN)}
-        if missing := [key for key in ALWAYS if key not in own]:
-            raise InputError(f"signature: has no {', '.join(missing)}; it has {', '.join(found) or 'nothing'}")
-        if ("by" in own) != ("value" in own):
+        pairs = _split_pairs(text)
+        options = tuple(
+            (key.removeprefix(OPTION_PREFIX), value) for key, value in pairs.items() if key.startswith(OPTION_PREFIX)
+        )
+        values = {key: _parse_value(key, value) for key, value in pairs.items() if not key.startswith(OPTION_PREFIX)}
+        if missing := [key for key in REQUIRED_KEYS if key not in values]:
+            raise InputError(f"signature: has no {', '.join(missing)}; it has {', '.join(pairs) or 'nothing'}")
+        if ("by" in values) != ("value" in values):
             raise InputError("signature: by and value name a subset together")
         return Signature(
-            metric=own["metric"],
-            alternative=own["alt"],
-            method=own["method"],
-            p=own["p"],
-            seed=own["seed"],
-            scheme=own["scheme"],
-            test_set=own["set"],
-            unit=own["unit"],
-            data=DataDigests.parse(own["data"]),
-            version=own["v"],
-            n_trials=own.get("nt"),
-            exact_limit=own.get("limit"),
+            metric=values["metric"],
+            alternative=values["alt"],
+            method=values["method"],
+            p=values["p"],
+            seed=values["seed"],
+            scheme=values["scheme"],
+            test_set=values["set"],
+            unit=values["unit"],
+            data=DataDigests.parse(values["data"]),
+            version=values["v"],
+            n_trials=values.get("nt"),
+            exact_limit=values.get("limit"),
             options=options,
-            stop=own.get("stop"),
-            h=own.get("h"),
-            epsilon=own.get("epsilon"),
-            alpha=own.get("alpha"),
-            subset=(own["by"], own["value"]) if "by" in own else None,
-            adjust=own.get("adj"),
-            members=own.get("m"),
-            family=own.get("family"),
+            stop=values.get("stop"),
+            h=values.get("h"),
+            epsilon=values.get("epsilon"),
+            alpha=values.get("alpha"),
+            subset=(values["by"], values["value"]) if "by" in values else None,
+            adjust=values.get("adj"),
+            members=values.get("m"),
+            family=values.get("family"),
         )
 
 
 def is_signature(text: str) -> bool:
-    """Say whether a text is meant as one."""
+    """Return whether a text looks like a signature."""
     return text.strip().startswith("test:") and "|" in text
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     if text.isprintable() and not set(text) & set("|:%") and text == text.strip():
         return text
-    coded = "".join(one if _is_plain(one) else _coded(one) for one in text)
-    return coded if coded == coded.strip() else "".join(_coded(one) if one.isspace() else one for one in coded)
+    encoded = "".join(character if _is_plain(character) else _percent_encode(character) for character in text)
+    return (
+        encoded
+        if encoded == encoded.strip()
+        else "".join(_percent_encode(character) if character.isspace() else character for character in encoded)
+    )
 
 
 def _is_plain(character: str) -> bool:
     return character.isprintable() and character not in "|:%"
 
 
-def _coded(character: str) -> str:
+def _percent_encode(character: str) -> str:
     return quote(character, safe="", errors="surrogatepass")
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """Return keys and values as they were meant."""
-    found: dict[str, str] = {}
-    for part in BROKEN.sub("", text.strip()).split("|"):
+def _split_pairs(text: str) -> dict[str, str]:
+    """Return the unescaped keys and values of a signature."""
+    pairs: dict[str, str] = {}
+    for part in LINE_BREAK.sub("", text.strip()).split("|"):
         key, colon, value = part.partition(":")
         if not colon:
             raise InputError(f"signature: {part!r}: expected KEY:VALUE, parted by |")
         try:
-            key, value = (unquote(own, errors="surrogatepass") for own in (key, value))
+            key, value = (unquote(escaped, errors="surrogatepass") for escaped in (key, value))
         except UnicodeDecodeError:
             raise InputError(f"signature: {part!r}: what follows on % is no text") from None
-        if key in found:
+        if key in pairs:
             raise InputError(f"signature: {key} is there twice")
-        found[key] = value
-    return found
+        pairs[key] = value
+    return pairs
 
 
-def _value(key: str, text: str) -> Any:
-    """Return what a key's value is."""
+def _parse_value(key: str, text: str) -> Any:
+    """Return a key's value, checked and converted to its type."""
     if key not in KEYS:
-        raise InputError(f"signature: no key {key!r}; there are {', '.join(KEYS)} and {OWN}…")
+        raise InputError(f"signature: no key {key!r}; there are {', '.join(KEYS)} and {OPTION_PREFIX}…")
     if key in CHOICES and text not in CHOICES[key]:
         raise InputError(f"signature: {key} = {text!r}: must be one of {', '.join(CHOICES[key])}")
-    if key not in NUMBERS:
+    if key not in NUMBER_TYPES:
         return text
     try:
-        return NUMBERS[key](text)
+        return NUMBER_TYPES[key](text)
     except ValueError:
         raise InputError(f"signature: {key} = {text!r}: must be a number") from None
 
 
-def lines(table: Table) -> list[str | None]:
-    """Return the signature of each row, None where an earlier version kept no digests.
+def format_signatures(table: Table) -> list[str | None]:
+    """Return the signature of each row, or None for rows of earlier versions without digests.
 
     Rows of one set, metric and so on differ in `data` alone, so a signature is made of the first of these and
     filled for the others.
     """
-    own = table.origins
-    if own is None:
+    digests = table.origins
+    if digests is None:
         return [None] * len(table)
-    group, firsts = _alike(table, own)
-    around = [str(one).split(f"|data:{BLANK}|") for one in firsts]
-    texts = (own.units.listed(), own.data_a.listed(), own.data_b.listed())
+    group, firsts = _group_signatures(table, digests)
+    halves = [str(template).split(f"|data:{NO_DIGESTS}|") for template in firsts]
+    texts = (digests.units.to_list(), digests.data_a.to_list(), digests.data_b.to_list())
     return [
-        f"{around[k][0]}|data:{units}.{a}.{b}|{around[k][1]}" if units else None
+        f"{halves[k][0]}|data:{units}.{a}.{b}|{halves[k][1]}" if units else None
         for k, units, a, b in zip(group.tolist(), *texts, strict=True)
     ]
 
 
-def shared(table: Table) -> str | None:
-    """Return what the signatures of all rows have in common, in one line; of one row that is the whole.
+def format_shared(table: Table) -> str | None:
+    """Return what the signatures of all rows have in common; for one row, its whole signature.
 
     None where some row has no signature.
     """
-    own = table.origins
-    if own is None or not len(table) or "" in {own.units.values[code] for code in np.unique(own.units.codes).tolist()}:
+    digests = table.origins
+    if (
+        digests is None
+        or not len(table)
+        or "" in {digests.units.values[code] for code in np.unique(digests.units.codes).tolist()}
+    ):
         return None
     if len(table) == 1:
-        return lines(table)[0]
-    every = [dict.fromkeys(str(one).split("|")) for one in _alike(table, own)[1]]
-    alike = [part for part in every[0] if all(part in others for others in every)]
-    return "|".join(part for part in alike if part != f"data:{BLANK}")
+        return format_signatures(table)[0]
+    all_parts = [dict.fromkeys(str(template).split("|")) for template in _group_signatures(table, digests)[1]]
+    common = [part for part in all_parts[0] if all(part in others for others in all_parts)]
+    return "|".join(part for part in common if part != f"data:{NO_DIGESTS}")
 
 
-def _alike(table: Table, own: InputDigests) -> tuple[NDArray[np.int64], list[Signature]]:
-    """Return numbers of rows by what their signatures share, and these signatures but for their data."""
-    group = numbered(*_settings(table, own))
+def _group_signatures(table: Table, digests: InputDigests) -> tuple[NDArray[np.int64], list[Signature]]:
+    """Group rows whose signatures differ only in data; return group numbers and one signature each."""
+    group = number_rows(*_list_settings(table, digests))
     _, firsts = np.unique(group, return_index=True)
-    return group, [_of_row(table, own, int(row)) for row in firsts.tolist()]
+    return group, [_build_signature(table, digests, int(row)) for row in firsts.tolist()]
 
 
-BLANK = DataDigests("0", "0", "0")
+NO_DIGESTS = DataDigests("0", "0", "0")
 
 
-def _settings(table: Table, own: InputDigests) -> list[Any]:
-    """Return the columns in which rows must be alike to share all but their data."""
-    coded = (
-        table.test_set, table.subset, table.unit, table.metric, table.alternative, own.method, own.code, own.adjust,
-        own.members, own.family, own.version,
-    )  # fmt: skip
+def _list_settings(table: Table, digests: InputDigests) -> list[Any]:
+    """Return the columns that must be equal in rows whose signatures differ only in data."""
+    coded_columns = (
+        table.test_set,
+        table.subset,
+        table.unit,
+        table.metric,
+        table.alternative,
+        digests.method,
+        digests.code,
+        digests.adjust,
+        digests.members,
+        digests.family,
+        digests.version,
+    )
     undecided = np.isnan(table.p_value)
     return [
-        *(column.codes for column in coded),
+        *(column.codes for column in coded_columns),
         *(
-            own.seed,
+            digests.seed,
             table.n_trials,
             table.exact,
-            table.enumerated,
+            table.is_enumerated,
             undecided,
             *(stops.n_asked for stops in table.stops),
         ),
     ]
 
 
-def _of_row(table: Table, own: InputDigests, row: int) -> Signature:
-    """Return the signature of a row but for its data."""
+def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature:
+    """Return the signature of a row, without its data digests."""
     subset, score = table.subset[row], table.metric[row]
-    ruled = next((stops for stops in table.stops if stops.n_asked[row]), None)
-    method, _, limit = own.method[row].partition(":")
-    n_trials = int(table.n_trials[row] if ruled is None else ruled.n_asked[row])
-    epsilon = None if ruled is None else ruled.epsilon
+    rule_stops = next((stops for stops in table.stops if stops.n_asked[row]), None)
+    method, _, limit = digests.method[row].partition(":")
+    n_trials = int(table.n_trials[row] if rule_stops is None else rule_stops.n_asked[row])
+    epsilon = None if rule_stops is None else rule_stops.epsilon
     return Signature(
         metric=score.name,
         alternative=table.alternative[row],
         method=method,
         exact_limit=float(limit) if limit else None,
-        p=_known(table, row),
-        seed=int(own.seed[row]),
+        p=_get_p_kind(table, row),
+        seed=int(digests.seed[row]),
         scheme=SCHEME,
         test_set=table.test_set[row],
         unit=table.unit[row],
-        data=BLANK,
-        version=own.version[row],
-        n_trials=None if table.enumerated[row] or not n_trials else n_trials,
-        options=(*_spread(score.signature), *((("code", own.code[row]),) if own.code[row] else ())),
-        stop=None if ruled is None else ruled.rule,
-        h=None if ruled is None else ruled.h,
+        data=NO_DIGESTS,
+        version=digests.version[row],
+        n_trials=None if table.is_enumerated[row] or not n_trials else n_trials,
+        options=(
+            *_split_scorer_signature(score.signature),
+            *((("code", digests.code[row]),) if digests.code[row] else ()),
+        ),
+        stop=None if rule_stops is None else rule_stops.rule,
+        h=None if rule_stops is None else rule_stops.h,
         epsilon=epsilon,
         alpha=None if epsilon is None else table.alpha,
         subset=None if subset is None else (subset.column, subset.value),
-        adjust=own.adjust[row] or None,
-        members=int(own.members[row]) if own.members[row] else None,
-        family=own.family[row] or None,
+        adjust=digests.adjust[row] or None,
+        members=int(digests.members[row]) if digests.members[row] else None,
+        family=digests.family[row] or None,
     )
 
 
-def _known(table: Table, row: int) -> str:
-    """Say how p was had."""
+def _get_p_kind(table: Table, row: int) -> str:
+    """Return how p was obtained: from trials, exactly, from limits, or not at all."""
     if np.isnan(table.p_value[row]):
         return DECISION
     if table.exact[row]:
@@ -362,16 +393,16 @@ def _known(table: Table, row: int) -> str:
     return TRIALS if table.n_trials[row] else LIMITS
 
 
-def _spread(said: str | None) -> tuple[tuple[str, str], ...]:
-    """Return what a scorer says of how it counted, key by key where it says so.
+def _split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
+    """Split a scorer's signature into keys and values, if it has this form.
 
     Examples
     --------
-    >>> _spread("nrefs:1|tok:13a"), _spread("by hand")
+    >>> _split_scorer_signature("nrefs:1|tok:13a"), _split_scorer_signature("by hand")
     ((('nrefs', '1'), ('tok', '13a')), (('signature', 'by hand'),))
     """
-    if not said:
+    if not text:
         return ()
-    pairs = [part.partition(":") for part in said.split("|")]
-    found: Mapping[str, str] = {key: value for key, colon, value in pairs if key and colon}
-    return tuple(found.items()) if len(found) == len(pairs) else (("signature", said),)
+    pairs = [part.partition(":") for part in text.split("|")]
+    values: Mapping[str, str] = {key: value for key, colon, value in pairs if key and colon}
+    return tuple(values.items()) if len(values) == len(pairs) else (("signature", text),)

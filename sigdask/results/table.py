@@ -1,4 +1,4 @@
-"""What was found of many comparisons: a column for each quantity, a row for each comparison.
+"""Results of many comparisons as a table: a column for each quantity, a row for each comparison.
 
 Words are not in it: checks and notes are numbers and codes here, and become sentences where a row
 is looked at or written.
@@ -13,17 +13,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.results.columns.adjusted import AdjustmentDetails, no_details
-from sigdask.results.columns.assumptions import Assumptions, no_assumptions
-from sigdask.results.columns.coded import Coded, ScoredMetric, Subset
-from sigdask.results.columns.inputs import InputDigests, no_origins
-from sigdask.results.columns.intervals import FLOATS, Intervals
+from sigdask.results.columns.adjusted import AdjustmentDetails, build_empty_details
+from sigdask.results.columns.assumptions import Assumptions, build_empty_assumptions
+from sigdask.results.columns.coded import CodedColumn, ScoredMetric, Subset
+from sigdask.results.columns.inputs import InputDigests, build_empty_digests
+from sigdask.results.columns.intervals import FLOAT_COLUMNS, Intervals
 from sigdask.results.messages.notes import Note
-from sigdask.statistics.classical.names import in_order
+from sigdask.statistics.classical.names import sort_tests
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Rule = tuple[str, float | None, int | None]
+RuleKey = tuple[str, float | None, int | None]
 
 
 NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
@@ -32,7 +32,7 @@ NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckResults:
-    """What one cross-check found of each row.
+    """Verdicts of one cross-check on each row.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class CheckResults:
         Of the other side; NaN where there is none.
     fit : float64 array, shape (n,)
         The binomial p of the count if that p is true; NaN where the count is of all arrangements or there is no p.
-    why : Coded of str
+    why : CodedColumn of str
         Why it is not applicable; empty where it is.
     kept : mapping of int to str
         Of rows whose words are not those that the numbers give, as an earlier version kept them: these words.
@@ -51,13 +51,13 @@ class CheckResults:
     verdict: NDArray[np.int8]
     p_value: Floats
     fit: Floats
-    why: Coded[str]
+    why: CodedColumn[str]
     kept: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitCorrelation:
-    """How differences are correlated within the groups of one coarser column: rows that it was tested of.
+    """Correlation of differences within the groups of one coarser column, for the tested rows.
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class UnitCorrelation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlternativeUnit:
-    """The same comparisons with another unit exchanged; columns as in `Table`, one row for each of its rows.
+    """The same comparisons with systems swapped on another unit; a row for each row of `Table`.
 
     No units where a row has none beside it.
     """
 
-    unit: Coded[str]
+    unit: CodedColumn[str]
     n_units: Integers
     exact: NDArray[np.bool_]
     n_trials: Integers
@@ -95,7 +95,7 @@ class AlternativeUnit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoppedCounts:
-    """How a rule to stop early ended the counting of each row.
+    """How an early-stopping rule ended the counting of each row.
 
     Attributes
     ----------
@@ -127,13 +127,13 @@ class StoppedCounts:
 
     @property
     def has_decision(self) -> bool:
-        """Whether the rule decides without a p."""
+        """Whether the rule gives a decision instead of a p-value."""
         return self.rule == "confidence-sequence"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassicalColumn:
-    """What one classical test found of each row.
+    """Results of one classical test on each row.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class ClassicalColumn:
         Observations that it takes, of both samples where there are two; 0 where it does not fit.
     n_dropped : int64 array, shape (n,)
         Those without a difference that it drops.
-    detail : Coded of str
+    detail : CodedColumn of str
         How it was had, or why it does not fit the score, with "{dropped}" for `n_dropped`; empty where it was not asked
         for.
     """
@@ -155,26 +155,26 @@ class ClassicalColumn:
     p_value: Floats
     n: Integers
     n_dropped: Integers
-    detail: Coded[str]
+    detail: CodedColumn[str]
 
     @property
-    def is_asked(self) -> NDArray[np.bool_]:
-        """Of which rows it was asked for."""
+    def is_requested(self) -> NDArray[np.bool_]:
+        """Whether the test was requested for each row."""
         return np.array([text != "" for text in self.detail.values], np.bool_)[self.detail.codes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """What was found of comparisons: arrays of shape (n,), a row for each.
+    """Results of comparisons: arrays of shape (n,), a row for each comparison.
 
     Attributes
     ----------
     alpha : float
         Level of the verdicts.
-    test_set, unit, a, b, alternative : Coded of str
+    test_set, unit, a, b, alternative : CodedColumn of str
         As in `Result`.
-    subset : Coded of Subset or None
-    metric : Coded of ScoredMetric
+    subset : CodedColumn of Subset or None
+    metric : CodedColumn of ScoredMetric
     score_a, score_b, difference : float64
         NaN where a metric of whole outputs gave no score.
     n_items, n_units, n_discordant : int64
@@ -192,7 +192,7 @@ class Table:
         Fisher's; NaN likewise.
     exact_low, exact_high : float64
         The exact p, or bounds of it; NaN where it is not known.
-    exact_by : Coded of (str, str) or None
+    exact_by : CodedColumn of (str, str) or None
         Its method and its guarantee.
     checks : mapping of str to CheckResults
         By the check's name, in the order in which they are shown.
@@ -224,13 +224,13 @@ class Table:
     """
 
     alpha: float
-    test_set: Coded[str]
-    subset: Coded[Subset | None]
-    unit: Coded[str]
-    a: Coded[str]
-    b: Coded[str]
-    metric: Coded[ScoredMetric]
-    alternative: Coded[str]
+    test_set: CodedColumn[str]
+    subset: CodedColumn[Subset | None]
+    unit: CodedColumn[str]
+    a: CodedColumn[str]
+    b: CodedColumn[str]
+    metric: CodedColumn[ScoredMetric]
+    alternative: CodedColumn[str]
     score_a: Floats
     score_b: Floats
     difference: Floats
@@ -249,7 +249,7 @@ class Table:
     agreement_p: Floats
     exact_low: Floats
     exact_high: Floats
-    exact_by: Coded[tuple[str, str] | None]
+    exact_by: CodedColumn[tuple[str, str] | None]
     checks: Mapping[str, CheckResults]
     p_adjusted: Floats
     p_adjusted_low: Floats
@@ -272,32 +272,32 @@ class Table:
         return len(self.p_value)
 
     def take(self, rows: slice | Integers) -> Table:
-        """Return some rows, in the order given."""
-        return taken(self, rows)
+        """Return the given rows, in the given order."""
+        return take_rows(self, rows)
 
     @staticmethod
-    def joined(tables: Sequence[Table]) -> Table:
-        """Put tables below each other; at least one, all of one alpha."""
-        return joined(tables)
+    def join(tables: Sequence[Table]) -> Table:
+        """Concatenate one or more tables that have the same alpha."""
+        return join_tables(tables)
 
     @property
-    def enumerated(self) -> NDArray[np.bool_]:
-        """Where trials are all arrangements: the interval of a sample has a width."""
+    def is_enumerated(self) -> NDArray[np.bool_]:
+        """Whether the trials of each row are all arrangements, so that its p has no sampling interval."""
         return np.asarray(self.exact & (self.n_trials > 0) & (self.p_low == self.p_high))
 
     @property
-    def counted(self) -> tuple[Integers, Integers]:
-        """Trials and exceedances that checks are of: all that were counted, also where a rule stopped before."""
+    def total_counts(self) -> tuple[Integers, Integers]:
+        """All trials and exceedances counted, which checks use, including those after a rule stopped."""
         trials, extreme = self.n_trials, self.n_extreme
         for stops in self.stops:
-            ruled = stops.n_asked > 0
-            trials = np.where(ruled, stops.n_counted, trials)
-            extreme = np.where(ruled, stops.n_counted_extreme, extreme)
+            is_ruled = stops.n_asked > 0
+            trials = np.where(is_ruled, stops.n_counted, trials)
+            extreme = np.where(is_ruled, stops.n_counted_extreme, extreme)
         return trials, extreme
 
     @property
     def is_settled(self) -> NDArray[np.bool_]:
-        """Where a rule to stop early has had its say: more trials are not asked for."""
+        """Whether an early-stopping rule has ended the counting of each row."""
         settled = np.zeros(len(self), np.bool_)
         for stops in self.stops:
             settled |= (stops.n_asked > 0) & (stops.is_early | (self.n_trials >= stops.n_asked))
@@ -305,35 +305,35 @@ class Table:
 
     @property
     def is_open(self) -> NDArray[np.bool_]:
-        """Where the interval of p holds alpha, and more trials could turn its verdict."""
-        found = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled & ~self.exact
+        """Whether the interval of p contains alpha and more trials could change the verdict."""
+        undecided = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled & ~self.exact
         for stops in self.stops:
             if stops.has_decision:
-                found &= stops.n_asked == 0
-        return found
+                undecided &= stops.n_asked == 0
+        return undecided
 
     @property
     def decision(self) -> NDArray[np.int8]:
-        """Whether each difference is significant at alpha, as `Result.decision`: 1, 0, or -1 where it is undecided."""
+        """Significance of each row at alpha, as in `Result.decision`: 1, 0, or -1 if undecided."""
         single = np.where(self.is_open, -1, self.p_value <= self.alpha)
-        found = np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
+        decisions = np.where(np.isnan(self.p_adjusted), single, self.p_adjusted <= self.alpha).astype(np.int8)
         for stops in self.stops:
             if stops.has_decision:
-                found = np.where((stops.n_asked > 0) & ~self.exact, stops.is_significant, found)
-        return found
+                decisions = np.where((stops.n_asked > 0) & ~self.exact, stops.is_significant, decisions)
+        return decisions
 
     @property
     def is_skewed(self) -> NDArray[np.bool_]:
-        """Where the differences of units are skewed, so that the verdict stands with a note."""
+        """Whether the differences of units are skewed, so that the verdict needs a note."""
         return np.zeros(len(self), np.bool_) if self.assumptions is None else self.assumptions.is_skewed
 
     @property
-    def disagrees(self) -> NDArray[np.bool_]:
-        """Where a cross-check disagrees."""
-        found = np.zeros(len(self), np.bool_)
+    def has_disagreement(self) -> NDArray[np.bool_]:
+        """Whether any cross-check of each row disagrees."""
+        disagreement = np.zeros(len(self), np.bool_)
         for checked in self.checks.values():
-            found |= checked.verdict == DISAGREES
-        return found
+            disagreement |= checked.verdict == DISAGREES
+        return disagreement
 
 
 Rows = slice | NDArray[np.int64]
@@ -353,231 +353,241 @@ Part = TypeVar(
 )
 
 
-def taken(table: Table, rows: Rows) -> Table:
-    """Return some rows of a table, in the order given."""
+def take_rows(table: Table, rows: Rows) -> Table:
+    """Return the given rows of a table, in the given order."""
     return replace(
-        columns_taken(table, rows),
-        checks={name: _checked(checked, rows, len(table)) for name, checked in table.checks.items()},
-        dependence=tuple(_hanging(own, rows, len(table)) for own in table.dependence),
-        beside=tuple(columns_taken(own, rows) for own in table.beside),
-        stops=tuple(columns_taken(own, rows) for own in table.stops),
-        tests=tuple(columns_taken(own, rows) for own in table.tests),
-        notes=_sparse(table.notes, rows, len(table)),
-        intervals=None if table.intervals is None else columns_taken(table.intervals, rows),
-        origins=None if table.origins is None else columns_taken(table.origins, rows),
-        assumptions=None if table.assumptions is None else columns_taken(table.assumptions, rows),
-        adjusted=None if table.adjusted is None else columns_taken(table.adjusted, rows),
+        take_part_rows(table, rows),
+        checks={name: _take_check_rows(checked, rows, len(table)) for name, checked in table.checks.items()},
+        dependence=tuple(_take_correlation_rows(part, rows, len(table)) for part in table.dependence),
+        beside=tuple(take_part_rows(part, rows) for part in table.beside),
+        stops=tuple(take_part_rows(part, rows) for part in table.stops),
+        tests=tuple(take_part_rows(part, rows) for part in table.tests),
+        notes=_take_sparse(table.notes, rows, len(table)),
+        intervals=None if table.intervals is None else take_part_rows(table.intervals, rows),
+        origins=None if table.origins is None else take_part_rows(table.origins, rows),
+        assumptions=None if table.assumptions is None else take_part_rows(table.assumptions, rows),
+        adjusted=None if table.adjusted is None else take_part_rows(table.adjusted, rows),
     )
 
 
-def columns_taken(part: Part, rows: Rows) -> Part:
-    """Return some rows of the arrays and columns of one part."""
+def take_part_rows(part: Part, rows: Rows) -> Part:
+    """Return the given rows of the arrays and coded columns of one part."""
     changed: dict[str, Any] = {}
     for name in part.__slots__:
         column = getattr(part, name)
         if isinstance(column, np.ndarray):
             changed[name] = column[rows]
-        elif isinstance(column, Coded):
-            changed[name] = Coded(column.codes[rows], column.values)
+        elif isinstance(column, CodedColumn):
+            changed[name] = CodedColumn(column.codes[rows], column.values)
     return replace(part, **changed)
 
 
-def _checked(checked: CheckResults, rows: Rows, n: int) -> CheckResults:
-    return replace(columns_taken(checked, rows), kept=_sparse(checked.kept, rows, n))
+def _take_check_rows(checked: CheckResults, rows: Rows, n: int) -> CheckResults:
+    return replace(take_part_rows(checked, rows), kept=_take_sparse(checked.kept, rows, n))
 
 
-def _sparse(kept: Any, rows: Rows, n: int) -> dict[int, Any]:
-    """Return what is kept of some rows, by their new places."""
-    if not kept:
+def _take_sparse(entries: Any, rows: Rows, n: int) -> dict[int, Any]:
+    """Select the sparse entries of the given rows, keyed by new row numbers."""
+    if not entries:
         return {}
-    return {place: kept[row] for place, row in enumerate(_listed(rows, n)) if row in kept}
+    return {position: entries[row] for position, row in enumerate(_list_rows(rows, n)) if row in entries}
 
 
-def _listed(rows: Rows, n: int) -> Sequence[int]:
+def _list_rows(rows: Rows, n: int) -> Sequence[int]:
     return range(n)[rows] if isinstance(rows, slice) else rows.tolist()
 
 
-def _hanging(hanging: UnitCorrelation, rows: Rows, n: int) -> UnitCorrelation:
-    wanted = np.array(_listed(rows, n), np.int64)
-    places = np.minimum(np.searchsorted(hanging.rows, wanted), max(len(hanging.rows) - 1, 0))
-    tested = hanging.rows[places] == wanted if len(hanging.rows) else np.zeros(len(wanted), np.bool_)
-    own = places[tested]
+def _take_correlation_rows(correlation: UnitCorrelation, rows: Rows, n: int) -> UnitCorrelation:
+    selected = np.array(_list_rows(rows, n), np.int64)
+    positions = np.minimum(np.searchsorted(correlation.rows, selected), max(len(correlation.rows) - 1, 0))
+    tested = correlation.rows[positions] == selected if len(correlation.rows) else np.zeros(len(selected), np.bool_)
+    indices = positions[tested]
     return UnitCorrelation(
-        hanging.column,
+        correlation.column,
         np.flatnonzero(tested),
-        hanging.n_groups[own],
-        hanging.icc[own],
-        hanging.design_effect[own],
-        hanging.p_value[own],
+        correlation.n_groups[indices],
+        correlation.icc[indices],
+        correlation.design_effect[indices],
+        correlation.p_value[indices],
     )
 
 
-def joined(tables: Sequence[Table]) -> Table:
-    """Put tables below each other."""
+def join_tables(tables: Sequence[Table]) -> Table:
+    """Concatenate tables."""
     if len(tables) == 1:
         return tables[0]
     sizes = [len(table) for table in tables]
     starts = np.concatenate([[0], np.cumsum(sizes)])[:-1].tolist()
-    names = merged(tuple(table.checks) for table in tables)
-    columns = merged(tuple(own.column for own in table.dependence) for table in tables)
-    rules = dict.fromkeys(_rule(own) for table in tables for own in table.stops)
-    most = max(len(table.beside) for table in tables)
+    names = merge_orders(tuple(table.checks) for table in tables)
+    columns = merge_orders(tuple(part.column for part in table.dependence) for table in tables)
+    rules = dict.fromkeys(_get_rule(part) for table in tables for part in table.stops)
+    n_other_units = max(len(table.beside) for table in tables)
     return replace(
-        columns_joined(tables),
+        join_parts(tables),
         checks={
-            name: _checks_joined([table.checks.get(name) or _unchecked(len(table)) for table in tables], starts)
+            name: _join_checks([table.checks.get(name) or _build_empty_check(len(table)) for table in tables], starts)
             for name in names
         },
-        dependence=tuple(_hanging_joined(tables, starts, column) for column in columns),
+        dependence=tuple(_join_correlations(tables, starts, column) for column in columns),
         beside=tuple(
-            columns_joined([table.beside[k] if k < len(table.beside) else _alone(len(table)) for table in tables])
-            for k in range(most)
+            join_parts(
+                [table.beside[k] if k < len(table.beside) else _build_empty_unit(len(table)) for table in tables]
+            )
+            for k in range(n_other_units)
         ),
-        stops=tuple(columns_joined([_stops_of(table, rule) for table in tables]) for rule in rules),
-        tests=tuple(columns_joined([_tested(table, name) for table in tables]) for name in tests_of(tables)),
+        stops=tuple(join_parts([_get_stops(table, rule) for table in tables]) for rule in rules),
+        tests=tuple(join_parts([_get_test(table, name) for table in tables]) for name in list_tests(tables)),
         notes={
-            start + row: own
-            for start, table in zip(starts, tables, strict=True)
-            for row, own in table.notes.items()
+            start + row: part for start, table in zip(starts, tables, strict=True) for row, part in table.notes.items()
         },
-        intervals=_intervals_joined(tables),
-        origins=_origins_joined(tables),
-        assumptions=_assumptions_joined(tables),
-        adjusted=_adjusted_joined(tables),
-    )  # fmt: skip
+        intervals=_join_intervals(tables),
+        origins=_join_digests(tables),
+        assumptions=_join_assumptions(tables),
+        adjusted=_join_adjusted(tables),
+    )
 
 
-def tests_of(tables: Iterable[Table]) -> tuple[str, ...]:
-    """Return the names of all classical tests that tables have."""
-    return in_order(own.name for table in tables for own in table.tests)
+def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
+    """Return the names of all classical tests in the tables."""
+    return sort_tests(test.name for table in tables for test in table.tests)
 
 
-def merged(orders: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return all names in an order that is that of each, as they come first where there is a choice or no such order.
+def merge_orders(orders: Iterable[tuple[str, ...]]) -> list[str]:
+    """Merge several orders of names into one that agrees with each of them, where that is possible.
 
     Examples
     --------
-    >>> merged([("b",), ("a", "b"), ("c",)])
+    >>> merge_orders([("b",), ("a", "b"), ("c",)])
     ['a', 'b', 'c']
     """
-    before: dict[str, set[str]] = {}
+    predecessors: dict[str, set[str]] = {}
     for order in dict.fromkeys(orders):
         for k, name in enumerate(order):
-            before.setdefault(name, set()).update(order[:k])
-    found: list[str] = []
-    while before:
-        ready = (name for name, earlier in before.items() if not earlier & before.keys())
-        found.append(next(ready, next(iter(before))))
-        del before[found[-1]]
-    return found
+            predecessors.setdefault(name, set()).update(order[:k])
+    names: list[str] = []
+    while predecessors:
+        ready = (name for name, earlier in predecessors.items() if not earlier & predecessors.keys())
+        names.append(next(ready, next(iter(predecessors))))
+        del predecessors[names[-1]]
+    return names
 
 
-def columns_joined(parts: Sequence[Part]) -> Part:
-    """Put the arrays and columns of parts of one kind below each other."""
+def join_parts(parts: Sequence[Part]) -> Part:
+    """Concatenate the arrays and coded columns of parts of one kind."""
     changed: dict[str, Any] = {}
     for name in parts[0].__slots__:
         columns = [getattr(part, name) for part in parts]
         if isinstance(columns[0], np.ndarray):
             changed[name] = np.concatenate(columns)
-        elif isinstance(columns[0], Coded):
-            changed[name] = _coded(columns)
+        elif isinstance(columns[0], CodedColumn):
+            changed[name] = _join_coded(columns)
     return replace(parts[0], **changed)
 
 
-def _coded(columns: Sequence[Coded[Any]]) -> Coded[Any]:
-    places: dict[Any, int] = {}
+def _join_coded(columns: Sequence[CodedColumn[Any]]) -> CodedColumn[Any]:
+    codes_by_value: dict[Any, int] = {}
     codes = []
     for column in columns:
-        own = np.array([places.setdefault(value, len(places)) for value in column.values], np.int32)
-        codes.append(own[column.codes] if len(own) else column.codes)
-    return Coded(np.concatenate(codes), tuple(places))
+        new_codes = np.array(
+            [codes_by_value.setdefault(value, len(codes_by_value)) for value in column.values], np.int32
+        )
+        codes.append(new_codes[column.codes] if len(new_codes) else column.codes)
+    return CodedColumn(np.concatenate(codes), tuple(codes_by_value))
 
 
-def _checks_joined(parts: Sequence[CheckResults], starts: Sequence[int]) -> CheckResults:
-    kept = {start + row: text for start, own in zip(starts, parts, strict=True) for row, text in own.kept.items()}
-    return replace(columns_joined(parts), kept=kept)
+def _join_checks(parts: Sequence[CheckResults], starts: Sequence[int]) -> CheckResults:
+    kept_texts = {
+        start + row: text for start, part in zip(starts, parts, strict=True) for row, text in part.kept.items()
+    }
+    return replace(join_parts(parts), kept=kept_texts)
 
 
-def _unchecked(n: int) -> CheckResults:
-    return CheckResults(np.full(n, -1, np.int8), np.full(n, np.nan), np.full(n, np.nan), Coded.same("", n))
-
-
-def _alone(n: int) -> AlternativeUnit:
-    none = np.zeros(n, np.int64)
-    return AlternativeUnit(Coded.same("", n), none, np.zeros(n, np.bool_), none, none, np.full(n, np.nan))
-
-
-def _hanging_joined(tables: Sequence[Table], starts: Sequence[int], column: str) -> UnitCorrelation:
-    own = [
-        (start, one)
-        for start, table in zip(starts, tables, strict=True)
-        for one in table.dependence
-        if one.column == column
-    ]
-
-    def below(part: Callable[[int, UnitCorrelation], NDArray[Any]]) -> NDArray[Any]:
-        return np.concatenate([part(start, one) for start, one in own])
-
-    return UnitCorrelation(
-        column,
-        below(lambda start, one: one.rows + start),
-        below(lambda _, one: one.n_groups),
-        below(lambda _, one: one.icc),
-        below(lambda _, one: one.design_effect),
-        below(lambda _, one: one.p_value),
+def _build_empty_check(n: int) -> CheckResults:
+    return CheckResults(
+        np.full(n, -1, np.int8), np.full(n, np.nan), np.full(n, np.nan), CodedColumn.from_constant("", n)
     )
 
 
-def _intervals_joined(tables: Sequence[Table]) -> Intervals | None:
+def _build_empty_unit(n: int) -> AlternativeUnit:
+    none = np.zeros(n, np.int64)
+    return AlternativeUnit(
+        CodedColumn.from_constant("", n), none, np.zeros(n, np.bool_), none, none, np.full(n, np.nan)
+    )
+
+
+def _join_correlations(tables: Sequence[Table], starts: Sequence[int], column: str) -> UnitCorrelation:
+    correlations = [
+        (start, correlation)
+        for start, table in zip(starts, tables, strict=True)
+        for correlation in table.dependence
+        if correlation.column == column
+    ]
+
+    def join_column(get_array: Callable[[int, UnitCorrelation], NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate([get_array(start, correlation) for start, correlation in correlations])
+
+    return UnitCorrelation(
+        column,
+        join_column(lambda start, correlation: correlation.rows + start),
+        join_column(lambda _, correlation: correlation.n_groups),
+        join_column(lambda _, correlation: correlation.icc),
+        join_column(lambda _, correlation: correlation.design_effect),
+        join_column(lambda _, correlation: correlation.p_value),
+    )
+
+
+def _join_intervals(tables: Sequence[Table]) -> Intervals | None:
     if all(table.intervals is None for table in tables):
         return None
-    return columns_joined([table.intervals or no_intervals(len(table)) for table in tables])
+    return join_parts([table.intervals or build_empty_intervals(len(table)) for table in tables])
 
 
-def _origins_joined(tables: Sequence[Table]) -> InputDigests | None:
+def _join_digests(tables: Sequence[Table]) -> InputDigests | None:
     if all(table.origins is None for table in tables):
         return None
-    return columns_joined([table.origins or no_origins(len(table)) for table in tables])
+    return join_parts([table.origins or build_empty_digests(len(table)) for table in tables])
 
 
-def _assumptions_joined(tables: Sequence[Table]) -> Assumptions | None:
+def _join_assumptions(tables: Sequence[Table]) -> Assumptions | None:
     if all(table.assumptions is None for table in tables):
         return None
-    return columns_joined([table.assumptions or no_assumptions(len(table)) for table in tables])
+    return join_parts([table.assumptions or build_empty_assumptions(len(table)) for table in tables])
 
 
-def _adjusted_joined(tables: Sequence[Table]) -> AdjustmentDetails | None:
+def _join_adjusted(tables: Sequence[Table]) -> AdjustmentDetails | None:
     if all(table.adjusted is None for table in tables):
         return None
-    return columns_joined([details_of(table) for table in tables])
+    return join_parts([get_details(table) for table in tables])
 
 
-def no_intervals(n: int) -> Intervals:
-    """Return the columns of rows that have no interval."""
-    nothing = {name: np.full(n, np.nan) for name in FLOATS}
-    return Intervals(Coded.same("", n), Coded.same("", n), n_resamples=np.zeros(n, np.int64), **nothing)
+def build_empty_intervals(n: int) -> Intervals:
+    """Return columns for rows without intervals."""
+    missing = {name: np.full(n, np.nan) for name in FLOAT_COLUMNS}
+    return Intervals(
+        CodedColumn.from_constant("", n), CodedColumn.from_constant("", n), n_resamples=np.zeros(n, np.int64), **missing
+    )
 
 
-def _rule(stops: StoppedCounts) -> Rule:
+def _get_rule(stops: StoppedCounts) -> RuleKey:
     return stops.rule, stops.epsilon, stops.h
 
 
-def _stops_of(table: Table, rule: Rule) -> StoppedCounts:
-    """Return what a rule did to a table's rows; nothing where the table knows no such rule."""
+def _get_stops(table: Table, rule: RuleKey) -> StoppedCounts:
+    """Return a rule's counts for a table's rows, empty if the table does not have this rule."""
     n = len(table)
     none, no = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     absent = StoppedCounts(rule[0], none, no, np.full(n, -1, np.int8), rule[1], rule[2], no, none, none)
-    return next((own for own in table.stops if _rule(own) == rule), absent)
+    return next((stops for stops in table.stops if _get_rule(stops) == rule), absent)
 
 
-def _tested(table: Table, name: str) -> ClassicalColumn:
-    """Return what a classical test found of a table's rows; nothing where it was not asked for."""
+def _get_test(table: Table, name: str) -> ClassicalColumn:
+    """Return a classical test's column for a table's rows, empty if it was not requested."""
     n = len(table)
     nothing, none = np.full(n, np.nan), np.zeros(n, np.int64)
-    absent = ClassicalColumn(name, nothing, nothing, none, none, Coded.same("", n))
-    return next((own for own in table.tests if own.name == name), absent)
+    absent = ClassicalColumn(name, nothing, nothing, none, none, CodedColumn.from_constant("", n))
+    return next((test for test in table.tests if test.name == name), absent)
 
 
-def details_of(table: Table) -> AdjustmentDetails:
-    """Return what stands beside the adjusted p of a table's rows; NaN where that is nothing."""
-    return no_details(len(table)) if table.adjusted is None else table.adjusted
+def get_details(table: Table) -> AdjustmentDetails:
+    """Return the adjustment details of a table's rows, NaN if it has none."""
+    return build_empty_details(len(table)) if table.adjusted is None else table.adjusted

@@ -1,4 +1,4 @@
-"""Views of rows: results as they are looked at, with their words, made of columns when they are asked for."""
+"""Results as objects: rows of a table with their messages, built when they are asked for."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.results import signature
-from sigdask.results.assumptions import listed_assumptions
+from sigdask.results.assumptions import list_assumptions
 from sigdask.results.messages import checks as sentences
 from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
-from sigdask.statistics.classical.names import INDEPENDENT
+from sigdask.statistics.classical.names import INDEPENDENT_TESTS
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
 
 if TYPE_CHECKING:
     from sigdask.results.table import Table
 
-AT_ONCE = 4096
+CHUNK_ROWS = 4096
 """Rows whose words are made at a time."""
 
 VERDICTS: tuple[Literal["not applicable", "agrees", "disagrees"], ...] = ("not applicable", "agrees", "disagrees")
@@ -29,35 +29,45 @@ METHODS = "approximate", "exact"
 """Words for how p was had: by random trials, or of all arrangements."""
 
 
-def result_view(table: Table, row: int) -> Result:
-    """Return the view of one row, with its words."""
-    [result] = _views(table.take(slice(row, row + 1)))
+def get_result(table: Table, row: int) -> Result:
+    """Return one row as a result, with its messages."""
+    [result] = _iter_chunk(table.take(slice(row, row + 1)))
     return result
 
 
-def result_views(table: Table) -> Iterator[Result]:
-    """Yield the view of each row, some thousands made at a time."""
-    for first in range(0, len(table), AT_ONCE):
-        yield from _views(table.take(slice(first, first + AT_ONCE)))
+def iter_results(table: Table) -> Iterator[Result]:
+    """Yield each row as a result, built in chunks of some thousand rows."""
+    for start in range(0, len(table), CHUNK_ROWS):
+        yield from _iter_chunk(table.take(slice(start, start + CHUNK_ROWS)))
 
 
-def _views(table: Table) -> Iterator[Result]:
-    """Yield the view of each row of a small table."""
+def _iter_chunk(table: Table) -> Iterator[Result]:
+    """Yield the results of a small table."""
     columns = zip(
-        table.test_set.listed(), table.subset.listed(), table.unit.listed(), table.a.listed(), table.b.listed(),
-        table.metric.listed(), table.score_a.tolist(), table.score_b.tolist(), table.difference.tolist(),
-        table.alternative.listed(), table.n_items.tolist(), table.n_units.tolist(), table.n_discordant.tolist(),
-        method(table.exact), table.n_trials.tolist(), table.n_extreme.tolist(), table.p_value.tolist(),
-        table.p_low.tolist(), table.p_high.tolist(), optional(table.p_adjusted), optional(table.p_adjusted_low),
-        table.p_adjusted_high.tolist(), optional(table.r12), strict=True,
+        table.test_set.to_list(), table.subset.to_list(), table.unit.to_list(), table.a.to_list(), table.b.to_list(),
+        table.metric.to_list(), table.score_a.tolist(), table.score_b.tolist(), table.difference.tolist(),
+        table.alternative.to_list(), table.n_items.tolist(), table.n_units.tolist(), table.n_discordant.tolist(),
+        list_methods(table.exact), table.n_trials.tolist(), table.n_extreme.tolist(), table.p_value.tolist(),
+        table.p_low.tolist(), table.p_high.tolist(), nan_to_none(table.p_adjusted), nan_to_none(table.p_adjusted_low),
+        table.p_adjusted_high.tolist(), nan_to_none(table.r12), strict=True,
     )  # fmt: skip
-    notes, runs, exact, stopped = sentences.notes(table), _second_runs(table), _exact(table), _stopped(table)
-    checks, dependence, beside, tests = _checks(table), _dependence(table), _beside(table), _tests(table)
-    sure, signed, doubts = _sure(table), signature.lines(table), listed_assumptions(table)
-    adjusted = _adjusted(table)
+    notes, runs, exact, stopped = (
+        sentences.build_notes(table),
+        _build_second_runs(table),
+        _build_exact(table),
+        _build_stopped(table),
+    )
+    checks, dependence, other_units, tests = (
+        _build_checks(table),
+        _build_dependence(table),
+        _build_other_units(table),
+        _build_tests(table),
+    )
+    intervals, signatures, doubts = _build_intervals(table), signature.format_signatures(table), list_assumptions(table)
+    adjusted = _build_adjusted(table)
     for row, (
         test_set, subset, unit, a, b, metric, score_a, score_b, difference, alternative, n_items, n_units,
-        n_discordant, how, n_trials, n_extreme, p, low, high, p_adjusted, adjusted_low, adjusted_high, r12,
+        n_discordant, p_method, n_trials, n_extreme, p, low, high, p_adjusted, adjusted_low, adjusted_high, r12,
     ) in enumerate(columns):  # fmt: skip
         yield Result(
             test_set=test_set,
@@ -74,7 +84,7 @@ def _views(table: Table) -> Iterator[Result]:
             n_items=n_items,
             n_units=n_units,
             n_discordant=n_discordant,
-            method=how,
+            method=p_method,
             n_trials=n_trials,
             n_extreme=n_extreme,
             p_value=p,
@@ -85,105 +95,128 @@ def _views(table: Table) -> Iterator[Result]:
             exact=exact.get(row),
             checks=tuple(checks.get(row, ())),
             dependence=tuple(dependence.get(row, ())),
-            beside=tuple(beside.get(row, ())),
+            beside=tuple(other_units.get(row, ())),
             notes=notes.get(row, ()),
             signature=metric.signature,
             stopped=stopped.get(row),
             p_adjusted_interval=None if adjusted_low is None else (adjusted_low, adjusted_high),
             tests=tuple(tests.get(row, ())),
-            test_signature=signed[row],
+            test_signature=signatures[row],
             assumptions=doubts.get(row, ()),
-            **sure.get(row, {}),
+            **intervals.get(row, {}),
             **adjusted.get(row, {}),
         )
 
 
-def method(exact: NDArray[np.bool_]) -> list[str]:
-    """Return the word for how p was had."""
-    return [METHODS[each] for each in exact.tolist()]
+def list_methods(exact: NDArray[np.bool_]) -> list[str]:
+    """Return "exact" or "approximate" for each row."""
+    return [METHODS[code] for code in exact.tolist()]
 
 
-def optional(values: NDArray[np.float64]) -> list[float | None]:
-    """Return numbers, None where there are none."""
+def nan_to_none(values: NDArray[np.float64]) -> list[float | None]:
+    """Return the numbers as a list, with None for NaN."""
     return [None if value != value else value for value in values.tolist()]  # noqa: PLR0124  # NaN is not itself
 
 
-def _second_runs(table: Table) -> dict[int, SecondRun]:
+def _build_second_runs(table: Table) -> dict[int, SecondRun]:
     rows = np.flatnonzero(table.second_trials)
     trials, extreme = table.second_trials[rows], table.second_extreme[rows]
-    columns = (trials, extreme, second_p(trials, extreme), table.agreement_p[rows])
-    made = map(SecondRun, *(column.tolist() for column in columns))
-    return dict(zip(rows.tolist(), made, strict=True))
+    columns = (trials, extreme, compute_second_p(trials, extreme), table.agreement_p[rows])
+    second_runs = map(SecondRun, *(column.tolist() for column in columns))
+    return dict(zip(rows.tolist(), second_runs, strict=True))
 
 
-def second_p(n_trials: NDArray[np.int64], n_extreme: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the bounds on p of second runs, as `bound`."""
+def compute_second_p(n_trials: NDArray[np.int64], n_extreme: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return p-values (k + 1) / (n + 1) of second runs."""
     return (n_extreme + 1) / (n_trials + 1)
 
 
-def _exact(table: Table) -> dict[int, Exact]:
+def _build_exact(table: Table) -> dict[int, Exact]:
     rows = np.flatnonzero(~np.isnan(table.exact_low)).tolist()
-    found = {}
+    exact_by_row = {}
     for row in rows:
-        by = table.exact_by[row]
-        assert by is not None
-        found[row] = Exact(float(table.exact_low[row]), float(table.exact_high[row]), *by)
-    return found
+        method_and_guarantee = table.exact_by[row]
+        assert method_and_guarantee is not None
+        exact_by_row[row] = Exact(float(table.exact_low[row]), float(table.exact_high[row]), *method_and_guarantee)
+    return exact_by_row
 
 
-def _checks(table: Table) -> dict[int, list[Check]]:
-    found: dict[int, list[Check]] = {}
+def _build_checks(table: Table) -> dict[int, list[Check]]:
+    checks_by_row: dict[int, list[Check]] = {}
     for name, checked in table.checks.items():
-        said = zip(checked.verdict.tolist(), optional(checked.p_value), sentences.details(table, name), strict=True)
-        for row, (verdict, p, detail) in enumerate(said):
+        row_checks = zip(
+            checked.verdict.tolist(), nan_to_none(checked.p_value), sentences.describe_checks(table, name), strict=True
+        )
+        for row, (verdict, p, detail) in enumerate(row_checks):
             if verdict >= 0:
-                found.setdefault(row, []).append(Check(name, VERDICTS[verdict], p, detail))
-    return found
+                checks_by_row.setdefault(row, []).append(Check(name, VERDICTS[verdict], p, detail))
+    return checks_by_row
 
 
-def _dependence(table: Table) -> dict[int, list[Dependence]]:
-    found: dict[int, list[Dependence]] = {}
-    for own in table.dependence:
-        columns = (own.rows, own.n_groups, own.icc, own.design_effect, own.p_value)
+def _build_dependence(table: Table) -> dict[int, list[Dependence]]:
+    dependence_by_row: dict[int, list[Dependence]] = {}
+    for correlation in table.dependence:
+        columns = (
+            correlation.rows,
+            correlation.n_groups,
+            correlation.icc,
+            correlation.design_effect,
+            correlation.p_value,
+        )
         for row, *numbers in zip(*(column.tolist() for column in columns), strict=True):
-            found.setdefault(row, []).append(Dependence(own.column, *numbers))
-    return found
+            dependence_by_row.setdefault(row, []).append(Dependence(correlation.column, *numbers))
+    return dependence_by_row
 
 
-def _beside(table: Table) -> dict[int, list[OtherUnitResult]]:
-    found: dict[int, list[OtherUnitResult]] = {}
-    for own in table.beside:
+def _build_other_units(table: Table) -> dict[int, list[OtherUnitResult]]:
+    units_by_row: dict[int, list[OtherUnitResult]] = {}
+    for other_unit in table.beside:
         columns: tuple[list[Any], ...] = (
-            own.unit.listed(), own.n_units.tolist(), method(own.exact), own.n_trials.tolist(), own.n_extreme.tolist(),
-            own.p_value.tolist(),
-        )  # fmt: skip
+            other_unit.unit.to_list(),
+            other_unit.n_units.tolist(),
+            list_methods(other_unit.exact),
+            other_unit.n_trials.tolist(),
+            other_unit.n_extreme.tolist(),
+            other_unit.p_value.tolist(),
+        )
         for row, values in enumerate(zip(*columns, strict=True)):
             if values[1]:
-                found.setdefault(row, []).append(OtherUnitResult(*values))
-    return found
+                units_by_row.setdefault(row, []).append(OtherUnitResult(*values))
+    return units_by_row
 
 
-def _tests(table: Table) -> dict[int, list[ClassicalTest]]:
-    found: dict[int, list[ClassicalTest]] = {}
-    for own in table.tests:
-        columns = optional(own.statistic), optional(own.p_value), own.n.tolist(), sentences.of_test(own)
+def _build_tests(table: Table) -> dict[int, list[ClassicalTest]]:
+    tests_by_row: dict[int, list[ClassicalTest]] = {}
+    for test in table.tests:
+        columns = nan_to_none(test.statistic), nan_to_none(test.p_value), test.n.tolist(), sentences.describe_test(test)
         for row, (statistic, p, n, detail) in enumerate(zip(*columns, strict=True)):
             if detail:
-                made = ClassicalTest(own.name, statistic, p, None if p is None else n, own.name in INDEPENDENT, detail)
-                found.setdefault(row, []).append(made)
-    return found
+                classical_test = ClassicalTest(
+                    test.name, statistic, p, None if p is None else n, test.name in INDEPENDENT_TESTS, detail
+                )
+                tests_by_row.setdefault(row, []).append(classical_test)
+    return tests_by_row
 
 
-def _sure(table: Table) -> dict[int, dict[str, Any]]:
-    """Return what intervals and sizes of effect a result has, by the names of its fields."""
-    own = table.intervals
-    if own is None:
+def _build_intervals(table: Table) -> dict[int, dict[str, Any]]:
+    """Return intervals and effect sizes of each row, by the names of the fields of `Result`."""
+    intervals = table.intervals
+    if intervals is None:
         return {}
-    listed = (own.confidence.tolist(), own.low.tolist(), own.high.tolist(), own.n_resamples.tolist())
-    columns = zip(own.method.listed(), *listed, strict=True)
+    numbers = (
+        intervals.confidence.tolist(),
+        intervals.low.tolist(),
+        intervals.high.tolist(),
+        intervals.n_resamples.tolist(),
+    )
+    columns = zip(intervals.method.to_list(), *numbers, strict=True)
     percentile, a, b = (
-        [None if low is None else (low, high) for low, high in zip(optional(low), high.tolist(), strict=True)]
-        for low, high in ((own.plain_low, own.plain_high), (own.a_low, own.a_high), (own.b_low, own.b_high))
+        [None if low is None else (low, high) for low, high in zip(nan_to_none(low), high.tolist(), strict=True)]
+        for low, high in (
+            (intervals.plain_low, intervals.plain_high),
+            (intervals.a_low, intervals.a_high),
+            (intervals.b_low, intervals.b_high),
+        )
     )
     return {
         row: {
@@ -193,35 +226,37 @@ def _sure(table: Table) -> dict[int, dict[str, Any]]:
             "paired_d": d,
         }
         for row, ((method, confidence, low, high, n), plain, d) in enumerate(
-            zip(columns, percentile, optional(own.paired_d), strict=True)
+            zip(columns, percentile, nan_to_none(intervals.paired_d), strict=True)
         )
     }
 
 
-def _adjusted(table: Table) -> dict[int, dict[str, Any]]:
-    """Return what stands beside an adjusted p, by the names of a result's fields."""
-    own = table.adjusted
-    if own is None:
+def _build_adjusted(table: Table) -> dict[int, dict[str, Any]]:
+    """Return p-values of two methods and simultaneous intervals, by fields of `Result`."""
+    details = table.adjusted
+    if details is None:
         return {}
-    names = own.first.listed(), own.second.listed()
-    by = zip(*names, own.p_first.tolist(), own.p_second.tolist(), strict=True)
-    ends = zip(optional(own.low), own.high.tolist(), strict=True)
+    names = details.first.to_list(), details.second.to_list()
+    p_values = zip(*names, details.p_first.tolist(), details.p_second.tolist(), strict=True)
+    ends = zip(nan_to_none(details.low), details.high.tolist(), strict=True)
     return {
         row: {
-            "p_adjusted_by": {first: p_first, second: p_second} if first else None,
+            "p_adjusted_by": {first_method: p_first, second_method: p_second} if first_method else None,
             "interval_simultaneous": None if low is None else (low, high),
         }
-        for row, ((first, second, p_first, p_second), (low, high)) in enumerate(zip(by, ends, strict=True))
+        for row, ((first_method, second_method, p_first, p_second), (low, high)) in enumerate(
+            zip(p_values, ends, strict=True)
+        )
     }
 
 
-def _stopped(table: Table) -> dict[int, Stopped]:
-    found = {}
-    for own in table.stops:
-        for row in np.flatnonzero(own.n_asked).tolist():
-            decided = int(own.is_significant[row])
+def _build_stopped(table: Table) -> dict[int, Stopped]:
+    stopped_by_row = {}
+    for stops in table.stops:
+        for row in np.flatnonzero(stops.n_asked).tolist():
+            decided = int(stops.is_significant[row])
             is_significant = None if decided < 0 else bool(decided)
-            found[row] = Stopped(
-                own.rule, int(own.n_asked[row]), bool(own.is_early[row]), is_significant, own.epsilon, own.h
+            stopped_by_row[row] = Stopped(
+                stops.rule, int(stops.n_asked[row]), bool(stops.is_early[row]), is_significant, stops.epsilon, stops.h
             )
-    return found
+    return stopped_by_row

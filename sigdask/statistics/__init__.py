@@ -1,1 +1,1 @@
-"""Statistics of arrays and numbers alone: bounds, multiplicity, stopping, checks, dependence."""
+"""Statistics on arrays and numbers only: bounds, multiplicity, stopping, checks, dependence."""

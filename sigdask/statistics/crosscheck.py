@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from sigdask.statistics.hypergeometric import lower_sums
-from sigdask.statistics.rounding import p_equals
-from sigdask.text import count_noun
+from sigdask.statistics.hypergeometric import sum_lower_tails
+from sigdask.statistics.rounding import format_p_equals
+from sigdask.text import format_count
 
 ALARM = 1e-4
 
@@ -52,7 +52,7 @@ class Check:
     detail: str
 
 
-def runs_agree(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> NDArray[np.float64]:
+def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> NDArray[np.float64]:
     """Return Fisher's exact two-sided p of [[k1, n - k1], [k2, n - k2]].
 
     Both runs are equally long, so the conditional distribution of k1 given k1 + k2 is symmetric
@@ -71,13 +71,13 @@ def runs_agree(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> NDArray[np.
 
     Examples
     --------
-    >>> round(float(runs_agree(3, 10, 20)), 9)
+    >>> round(float(compute_agreement_p(3, 10, 20)), 9)
     0.040742395
     """
-    k, k_again, n = (np.asarray(each, np.int64) for each in np.broadcast_arrays(k1, k2, n_trials))
+    k, k_again, n = (np.asarray(counts, np.int64) for counts in np.broadcast_arrays(k1, k2, n_trials))
     low, total = np.minimum(k, k_again), k + k_again
     start = np.exp(_log_choose(n, low) + _log_choose(n, total - low) - _log_choose(2 * n, total))
-    tail = start * lower_sums(low.ravel(), total.ravel(), n.ravel()).reshape(low.shape)
+    tail = start * sum_lower_tails(low.ravel(), total.ravel(), n.ravel()).reshape(low.shape)
     return np.asarray(np.where(k == k_again, 1.0, np.minimum(1.0, 2 * tail)))
 
 
@@ -85,8 +85,8 @@ def _log_choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float6
     return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
 
 
-def count_fits(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
-    """Return the two-sided exact binomial p of counts of exceedances whose exact p is known.
+def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
+    """Return the two-sided exact binomial p of exceedance counts where the exact p is known.
 
     Twice the smaller tail; a z-score fails for tiny p.
 
@@ -101,34 +101,36 @@ def count_fits(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.fl
     -------
     float64 array, shape (...)
     """
-    count, n, known = np.broadcast_arrays(k, n_trials, p)
-    inside = np.where(known < 1, known, 0.5)
+    count, n, known_p = np.broadcast_arrays(k, n_trials, p)
+    inside = np.where(known_p < 1, known_p, 0.5)
     lower = np.where(count < n, special.betainc(np.maximum(n - count, 1), count + 1, 1 - inside), 1.0)
     upper = np.where(count > 0, special.betainc(np.maximum(count, 1), n - count + 1, inside), 1.0)
     fits = np.minimum(1.0, 2 * np.minimum(lower, upper))
-    return np.asarray(np.where(known < 1, fits, np.where(count == n, 1.0, 0.0)))
+    return np.asarray(np.where(known_p < 1, fits, np.where(count == n, 1.0, 0.0)))
 
 
-def count_fits_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
-    """Return `count_fits` of the p within bounds that fits each count best: that of the share, or the nearer bound."""
+def compute_fit_p_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+    """Return `compute_fit_p` for the p within bounds closest to the observed share."""
     share = np.asarray(k) / np.asarray(n_trials)
-    return count_fits(k, n_trials, np.clip(share, low, high))
+    return compute_fit_p(k, n_trials, np.clip(share, low, high))
 
 
-def equals_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArray[np.bool_]:
-    """Say whether counts of all arrangements are what known p-values say, up to the rounding of these."""
+def matches_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether counts of all arrangements equal known p-values, up to rounding."""
     share = np.asarray(k) / np.asarray(n_arrangements)
     return np.asarray(np.abs(share - p) <= 1e-12 * np.asarray(p))
 
 
-def second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
-    """Judge a second, independent run of as many trials."""
+def judge_second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
+    """Judge a second, independent run with the same number of trials."""
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
-    return Check("second run", verdict, (k2 + 1) / (n_trials + 1), of_runs(k1, k2, n_trials, p_equals(agreement_p)))
+    return Check(
+        "second run", verdict, (k2 + 1) / (n_trials + 1), describe_runs(k1, k2, n_trials, format_p_equals(agreement_p))
+    )
 
 
-def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
-    """Judge a count against a p-value known otherwise.
+def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
+    """Judge a count against a p-value known from another source.
 
     Parameters
     ----------
@@ -144,25 +146,25 @@ def against_known(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
         The count is of all arrangements: it must equal p, not only fit it.
     """
     if exact:
-        fits = bool(equals_share(n_extreme, n_trials, p))
-        detail = of_arrangements(p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials)
+        fits = bool(matches_share(n_extreme, n_trials, p))
+        detail = describe_arrangements(format_p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials)
     else:
-        tail = float(count_fits(n_extreme, n_trials, p))
+        tail = float(compute_fit_p(n_extreme, n_trials, p))
         fits = tail >= ALARM / n_comparisons
-        detail = of_trials(p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials, p_equals(tail))
+        detail = describe_trials(format_p_equals(p, digits=KNOWN_DIGITS), n_extreme, n_trials, format_p_equals(tail))
     return Check(name, "agrees" if fits else "disagrees", p, detail)
 
 
-def of_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
-    """Say what two runs counted, and what Fisher's p is."""
-    return f"{k1:,} and {k2:,} of {count_noun(n_trials, 'trial')}; agreement {agreement} (Fisher)"
+def describe_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
+    """Return the counts of two runs and Fisher's p in words."""
+    return f"{k1:,} and {k2:,} of {format_count(n_trials, 'trial')}; agreement {agreement} (Fisher)"
 
 
-def of_arrangements(known: str, n_extreme: int, n_trials: int) -> str:
-    """Say what all arrangements were held against."""
-    return f"{known} against {n_extreme:,} of all {n_trials:,} arrangements"
+def describe_arrangements(known_text: str, n_extreme: int, n_trials: int) -> str:
+    """Return the comparison of a known p with the count of all arrangements in words."""
+    return f"{known_text} against {n_extreme:,} of all {n_trials:,} arrangements"
 
 
-def of_trials(known: str, n_extreme: int, n_trials: int, fit: str) -> str:
-    """Say what a sample was held against, and what p its count has if that is true."""
-    return f"{known}; {n_extreme:,} of {count_noun(n_trials, 'trial')} fit it with {fit} (binomial)"
+def describe_trials(known_text: str, n_extreme: int, n_trials: int, fit: str) -> str:
+    """Return the comparison of a known p with a sample, and the p of its count, in words."""
+    return f"{known_text}; {n_extreme:,} of {format_count(n_trials, 'trial')} fit it with {fit} (binomial)"

@@ -1,4 +1,4 @@
-"""Dependence between units of one group: intraclass correlation of differences, design effect.
+"""Dependence between units of one group: intraclass correlation of differences, and design effect.
 
 Swapping items that are correlated (sentences of a document) as if they were independent makes p too
 small; Yeh 2000 left it open. The one-way analysis of variance of the units' differences says how
@@ -15,16 +15,16 @@ from scipy import special
 
 Floats = NDArray[np.float64]
 
-CLEAR = 0.01
+CLEAR_LEVEL = 0.01
 """Level of the F test from which differences are called dependent, shared by all that are tested."""
 
-NEGLIGIBLE = 1.05
+NEGLIGIBLE_EFFECT = 1.05
 """Design effect up to which dependence does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """How much differences within the groups of one column are correlated.
+    """Correlation of differences within the groups of one column.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class Dependence:
     p_value: float
 
     def is_clear(self, n_tested: int) -> bool:
-        """Say whether it would matter and is not chance, among `n_tested` such tests."""
-        return self.design_effect > NEGLIGIBLE and self.p_value <= CLEAR / max(n_tested, 1)
+        """Return whether dependence matters and is significant among `n_tested` such tests."""
+        return self.design_effect > NEGLIGIBLE_EFFECT and self.p_value <= CLEAR_LEVEL / max(n_tested, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +78,10 @@ class SumsOfSquares:
     between: NDArray[np.float64]
 
     @staticmethod
-    def of(
+    def from_values(
         column: str, values: NDArray[np.float64], groups: NDArray[np.int64], n_items: NDArray[np.int64]
     ) -> SumsOfSquares:
-        """Sum up.
+        """Compute the sums from each unit's values and group.
 
         Parameters
         ----------
@@ -102,8 +102,10 @@ class SumsOfSquares:
         np.add.at(sums, groups, centred)
         return SumsOfSquares(column, sizes, total, scale, centred.T @ centred, sums.T @ (sums / sizes[:, None]))
 
-    def dependences(self, columns: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[Floats, Floats, Floats]:
-        """Return the dependence of many combinations, each of a few columns.
+    def compute_dependence(
+        self, columns: NDArray[np.int64], weights: NDArray[np.float64]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the dependence of many linear combinations, each of a few columns.
 
         Parameters
         ----------
@@ -122,17 +124,17 @@ class SumsOfSquares:
         total, between, size = (np.zeros(len(weights)) for _ in range(3))
         for k, first in enumerate(columns.T):
             for other, second in enumerate(columns.T):
-                both = weights[:, k] * weights[:, other]
-                squares = self.total[first, second] * both
+                products = weights[:, k] * weights[:, other]
+                squares = self.total[first, second] * products
                 total, size = total + squares, size + np.abs(squares)
-                between = between + self.between[first, second] * both
-        return _analysis(self.sizes, total, np.clip(between, 0.0, total), total > 1e-12 * size)
+                between = between + self.between[first, second] * products
+        return _analyse_variance(self.sizes, total, np.clip(between, 0.0, total), total > 1e-12 * size)
 
 
-def _analysis(
+def _analyse_variance(
     sizes: NDArray[np.int64], total: Floats, between: Floats, varies: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, Floats]:
-    """Return ICC, design effect and p of sums of squares; NaN where nothing varies or could."""
+    """Return ICC, design effect and p from sums of squares; NaN where nothing varies or could vary."""
     n, k = int(sizes.sum()), len(sizes)
     if k < 2 or n <= k:
         return np.full((3, len(total)), np.nan)  # type: ignore[return-value]
@@ -149,12 +151,12 @@ def _analysis(
     return icc, effect, p
 
 
-def naive_size(design_effect: float, alpha: float = 0.05) -> float:
-    """Return about the true size of a two-sided test that ignores dependence.
+def compute_naive_size(design_effect: float, alpha: float = 0.05) -> float:
+    """Return the approximate true size of a two-sided test that ignores dependence.
 
     Examples
     --------
-    >>> round(naive_size(1 + 9 * 0.1), 3)
+    >>> round(compute_naive_size(1 + 9 * 0.1), 3)
     0.155
     """
     z = special.ndtri(1 - alpha / 2) / np.sqrt(max(design_effect, 1e-12))

@@ -1,4 +1,4 @@
-"""The lower tail of the hypergeometric distribution of two runs of equal length, for many pairs of counts."""
+"""Lower tails of the hypergeometric distribution of two equally long runs, for many pairs of counts."""
 # ruff: noqa: ANN001, ANN201
 # mypy: disable-error-code="no-untyped-def"
 
@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
-NOTHING = 1e-18
+NEGLIGIBLE_TERM = 1e-18
 """Share of the largest term below which the others, which fall ever faster, add nothing."""
 
 
-@compiled()
-def lower_sums(low, total, n):
-    """Sum P(x) / P(low) over x = 0 to low, where x of `n` in one run and `total` - x of `n` in the other exceed.
+@cached_njit()
+def sum_lower_tails(low, total, n):
+    """Sum P(x) / P(low) over x = 0 to low, for x exceedances in one run and `total` - x in the other.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ def lower_sums(low, total, n):
     """
     out = np.empty(len(low))
     for p in range(len(low)):
-        term, found = 1.0, 1.0
+        term, tail = 1.0, 1.0
         for x in range(low[p], 0, -1):  # P(x - 1) / P(x)
             other = total[p] - x
             term *= float(x) * float(n[p] - other) / (float(other + 1) * float(n[p] - x + 1))
-            found += term
-            if term < NOTHING:
+            tail += term
+            if term < NEGLIGIBLE_TERM:
                 break
-        out[p] = found
+        out[p] = tail
     return out

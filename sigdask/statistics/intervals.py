@@ -1,4 +1,4 @@
-"""Confidence intervals of scores and of their differences: what counts of resamples and of arrangements say.
+"""Confidence intervals of scores and differences, from counts of resamples and of arrangements.
 
 References
 ----------
@@ -22,19 +22,19 @@ ENUMERATED_UNITS = 20
 """Units up to which the means of all subsets are taken."""
 
 
-def level_of(confidence: float) -> float:
-    """Return what a confidence leaves, free of the rounding of 1 - 0.95.
+def compute_level(confidence: float) -> float:
+    """Return 1 - confidence without the rounding error of 1 - 0.95.
 
     Examples
     --------
-    >>> level_of(0.95)
+    >>> compute_level(0.95)
     0.05
     """
     return round(1 - confidence, 12)
 
 
-def bca_shares(below: Floats, acceleration: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return the shares of resamples below the ends of BCa intervals; NaN where these are not defined.
+def compute_bca_shares(below: Floats, acceleration: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return the shares of resamples below the ends of BCa intervals; NaN where undefined.
 
     Parameters
     ----------
@@ -49,24 +49,28 @@ def bca_shares(below: Floats, acceleration: Floats, confidence: float) -> tuple[
     --------
     Without bias and skewness it is the percentile interval.
 
-    >>> [float(share.round(6)[0]) for share in bca_shares(np.array([0.5]), np.array([0.0]), 0.95)]
+    >>> [float(share.round(6)[0]) for share in compute_bca_shares(np.array([0.5]), np.array([0.0]), 0.95)]
     [0.025, 0.975]
     """
-    alpha = level_of(confidence)
+    alpha = compute_level(confidence)
     quantile = special.ndtri(below)
     bias = np.where(np.isfinite(quantile), quantile, np.nan)
     shares = []
     for z in special.ndtri([alpha / 2, 1 - alpha / 2]):
-        moved = bias + z
-        room = 1 - acceleration * moved
-        shares.append(np.where(room > 0, special.ndtr(bias + moved / np.where(room > 0, room, 1.0)), np.nan))
+        shifted = bias + z
+        denominator = 1 - acceleration * shifted
+        shares.append(
+            np.where(
+                denominator > 0, special.ndtr(bias + shifted / np.where(denominator > 0, denominator, 1.0)), np.nan
+            )
+        )
     low, high = shares
     is_defined = np.isfinite(low) & np.isfinite(high)
     return np.where(is_defined, low, np.nan), np.where(is_defined, high, np.nan)
 
 
 def wilson(successes: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
-    """Return the ends of Wilson's score interval of proportions.
+    """Return the ends of Wilson's score interval for proportions.
 
     Examples
     --------
@@ -74,24 +78,24 @@ def wilson(successes: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Float
     [0.5958, 0.9821]
     """
     k, n = np.asarray(successes, np.float64), np.asarray(n, np.float64)
-    z = float(special.ndtri(1 - level_of(confidence) / 2))
+    z = float(special.ndtri(1 - compute_level(confidence) / 2))
     centre = (k + z * z / 2) / (n + z * z)
     half = z / (n + z * z) * np.sqrt(np.maximum(k * (n - k) / n + z * z / 4, 0.0))
     return np.where(k == 0, 0.0, centre - half), np.where(k == n, 1.0, centre + half)
 
 
-def rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
-    """Return how many arrangements, beside the observed one, may be as extreme while a test still rejects, and one.
+def count_rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
+    """Return how many arrangements, the observed included, may be as extreme while a test rejects.
 
     That many values of the inverted test lie outside the interval on each side, the end itself included. Of all
     arrangements these are one-sided, at half of what the confidence leaves; of random ones two-sided.
     """
-    alpha = level_of(confidence)
+    alpha = compute_level(confidence)
     return math.floor(alpha / 2 * n_trials if is_exact else alpha * (n_trials + 1))
 
 
-def inverted(above: NDArray[np.int64], below: NDArray[np.int64], confidence: float) -> tuple[float, float]:
-    """Return the differences that the exact two-sided randomization test of a mean does not reject: their ends.
+def invert_test(above: NDArray[np.int64], below: NDArray[np.int64], confidence: float) -> tuple[float, float]:
+    """Return the ends of the interval by inverting the exact two-sided randomization test of a mean.
 
     A shift D leaves sum(above - D below) over swapped units; swapping a subset of the units is as extreme,
     in one direction, where the subset's own mean lies on the other side of D. So the ends are order statistics of the
@@ -113,16 +117,18 @@ def inverted(above: NDArray[np.int64], below: NDArray[np.int64], confidence: flo
 
     Examples
     --------
-    >>> inverted(np.array([1, 2, 3, 4, 5, 6]), np.ones(6, np.int64), 0.9)
+    >>> invert_test(np.array([1, 2, 3, 4, 5, 6]), np.ones(6, np.int64), 0.9)
     (2.0, 5.0)
     """
     sums = [np.zeros(1, np.int64), np.zeros(1, np.int64)]
-    for each in zip(above.tolist(), below.tolist(), strict=True):
-        sums = [np.concatenate([own, own + x]) for own, x in zip(sums, each, strict=True)]
-    top, bottom = (own[1:].astype(np.float64) for own in sums)
+    for unit_values in zip(above.tolist(), below.tolist(), strict=True):
+        sums = [
+            np.concatenate([subset_sums, subset_sums + x]) for subset_sums, x in zip(sums, unit_values, strict=True)
+        ]
+    top, bottom = (subset_sums[1:].astype(np.float64) for subset_sums in sums)
     means = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), np.where(top > 0, np.inf, -np.inf))
-    k = rejected(confidence, len(sums[0]), is_exact=True)
+    k = count_rejected(confidence, len(sums[0]), is_exact=True)
     if k == 0:
         return -math.inf, math.inf
-    both = np.partition(means, [k - 1, len(means) - k])
-    return float(both[k - 1]), float(both[len(means) - k])
+    ordered = np.partition(means, [k - 1, len(means) - k])
+    return float(ordered[k - 1]), float(ordered[len(means) - k])

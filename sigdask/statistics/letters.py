@@ -1,4 +1,4 @@
-"""What the verdicts of all pairs say together: letters, ranks, discriminative power."""
+"""Joint description of all pairwise verdicts: letters, ranks, discriminative power."""
 
 from __future__ import annotations
 
@@ -38,10 +38,14 @@ class RankedSystem:
     letters: tuple[str, ...]
 
 
-def ranking(
-    systems: Sequence[str], scores: NDArray[np.float64], apart: NDArray[np.int64], *, higher_is_better: bool = True
+def rank_systems(
+    systems: Sequence[str],
+    scores: NDArray[np.float64],
+    different_pairs: NDArray[np.int64],
+    *,
+    higher_is_better: bool = True,
 ) -> list[RankedSystem]:
-    """Rank systems and letter the groups that are not significantly different.
+    """Rank systems and assign letters to groups that are not significantly different.
 
     Parameters
     ----------
@@ -49,43 +53,45 @@ def ranking(
         Their names.
     scores : float64 array, shape (n_systems,)
         Of each.
-    apart : int array, shape (n, 2)
+    different_pairs : int array, shape (n, 2)
         Pairs of places that differ significantly; all others are taken as not significantly different.
     higher_is_better : bool
         Direction of the score.
     """
     best_first = np.argsort(-scores if higher_is_better else scores, kind="stable")
-    place = np.argsort(best_first)
+    positions = np.argsort(best_first)
     letters: list[list[str]] = [[] for _ in systems]
-    for g, group in enumerate(letter_groups(len(systems), place[apart])):
+    for g, group in enumerate(find_letter_groups(len(systems), positions[different_pairs])):
         for k in group:
-            letters[k].append(letter(g))
-    ranked, rank, before = [], 0, math.nan
+            letters[k].append(format_letter(g))
+    ranked, rank, previous = [], 0, math.nan
     for k, system in enumerate(best_first.tolist()):
         score = float(scores[system])
-        if not math.isclose(score, before, rel_tol=2 * TIE):
+        if not math.isclose(score, previous, rel_tol=2 * TIE):
             rank = k + 1
         ranked.append(RankedSystem(systems[system], score, rank, tuple(letters[k])))
-        before = score
+        previous = score
     return ranked
 
 
-def best(scores: NDArray[np.float64], *, higher_is_better: bool = True) -> NDArray[np.bool_]:
-    """Say which scores are the best: all that are equal to it but for rounding.
+def find_best(scores: NDArray[np.float64], *, higher_is_better: bool = True) -> NDArray[np.bool_]:
+    """Return a mask of the best scores, ties within rounding included.
 
     Examples
     --------
-    >>> best(np.array([0.1 + 0.2, 0.3, 0.2, np.nan])).tolist()
+    >>> find_best(np.array([0.1 + 0.2, 0.3, 0.2, np.nan])).tolist()
     [True, True, False, False]
     """
     if np.isnan(scores).all():
         return np.zeros(len(scores), np.bool_)
-    first = np.nanmax(scores) if higher_is_better else np.nanmin(scores)
-    return np.isclose(scores, first, rtol=2 * TIE, atol=0.0)
+    best_score = np.nanmax(scores) if higher_is_better else np.nanmin(scores)
+    return np.isclose(scores, best_score, rtol=2 * TIE, atol=0.0)
 
 
-def letter_groups(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Return the largest groups of systems of which no two are significantly different; two others share none.
+def find_letter_groups(
+    n_systems: int, different_pairs: NDArray[np.int64] | Sequence[tuple[int, int]]
+) -> list[list[int]]:
+    """Return the maximal groups of systems of which no two are significantly different.
 
     These are the groups of Piepho 2004 ("An algorithm for a letter-based representation of all-pairwise
     comparisons"), the maximal cliques of the graph of what is not significantly different, had by adding one system
@@ -94,54 +100,54 @@ def letter_groups(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int,
 
     Examples
     --------
-    >>> letter_groups(3, [(0, 2)])
+    >>> find_letter_groups(3, [(0, 2)])
     [[0, 1], [1, 2]]
     """
     groups: list[int] = []
-    for system, near in enumerate(_not_apart(n_systems, apart)):
-        own = 1 << system
-        kept = [group for group in groups if group & ~near]
+    for system, near in enumerate(_find_neighbours(n_systems, different_pairs)):
+        bit = 1 << system
+        unchanged = [group for group in groups if group & ~near]
         joining = {group & near for group in groups}
-        groups = [*kept, *(part | own for part in _largest(joining))]
+        groups = [*unchanged, *(subset | bit for subset in _select_maximal(joining))]
         if len(groups) > MOST_GROUPS:
             return []
-    members = [_members(group) for group in groups]
+    members = [_list_members(group) for group in groups]
     return sorted(members)
 
 
-def _not_apart(n_systems: int, apart: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[int]:
-    """Return, for each system, a bit for every other that it is not significantly different from."""
-    pairs = np.array(apart, np.int64).reshape(-1, 2)
+def _find_neighbours(n_systems: int, different_pairs: NDArray[np.int64] | Sequence[tuple[int, int]]) -> list[int]:
+    """Return for each system a bit mask of the systems that it does not significantly differ from."""
+    pairs = np.array(different_pairs, np.int64).reshape(-1, 2)
     near = ~np.eye(n_systems, dtype=np.bool_)
     near[pairs[:, 0], pairs[:, 1]] = near[pairs[:, 1], pairs[:, 0]] = False
     return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(near, axis=1, bitorder="little")]
 
 
-def _largest(parts: set[int]) -> list[int]:
-    """Return the sets that are within no other; of none at all, the empty one."""
-    found: list[int] = []
-    for part in sorted(parts or {0}, key=int.bit_count, reverse=True):
-        if not any(part & larger == part for larger in found):
-            found.append(part)
-    return found
+def _select_maximal(sets: set[int]) -> list[int]:
+    """Return the sets that are subsets of no other; for none, the empty set."""
+    maximal: list[int] = []
+    for candidate in sorted(sets or {0}, key=int.bit_count, reverse=True):
+        if not any(candidate & larger == candidate for larger in maximal):
+            maximal.append(candidate)
+    return maximal
 
 
-def _members(group: int) -> list[int]:
+def _list_members(group: int) -> list[int]:
     return [k for k in range(group.bit_length()) if group >> k & 1]
 
 
-def letter(number: int) -> str:
-    """Name a group: a to z, A to Z, then aa, ab and so on.
+def format_letter(number: int) -> str:
+    """Return the letter of a group: a to z, A to Z, then aa, ab and so on.
 
     Examples
     --------
-    >>> letter(0), letter(51), letter(52)
+    >>> format_letter(0), format_letter(51), format_letter(52)
     ('a', 'Z', 'aa')
     """
     if number < len(ascii_letters):
         return ascii_letters[number]
     high, low = divmod(number - len(ascii_letters), 26)
-    return letter(high) + ascii_letters[low]
+    return format_letter(high) + ascii_letters[low]
 
 
 def discriminative_power(p: Sequence[float] | NDArray[np.float64], alpha: float) -> float:

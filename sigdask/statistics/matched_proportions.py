@@ -1,4 +1,4 @@
-"""Matched proportions: how much worse one system may be by 0/1 scores on the same items; numbers alone.
+"""Matched proportions: non-inferiority by 0/1 scores on the same items.
 
 Of `n` items `wins` are right for the system alone and `losses` for the baseline alone. With q the
 probability of a loss and q - margin that of a win, a system worse by the margin is a trinomial with one
@@ -32,7 +32,7 @@ EXACT_UP_TO = 200
 FEW_CLUSTERS = 15
 """Units with more losses than wins below which their design effect is not estimated but taken at its largest."""
 
-LARGEST = 1 - 2.0**-40
+LARGEST_MARGIN = 1 - 2.0**-40
 """Margin, as a share of items, that larger ones are taken for."""
 
 HALVINGS = 60
@@ -42,7 +42,7 @@ GRID = 128
 
 @dataclass(frozen=True, slots=True)
 class MatchedProportions:
-    """A system against the baseline by 0/1 scores.
+    """Counts of a system's wins and losses against the baseline by 0/1 scores.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class MatchedProportions:
     as_items: bool = False
 
     @staticmethod
-    def of(differences: NDArray[Any], clusters: NDArray[Any], worth: float = 1.0) -> MatchedProportions:
-        """Count items that differ, and how they cluster where clusters hold several items.
+    def from_differences(differences: NDArray[Any], clusters: NDArray[Any], worth: float = 1.0) -> MatchedProportions:
+        """Count items that differ, and estimate how they cluster.
 
         Parameters
         ----------
@@ -85,67 +85,75 @@ class MatchedProportions:
         wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
         if n_clusters == n_items:
             return MatchedProportions(wins, losses, n_items, worth=worth)
-        effect = design_effect(differences, clusters)
+        effect = estimate_design_effect(differences, clusters)
         as_items = effect is None
         return MatchedProportions(
-            wins, losses, n_items, mean_size(clusters) if effect is None else effect, n_clusters, worth, as_items
+            wins,
+            losses,
+            n_items,
+            compute_mean_size(clusters) if effect is None else effect,
+            n_clusters,
+            worth,
+            as_items,
         )
 
     @property
     def is_exact(self) -> bool:
-        """Whether the exact test is taken."""
+        """Whether the exact test is used."""
         return self.n_clusters is None and self.n_items <= EXACT_UP_TO
 
     @property
     def method(self) -> str:
-        """What the test is called."""
+        """The name of the test."""
         if self.n_clusters is not None:
-            how = "each counted as one item" if self.as_items else f"design effect {self.design_effect:.3g}"
-            return f"cluster-robust score test, {self.n_clusters:,} units, {how}"
+            text = "each counted as one item" if self.as_items else f"design effect {self.design_effect:.3g}"
+            return f"cluster-robust score test, {self.n_clusters:,} units, {text}"
         return "unconditional exact test" if self.is_exact else "score test"
 
-    def p_value(self, margin: float, alpha: float) -> float:
+    def compute_p_value(self, margin: float, alpha: float) -> float:
         """Return the one-sided p of "worse by the margin or more"; alpha orders the tables of the exact test."""
-        return self._p_of(min(margin / self.worth, LARGEST), alpha)
+        return self._compute_p(min(margin / self.worth, LARGEST_MARGIN), alpha)
 
-    def smallest_margin(self, alpha: float) -> float:
-        """Return the margin from which on the p-value is at most alpha; below 0 where the system is shown better."""
+    def find_smallest_margin(self, alpha: float) -> float:
+        """Return the margin from which p is at most alpha; negative if the system is shown better."""
         if self.is_exact:
-            return exact_margin(self.wins, self.losses, self.n_items, alpha) * self.worth
-        return _crossing(lambda share: self._p_of(share, alpha), alpha) * self.worth
+            return compute_exact_margin(self.wins, self.losses, self.n_items, alpha) * self.worth
+        return _find_crossing(lambda share: self._compute_p(share, alpha), alpha) * self.worth
 
-    def power(self, margin: float, alpha: float) -> float:
-        """Return about how likely an equal system, with as many items that differ, is shown within the margin."""
-        return self._power_of(min(margin / self.worth, LARGEST), alpha)
+    def compute_power(self, margin: float, alpha: float) -> float:
+        """Return about how likely an equal system with as many differing items is shown within the margin."""
+        return self._compute_power(min(margin / self.worth, LARGEST_MARGIN), alpha)
 
-    def margin_of_power(self, power: float, alpha: float) -> float:
-        """Return the margin within which such a system is shown with this power."""
-        return _crossing(lambda share: 1 - self._power_of(share, alpha), 1 - power, least=0.0) * self.worth
+    def find_margin_of_power(self, power: float, alpha: float) -> float:
+        """Return the margin within which an equal system is shown with this power."""
+        return _find_crossing(lambda share: 1 - self._compute_power(share, alpha), 1 - power, lower=0.0) * self.worth
 
-    def _p_of(self, share: float, alpha: float) -> float:
+    def _compute_p(self, share: float, alpha: float) -> float:
         if self.is_exact:
-            return exact_p(self.wins, self.losses, self.n_items, share, alpha)
-        z = float(score(self.wins, self.losses, self.n_items, share)) / math.sqrt(self.design_effect)
+            return compute_exact_p(self.wins, self.losses, self.n_items, share, alpha)
+        z = float(compute_score(self.wins, self.losses, self.n_items, share)) / math.sqrt(self.design_effect)
         return float(special.ndtr(-z) if self.n_clusters is None else special.stdtr(self._df, -z))
 
-    def _power_of(self, share: float, alpha: float) -> float:
-        if self.is_exact and share < exact_margin(0, 0, self.n_items, alpha):
+    def _compute_power(self, share: float, alpha: float) -> float:
+        if self.is_exact and share < compute_exact_margin(0, 0, self.n_items, alpha):
             return 0.0  # even one that agrees on all items is not shown
         half = (self.wins + self.losses) / self.n_items / 2
         n = self.n_items / self.design_effect
         needed = -float(special.ndtri(alpha) if self.n_clusters is None else special.stdtrit(self._df, alpha))
-        beyond = float(score(half, half, 1.0, share)) * math.sqrt(n) - needed
+        beyond = float(compute_score(half, half, 1.0, share)) * math.sqrt(n) - needed
         if half == 0:
             return float(self.is_exact or beyond >= 0)
-        return float(special.ndtr(beyond * math.sqrt(float(variance(half, half, 1.0, share)) / (2 * half))))
+        return float(special.ndtr(beyond * math.sqrt(float(compute_variance(half, half, 1.0, share)) / (2 * half))))
 
     @property
     def _df(self) -> int:
         return max((self.n_clusters or 0) - 1, 1)
 
 
-def loss_probability(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
-    """Return the likeliest probability of a loss where that of a win is smaller by the margin.
+def estimate_loss_probability(
+    wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike
+) -> NDArray[np.float64]:
+    """Return the maximum-likelihood probability of a loss, given that wins are rarer by the margin.
 
     The larger root of 2n q^2 - (wins + losses + margin (2n - wins + losses)) q + losses margin (1 + margin).
 
@@ -159,73 +167,73 @@ def loss_probability(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: A
     return np.clip((b + root) / (4 * n), np.maximum(margin, 0.0), (1 + margin) / 2)
 
 
-def variance(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
-    """Return the variance of wins - losses at the margin, at the likeliest probability of a loss."""
+def compute_variance(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
+    """Return the variance of wins - losses at the margin, at the estimated probability of a loss."""
     margin = np.asarray(margin, np.float64)
-    return np.asarray(np.asarray(n) * (2 * loss_probability(wins, losses, n, margin) - margin * (1 + margin)))
+    return np.asarray(np.asarray(n) * (2 * estimate_loss_probability(wins, losses, n, margin) - margin * (1 + margin)))
 
 
-def score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
-    """Return the score statistic of a system worse by the margin; large where it is better than that.
+def compute_score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
+    """Return the score statistic for a system worse by the margin; large values mean it is better.
 
     Examples
     --------
     The cross-over trial of Tango 1998: 43 pairs agree, one is a loss, the margin is 0.1.
 
-    >>> round(float(score(0, 1, 44, 0.1)), 3)
+    >>> round(float(compute_score(0, 1, 44, 0.1)), 3)
     1.709
     """
     wins, losses, n, margin = (np.asarray(x, np.float64) for x in (wins, losses, n, margin))
-    above, below = wins - losses + n * margin, variance(wins, losses, n, margin)
+    above, below = wins - losses + n * margin, compute_variance(wins, losses, n, margin)
     return np.where(below > 0, above / np.sqrt(np.where(below > 0, below, 1.0)), 0.0)
 
 
-def score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
+def compute_score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
     """Return the smallest margin that the score test shows: minus the lower limit of the difference.
 
     Examples
     --------
     The 90 % interval of the cross-over trial of Tango 1998 (Statistics in Medicine 17:891).
 
-    >>> round(-score_margin(0, 1, 44, 0.05), 3), round(score_margin(1, 0, 44, 0.05), 3)
+    >>> round(-compute_score_margin(0, 1, 44, 0.05), 3), round(compute_score_margin(1, 0, 44, 0.05), 3)
     (-0.096, 0.037)
     """
-    return float(score_margins(wins, losses, n, alpha))
+    return float(compute_score_margins(wins, losses, n, alpha))
 
 
-def score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Return `score_margin` of many comparisons at once, in their shape."""
+def compute_score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> NDArray[np.float64]:
+    """Return `compute_score_margin` for many comparisons at once, in their shape."""
     wins, losses, n = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (wins, losses, n)))
     low, high, level = np.full(wins.shape, -1.0), np.ones(wins.shape), -float(special.ndtri(alpha))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        is_shown = score(wins, losses, n, middle) >= level
+        is_shown = compute_score(wins, losses, n, middle) >= level
         low, high = np.where(is_shown, low, middle), np.where(is_shown, middle, high)
     return np.asarray(high)
 
 
-def score_interval(
+def compute_score_interval(
     wins: ArrayLike, losses: ArrayLike, n: ArrayLike, confidence: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of Tango's score interval of the difference of two matched proportions.
+    """Return the ends of Tango's score interval for the difference of two matched proportions.
 
-    They are where the score tests of `score_margin`, one in each direction, cease to reject.
+    They are where the score tests of `compute_score_margin`, one in each direction, cease to reject.
 
     Examples
     --------
     The 95 % interval of the cross-over trial of Tango 1998 (Statistics in Medicine 17:891).
 
-    >>> [round(float(end), 3) for end in score_interval(0, 1, 44, 0.95)]
+    >>> [round(float(end), 3) for end in compute_score_interval(0, 1, 44, 0.95)]
     [-0.118, 0.059]
     """
     alpha = (1 - confidence) / 2
-    return -score_margins(wins, losses, n, alpha), score_margins(losses, wins, n, alpha)
+    return -compute_score_margins(wins, losses, n, alpha), compute_score_margins(losses, wins, n, alpha)
 
 
-def conditional_interval(
+def compute_conditional_interval(
     wins: ArrayLike, losses: ArrayLike, n: ArrayLike, confidence: float, alternative: str = "two-sided"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of the exact interval that is conditional on how many items differ.
+    """Return the ends of the exact interval conditional on the number of differing items.
 
     Clopper-Pearson limits of the share of wins among the m items that differ, mapped by (2 share - 1) m / n. It
     leaves 0 out just where the exact sign test (McNemar's) rejects. One-sided, the whole error is at the end that the
@@ -239,19 +247,19 @@ def conditional_interval(
     --------
     Nine wins and one loss of 100 items, whose exact p is 0.0215.
 
-    >>> [round(float(end), 4) for end in conditional_interval(9, 1, 100, 0.95)]
+    >>> [round(float(end), 4) for end in compute_conditional_interval(9, 1, 100, 0.95)]
     [0.011, 0.0995]
     """
     wins, losses, n = np.broadcast_arrays(*(np.asarray(x, np.int64) for x in (wins, losses, n)))
     m = wins + losses
-    low, high = bounds.interval(wins, m, confidence if alternative == "two-sided" else 2 * confidence - 1)
+    low, high = bounds.clopper_pearson(wins, m, confidence if alternative == "two-sided" else 2 * confidence - 1)
     low = np.zeros_like(low) if alternative == "less" else low
     high = np.ones_like(high) if alternative == "greater" else high
     return (2 * low - 1) * m / n, (2 * high - 1) * m / n
 
 
-def exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> float:
-    """Return the unconditional exact p: the probability of tables as good or better, at its worst.
+def compute_exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> float:
+    """Return the unconditional exact p: the worst-case probability of tables as good or better.
 
     Tables are ordered by the margin that their score test shows at alpha, so that what is as good or
     better does not depend on the margin, and p falls as the margin grows.
@@ -260,61 +268,65 @@ def exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> floa
     ----------
     Buehler 1957; that the worst case is worse by just the margin: Hsueh, Liu & Chen 2001.
     """
-    return _largest_tail(_least_wins(wins, losses, n, alpha), n, margin)
+    return _find_largest_tail(_find_min_wins(wins, losses, n, alpha), n, margin)
 
 
 @lru_cache(maxsize=4096)
-def exact_margin(wins: int, losses: int, n: int, alpha: float) -> float:
-    """Return the margin from which on `exact_p` is at most alpha."""
-    least = _least_wins(wins, losses, n, alpha)
-    return _crossing(lambda margin: _largest_tail(least, n, margin), alpha, halvings=HALVINGS // 2)
+def compute_exact_margin(wins: int, losses: int, n: int, alpha: float) -> float:
+    """Return the margin from which `compute_exact_p` is at most alpha."""
+    min_wins = _find_min_wins(wins, losses, n, alpha)
+    return _find_crossing(lambda margin: _find_largest_tail(min_wins, n, margin), alpha, halvings=HALVINGS // 2)
 
 
-def _least_wins(wins: int, losses: int, n: int, alpha: float) -> NDArray[np.int64]:
-    """Return with how many wins a table of 0 to n losses is as good as this one; more than fit where none is."""
-    at = score_margin(wins, losses, n, alpha)
-    both = np.arange(n + 1)
-    table = score(both, both[:, None], n, at)  # (losses, wins)
-    as_good = table >= float(score(wins, losses, n, at)) - 1e-9
-    as_good &= both + both[:, None] <= n
-    return np.where(as_good.any(axis=1), as_good.argmax(axis=1), n + 1)
+def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> NDArray[np.int64]:
+    """Return for 0 to n losses the wins that make a table as good as this one; n + 1 where none do."""
+    margin = compute_score_margin(wins, losses, n, alpha)
+    counts = np.arange(n + 1)
+    table = compute_score(counts, counts[:, None], n, margin)  # (losses, wins)
+    is_as_good = table >= float(compute_score(wins, losses, n, margin)) - 1e-9
+    is_as_good &= counts + counts[:, None] <= n
+    return np.where(is_as_good.any(axis=1), is_as_good.argmax(axis=1), n + 1)
 
 
-def _largest_tail(least: NDArray[np.int64], n: int, margin: float) -> float:
-    """Return the largest probability of these tables where losses are likelier than wins by the margin."""
+def _find_largest_tail(min_wins: NDArray[np.int64], n: int, margin: float) -> float:
+    """Return the largest probability of these tables if losses are likelier than wins by the margin."""
     low, high = max(margin, 0.0), (1 + margin) / 2
-    losses = np.flatnonzero(least + np.arange(n + 1) <= n)
+    losses = np.flatnonzero(min_wins + np.arange(n + 1) <= n)
     best = 0.0
     for _ in range(3):
         grid = np.linspace(low, high, GRID)
-        tails = _tails(grid, losses, least[losses], n, margin)
+        tails = _compute_tails(grid, losses, min_wins[losses], n, margin)
         top = int(tails.argmax())
         best = max(best, float(tails[top]))
         low, high = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, GRID - 1)])
     return min(best, 1.0)
 
 
-def _tails(q: NDArray[Any], losses: NDArray[Any], least: NDArray[Any], n: int, margin: float) -> NDArray[np.float64]:
+def _compute_tails(
+    q: NDArray[Any], losses: NDArray[Any], min_wins: NDArray[Any], n: int, margin: float
+) -> NDArray[np.float64]:
     """Return the probability of the tables at each probability of a loss, shape (len(q),)."""
     chance = special.gammaln(n + 1) - special.gammaln(losses + 1) - special.gammaln(n - losses + 1)
     q = q[:, None]
     log = chance + special.xlogy(losses, q) + special.xlog1py(n - losses, -q)
     won = np.clip((q - margin) / np.maximum(1 - q, 1e-300), 0.0, 1.0)
-    enough = np.where(least > 0, special.betainc(np.maximum(least, 1), n - losses - least + 1, won), 1.0)
+    enough = np.where(min_wins > 0, special.betainc(np.maximum(min_wins, 1), n - losses - min_wins + 1, won), 1.0)
     return np.asarray((np.exp(log) * enough).sum(axis=1))
 
 
-def _crossing(falls: Callable[[float], float], level: float, *, least: float = -1.0, halvings: int = HALVINGS) -> float:
-    """Return the smallest margin at which a falling function is at most the level; 1 where it never is."""
-    low, high = least, 1.0
+def _find_crossing(
+    function: Callable[[float], float], level: float, *, lower: float = -1.0, halvings: int = HALVINGS
+) -> float:
+    """Return the smallest margin at which a falling function is at most the level; 1 if there is none."""
+    low, high = lower, 1.0
     for _ in range(halvings):
         middle = (low + high) / 2
-        low, high = (low, middle) if falls(middle) <= level else (middle, high)
+        low, high = (low, middle) if function(middle) <= level else (middle, high)
     return high
 
 
-def design_effect(differences: NDArray[Any], clusters: NDArray[Any]) -> float | None:
-    """Return by how much clusters widen the variance of the mean difference, 1 or more.
+def estimate_design_effect(differences: NDArray[Any], clusters: NDArray[Any]) -> float | None:
+    """Return the factor, 1 or more, by which clusters widen the variance of the mean difference.
 
     The variance from sums over clusters over that from items (Obuchowski 1998; Rao & Scott 1992). None where
     fewer than `FEW_CLUSTERS` have more losses than wins, which cannot tell how losses cluster.
@@ -327,14 +339,14 @@ def design_effect(differences: NDArray[Any], clusters: NDArray[Any]) -> float | 
     _, index = np.unique(clusters, return_inverse=True)
     sums = np.bincount(index, weights=differences)
     centred = differences - differences.mean()
-    within = float((centred**2).sum())
-    if np.count_nonzero(sums < 0) < FEW_CLUSTERS or within == 0:
+    item_squares = float((centred**2).sum())
+    if np.count_nonzero(sums < 0) < FEW_CLUSTERS or item_squares == 0:
         return None
-    around = np.bincount(index, weights=centred)
-    return max(len(sums) / (len(sums) - 1) * float((around**2).sum()) / within, 1.0)
+    cluster_sums = np.bincount(index, weights=centred)
+    return max(len(sums) / (len(sums) - 1) * float((cluster_sums**2).sum()) / item_squares, 1.0)
 
 
-def mean_size(clusters: NDArray[Any]) -> float:
-    """Return the mean size of the cluster that an item is in: the design effect of items that are all alike."""
+def compute_mean_size(clusters: NDArray[Any]) -> float:
+    """Return the mean cluster size over items: the design effect if items of a cluster are identical."""
     sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
     return float((sizes**2).sum() / sizes.sum())

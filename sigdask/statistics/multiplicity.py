@@ -1,4 +1,4 @@
-"""Adjusted p-values of many comparisons, and in how many test sets a difference replicates.
+"""Adjusted p-values of many comparisons, and the number of test sets in which a difference replicates.
 
 An adjusted p at most alpha rejects at family-wise error alpha (Holm, Hochberg, max-T) or at false
 discovery rate alpha (BH, BY).
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-MOST_NEEDED = 2.0**63
+MAX_TRIALS_NEEDED = 2.0**63
 """Trials that are named as needed, where more would be."""
 
 
@@ -31,8 +31,8 @@ def holm(p: Sequence[float] | Array) -> Array:
     """
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")
-    left = np.arange(len(values), 0, -1)
-    return _placed(order, np.maximum.accumulate(values[order] * left))
+    n_left = np.arange(len(values), 0, -1)
+    return _restore_order(order, np.maximum.accumulate(values[order] * n_left))
 
 
 def hochberg(p: Sequence[float] | Array) -> Array:
@@ -44,8 +44,8 @@ def hochberg(p: Sequence[float] | Array) -> Array:
     """
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")[::-1]
-    left = np.arange(1, len(values) + 1)
-    return _placed(order, np.minimum.accumulate(values[order] * left))
+    n_left = np.arange(1, len(values) + 1)
+    return _restore_order(order, np.minimum.accumulate(values[order] * n_left))
 
 
 def benjamini_hochberg(p: Sequence[float] | Array, factor: float = 1.0) -> Array:
@@ -56,7 +56,7 @@ def benjamini_hochberg(p: Sequence[float] | Array, factor: float = 1.0) -> Array
     values = np.asarray(p, np.float64)
     order = np.argsort(values, kind="stable")[::-1]
     rank = np.arange(len(values), 0, -1)
-    return _placed(order, np.minimum.accumulate(values[order] * (factor * len(values) / rank)))
+    return _restore_order(order, np.minimum.accumulate(values[order] * (factor * len(values) / rank)))
 
 
 def benjamini_yekutieli(p: Sequence[float] | Array) -> Array:
@@ -64,12 +64,12 @@ def benjamini_yekutieli(p: Sequence[float] | Array) -> Array:
     return benjamini_hochberg(p, float((1.0 / np.arange(1, len(p) + 1)).sum()))
 
 
-OF_P_VALUES = {"holm": holm, "hochberg": hochberg, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
+P_VALUE_ADJUSTMENTS = {"holm": holm, "hochberg": hochberg, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 """Adjustments that need p-values alone."""
 
 
-def step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
-    """Make step-down max-T p-values monotone: none is below that of a more extreme hypothesis.
+def enforce_step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
+    """Make step-down max-T p-values monotone in how extreme hypotheses are.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ def step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
         Hypotheses from the least to the most extreme.
     """
     order = ascending[::-1]
-    return _placed(order, np.maximum.accumulate(p[order]))
+    return _restore_order(order, np.maximum.accumulate(p[order]))
 
 
-def replicated(p: Sequence[float] | Array, alpha: float) -> tuple[NDArray[np.int64], Array]:
-    """Count in how many test sets differences are real, at confidence 1 - alpha.
+def count_replicated(p: Sequence[float] | Array, alpha: float) -> tuple[NDArray[np.int64], Array]:
+    """Count the test sets in which differences are real, at confidence 1 - alpha.
 
     Partial conjunctions: "at least u of the n differences are real" has the p-value
     max over v <= u of (n - v + 1) p_(v) (Bonferroni's, valid under any dependence of the sets).
@@ -107,43 +107,43 @@ def replicated(p: Sequence[float] | Array, alpha: float) -> tuple[NDArray[np.int
 
     Examples
     --------
-    >>> shown, p = replicated([0.001, 0.002, 0.4], 0.05)
+    >>> shown, p = count_replicated([0.001, 0.002, 0.4], 0.05)
     >>> int(shown), float(p)
     (2, 0.004)
     """
     ordered = np.sort(np.asarray(p, np.float64), axis=-1)
     n = ordered.shape[-1]
-    of_at_least = np.minimum(np.maximum.accumulate(ordered * (n - np.arange(n)), axis=-1), 1.0)
-    shown = np.count_nonzero(of_at_least <= alpha, axis=-1)
-    at = np.maximum(shown, 1)[..., None] - 1
-    return np.asarray(shown), np.take_along_axis(of_at_least, at, axis=-1)[..., 0]
+    p_at_least = np.minimum(np.maximum.accumulate(ordered * (n - np.arange(n)), axis=-1), 1.0)
+    n_shown = np.count_nonzero(p_at_least <= alpha, axis=-1)
+    index = np.maximum(n_shown, 1)[..., None] - 1
+    return np.asarray(n_shown), np.take_along_axis(p_at_least, index, axis=-1)[..., 0]
 
 
-def cost(method: str, n_hypotheses: int) -> float:
-    """Return how many times its p-value a single small one of `n_hypotheses` is after an adjustment.
+def compute_penalty(method: str, n_hypotheses: int) -> float:
+    """Return the factor by which an adjustment multiplies a single small p-value among `n_hypotheses`.
 
     Examples
     --------
-    >>> cost("holm", 10), round(cost("by", 10), 2), cost("max-t", 10)
+    >>> compute_penalty("holm", 10), round(compute_penalty("by", 10), 2), compute_penalty("max-t", 10)
     (10.0, 29.29, 1.0)
     """
-    if method not in OF_P_VALUES:
+    if method not in P_VALUE_ADJUSTMENTS:
         return 1.0
     return n_hypotheses * (float((1.0 / np.arange(1, n_hypotheses + 1)).sum()) if method == "by" else 1.0)
 
 
-def trials_needed(times: float, alpha: float) -> int:
-    """Return the trials from which (0 + 1) / (nt + 1), that many times, can reach alpha.
+def compute_trials_needed(times: float, alpha: float) -> int:
+    """Return the trials from which `times` * (0 + 1) / (nt + 1) can reach alpha.
 
     Examples
     --------
-    >>> trials_needed(8256, 0.05)
+    >>> compute_trials_needed(8256, 0.05)
     165119
     """
-    return int(np.ceil(min(times / alpha, MOST_NEEDED) - 1e-9)) - 1
+    return int(np.ceil(min(times / alpha, MAX_TRIALS_NEEDED) - 1e-9)) - 1
 
 
-def _placed(order: NDArray[np.int64], values: Array) -> Array:
+def _restore_order(order: NDArray[np.int64], values: Array) -> Array:
     out = np.empty_like(values)
     out[order] = np.minimum(values, 1.0)
     return out

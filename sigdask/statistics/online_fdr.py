@@ -1,4 +1,4 @@
-"""Testing night after night: levels that keep the share of false alarms among all alarms below alpha.
+"""Online FDR control over nights: levels that keep the share of false alarms below alpha.
 
 LORD++: Ramdas, Yang, Wainwright & Jordan 2017, "Online control of the false discovery rate with
 decaying memory", for p-values independent between nights. LOND: Javanmard & Montanari 2015, "On online
@@ -26,19 +26,21 @@ EXPONENT = 1.6
 ZETA = float(special.zeta(EXPONENT))
 
 
-def weight(j: int) -> float:
-    """Return which share of its wealth the j-th test after an alarm gets: j^-1.6 / zeta(1.6), which sums to one.
+def compute_weight(j: int) -> float:
+    """Return the weight of the j-th test after an alarm: j^-1.6 / zeta(1.6); weights sum to one.
 
     Examples
     --------
-    >>> round(weight(1), 4), round(weight(2), 4)
+    >>> round(compute_weight(1), 4), round(compute_weight(2), 4)
     (0.4375, 0.1443)
     """
     return math.pow(j, -EXPONENT) / ZETA
 
 
-def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorded: Sequence[float] = ()) -> list[float]:
-    """Return the level of each test in turn, and of the one to come.
+def compute_levels(
+    p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorded: Sequence[float] = ()
+) -> list[float]:
+    """Return the level of each test in turn, and of the next one.
 
     Recorded levels stay, also where other weights gave them. The levels after them are those that the weights give at
     their place in the sequence. That keeps the promise of both rules. Up to any night the weights of version 0.2 give
@@ -63,18 +65,18 @@ def levels(p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorde
 
     Examples
     --------
-    >>> [round(level, 6) for level in levels([1e-6, 0.3], 0.05, "lord++")]
+    >>> [round(level, 6) for level in compute_levels([1e-6, 0.3], 0.05, "lord++")]
     [0.010937, 0.014545, 0.005494]
     """
-    return _levels(p_values, alpha, rule, recorded, weight, FIRST_SHARE)
+    return _compute_levels(p_values, alpha, rule, recorded, compute_weight, FIRST_SHARE)
 
 
-def levels_before(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[float]:
-    """Return the levels of version 0.2 and before, which recorded none: of stores that hold p-values alone."""
-    return _levels(p_values, alpha, rule, (), _weight_before, 0.1)
+def compute_old_levels(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[float]:
+    """Return the levels of version 0.2 and earlier, for stores that recorded only p-values."""
+    return _compute_levels(p_values, alpha, rule, (), _compute_old_weight, 0.1)
 
 
-def _levels(
+def _compute_levels(
     p_values: Sequence[float],
     alpha: float,
     rule: OnlineRule,
@@ -97,13 +99,13 @@ def _levels(
     return levels
 
 
-def _weight_before(j: int) -> float:
+def _compute_old_weight(j: int) -> float:
     """Return the weight of Javanmard & Montanari 2018 (equation 31), the default of the R package onlineFDR."""
     return 0.07720838 * math.log(max(j, 2)) / (j * math.exp(math.sqrt(math.log(j))))
 
 
-def most_false_alarms(alpha: float, rule: OnlineRule) -> float:
-    """Return a bound on the expected number of false alarms ever, if nothing ever gets worse.
+def bound_false_alarms(alpha: float, rule: OnlineRule) -> float:
+    """Return a bound on the expected total number of false alarms if nothing ever gets worse.
 
     Each alarm adds at most alpha to the sum of all levels, which bounds it.
     """

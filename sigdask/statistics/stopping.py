@@ -1,4 +1,4 @@
-"""When to stop counting early and keep what is said valid: rules on the ordered prefix of blocks.
+"""Early stopping with valid conclusions: sequential rules on the ordered prefix of blocks.
 
 Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78; Ding, Gandy & Hahn 2020, "A
 simple method for implementing Monte Carlo tests", Computational Statistics 35, whose sequence is that
@@ -27,14 +27,14 @@ Recount = Callable[[int, int, Integers], ArrayLike]
 """(first trial, number of trials, comparisons) -> exceedances of each, shape (n_parts, n): each trial for itself where
 there are `ONE_BY_ONE` or fewer, else added."""
 
-ONE_BY_ONE = 64
+SINGLE_TRIALS = 64
 """Trials that are shuffled in the time of one."""
 
-PARTS = 16
+N_PARTS = 16
 """Into which trials are cut where one of them is looked for."""
 
 NOT_YET = -1
-MOST_STEPS = 200
+MAX_STEPS = 200
 """Of Newton's method, which takes about ten."""
 
 
@@ -50,8 +50,8 @@ class BesagClifford:
 
     h: int = 10
 
-    def reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say whether to stop at or before `n_trials`, arrays that broadcast."""
+    def is_reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether to stop at or before `n_trials`; arrays broadcast."""
         return np.broadcast_to(n_extreme >= self.h, np.broadcast_shapes(n_extreme.shape, n_trials.shape))
 
 
@@ -70,8 +70,8 @@ class ConfidenceSequence:
     alpha: float = 0.05
     epsilon: float = 1e-3
 
-    def reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say whether to stop: (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon."""
+    def is_reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return whether to stop: (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon."""
         return np.asarray(log_likelihood(n_extreme, n_trials, self.alpha) <= math.log(self.epsilon))
 
 
@@ -81,8 +81,8 @@ RULES = ("besag-clifford", "confidence-sequence", "confidence")
 """What rules are called; the last is short for the one before."""
 
 
-def named(text: str, alpha: float) -> Stopping:
-    """Return the rule of a name, with its key where one is given.
+def parse_rule(text: str, alpha: float) -> Stopping:
+    """Return the rule that a text names, with its setting if one is given.
 
     Parameters
     ----------
@@ -98,30 +98,30 @@ def named(text: str, alpha: float) -> Stopping:
 
     Examples
     --------
-    >>> named("besag-clifford:h=20", 0.05), named("confidence", 0.01)
+    >>> parse_rule("besag-clifford:h=20", 0.05), parse_rule("confidence", 0.01)
     (BesagClifford(h=20), ConfidenceSequence(alpha=0.01, epsilon=0.001))
     """
-    name, colon, given = text.partition(":")
-    key, _, value = given.partition("=")
+    name, colon, setting = text.partition(":")
+    key, _, value = setting.partition("=")
     if name not in RULES:
         raise InputError(f"stop = {text!r}: must be one of {', '.join(RULES)}")
-    takes = "h" if name == RULES[0] else "epsilon"
+    expected_key = "h" if name == RULES[0] else "epsilon"
     try:
         if not colon:
-            return BesagClifford() if takes == "h" else ConfidenceSequence(alpha)
-        if key == takes == "h" and int(value) >= 1:
+            return BesagClifford() if expected_key == "h" else ConfidenceSequence(alpha)
+        if key == expected_key == "h" and int(value) >= 1:
             return BesagClifford(int(value))
-        if key == takes == "epsilon" and 0 < float(value) < 1:
+        if key == expected_key == "epsilon" and 0 < float(value) < 1:
             return ConfidenceSequence(alpha, float(value))
     except ValueError:
         pass
-    limits = "a number, 1 or more" if takes == "h" else "a number between 0 and 1"
-    raise InputError(f"stop = {text!r}: expected {name}:{takes}=NUMBER, {limits}")
+    limits = "a number, 1 or more" if expected_key == "h" else "a number between 0 and 1"
+    raise InputError(f"stop = {text!r}: expected {name}:{expected_key}=NUMBER, {limits}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequentialP:
-    """What Besag and Clifford's rule says of comparisons: arrays of shape (...).
+    """Outcomes of Besag and Clifford's rule: arrays of shape (...).
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class SequentialP:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequentialDecision:
-    """What the confidence-sequence rule says of comparisons, arrays of shape (...); there is no p-value in it.
+    """Outcomes of the confidence-sequence rule, without p-values: arrays of shape (...).
 
     Attributes
     ----------
@@ -166,8 +166,8 @@ class SequentialDecision:
     p_high: Floats
 
 
-def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) -> NDArray[np.int64]:
-    """Return the first block in or at whose end each comparison stops.
+def find_stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) -> NDArray[np.int64]:
+    """Return the first block in which, or at whose end, each comparison stops.
 
     Parameters
     ----------
@@ -185,28 +185,28 @@ def stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) ->
 
     Examples
     --------
-    >>> stopping_block(BesagClifford(h=5), [[1, 0], [4, 1], [2, 1]], [4096, 4096, 4096])
+    >>> find_stopping_block(BesagClifford(h=5), [[1, 0], [4, 1], [2, 1]], [4096, 4096, 4096])
     array([ 1, -1])
     """
-    extreme, trials = _blocks(n_extreme, n_trials)
+    extreme, trials = _broadcast_blocks(n_extreme, n_trials)
     if len(extreme) == 0:
         return np.full(extreme.shape[1:], NOT_YET, np.int64)
-    reached = rule.reached(np.cumsum(extreme, axis=0), np.cumsum(trials, axis=0))
+    reached = rule.is_reached(np.cumsum(extreme, axis=0), np.cumsum(trials, axis=0))
     return np.where(reached.any(axis=0), reached.argmax(axis=0), NOT_YET)
 
 
-def _blocks(n_extreme: ArrayLike, n_trials: ArrayLike) -> tuple[Integers, Integers]:
-    """Return exceedances and trials of blocks, both of shape (n_blocks, ...)."""
+def _broadcast_blocks(n_extreme: ArrayLike, n_trials: ArrayLike) -> tuple[Integers, Integers]:
+    """Return exceedances and trials of blocks, broadcast to shape (n_blocks, ...)."""
     extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
     if trials.ndim < extreme.ndim:
         trials = trials.reshape((-1,) + (1,) * (extreme.ndim - 1))
     return extreme, np.broadcast_to(trials, extreme.shape)
 
 
-def sequential_p(
-    rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, place: ArrayLike, *, limit: ArrayLike
+def compute_sequential_p(
+    rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, position: ArrayLike, *, limit: ArrayLike
 ) -> SequentialP:
-    """Return Besag and Clifford's p of comparisons.
+    """Return Besag and Clifford's p for comparisons.
 
     Under the null P(p <= alpha) <= alpha, in any partition into blocks the same p.
 
@@ -218,24 +218,24 @@ def sequential_p(
         Exceedances of the ordered prefix, from trial 0.
     n_trials : int array, shape (n_blocks,) or that of `n_extreme`
         Its trials.
-    place : int array, shape (...)
-        After how many trials the h-th exceedance came, by `places`; NOT_YET where it is not looked for, and then the
-        first trial that it can have been is taken, which bounds p from above.
+    position : int array, shape (...)
+        After how many trials the h-th exceedance came, by `locate_exceedances`; NOT_YET where it is not looked for, and
+        then the first trial that it can have been is taken, which bounds p from above.
     limit : int array, shape (...)
         Trials after which counting ends in any case, fixed beforehand.
     """
-    extreme, trials = _blocks(n_extreme, n_trials)
-    found = hidden(rule, extreme, trials)
-    early, place = found.has_come, np.asarray(place)
+    extreme, trials = _broadcast_blocks(n_extreme, n_trials)
+    blocks = find_hidden_blocks(rule, extreme, trials)
+    early, position = blocks.has_come, np.asarray(position)
     n, k = trials.sum(axis=0), extreme.sum(axis=0)
-    last = np.where(early, np.where(place == NOT_YET, found.first + found.wanted, place), n)
-    p = np.where(early, rule.h / np.maximum(last, 1), (k + 1) / (n + 1))
-    return SequentialP(early | (n >= limit), last, np.where(early, rule.h, k), p, early)
+    last_trial = np.where(early, np.where(position == NOT_YET, blocks.first + blocks.ordinals, position), n)
+    p = np.where(early, rule.h / np.maximum(last_trial, 1), (k + 1) / (n + 1))
+    return SequentialP(early | (n >= limit), last_trial, np.where(early, rule.h, k), p, early)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenBlocks:
-    """The blocks that h-th exceedances lie in: trials `first` to `first + n_trials - 1`, of which the wanted-th.
+    """Blocks that contain the h-th exceedances: from trial `first`, `n_trials` long.
 
     Arrays of shape (...); `has_come` says where there is such a block at all.
     """
@@ -243,25 +243,25 @@ class HiddenBlocks:
     has_come: NDArray[np.bool_]
     first: Integers
     n_trials: Integers
-    wanted: Integers
+    ordinals: Integers
 
 
-def hidden(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> HiddenBlocks:
-    """Return where the h-th exceedances lie; arrays as in `stopping_block`."""
-    extreme, trials = _blocks(n_extreme, n_trials)
-    block = stopping_block(rule, extreme, trials)
+def find_hidden_blocks(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> HiddenBlocks:
+    """Return the blocks that contain the h-th exceedances; arrays as in `find_stopping_block`."""
+    extreme, trials = _broadcast_blocks(n_extreme, n_trials)
+    block = find_stopping_block(rule, extreme, trials)
     if len(extreme) == 0:
         return HiddenBlocks(block != NOT_YET, block, block, block)
-    before = np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) < block  # (n_blocks, ...)
-    own = np.take_along_axis(trials, np.maximum(block, 0)[None], axis=0)[0]
-    wanted = rule.h - (extreme * before).sum(axis=0)
-    return HiddenBlocks(block != NOT_YET, (trials * before).sum(axis=0), own, wanted)
+    is_before = np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) < block  # (n_blocks, ...)
+    block_trials = np.take_along_axis(trials, np.maximum(block, 0)[None], axis=0)[0]
+    ordinals = rule.h - (extreme * is_before).sum(axis=0)
+    return HiddenBlocks(block != NOT_YET, (trials * is_before).sum(axis=0), block_trials, ordinals)
 
 
-def places(
-    first: int, n_trials: int, some: Integers, wanted: Integers, recount: Recount
+def locate_exceedances(
+    first: int, n_trials: int, comparisons: Integers, ordinals: Integers, recount: Recount
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Yield comparisons, and after how many trials the wanted exceedance of each has come; all in one block.
+    """Yield comparisons and the trial of each one's wanted exceedance; all lie in one block.
 
     Part by part, those still looked for counted again together, then in the parts of where each has come, down to a
     few trials that are looked at one by one: the whole block is counted once, and little of it again.
@@ -270,9 +270,9 @@ def places(
     ----------
     first, n_trials : int
         The block.
-    some : int64 array, shape (n,)
+    comparisons : int64 array, shape (n,)
         The comparisons.
-    wanted : int64 array, shape (n,)
+    ordinals : int64 array, shape (n,)
         Which exceedance of each within the block.
     recount : callable
         Counts again.
@@ -282,22 +282,22 @@ def places(
     InputError
         Counting again gave other counts: the data or the program changed in between.
     """
-    open_ = [(first, n_trials, some, wanted)]
-    while open_:
-        start, length, sought, nth = open_.pop()
-        step = max(-(-length // PARTS), ONE_BY_ONE)
-        for at in range(start, start + length, step):
-            n = min(step, start + length - at)
-            each = np.asarray(recount(at, n, sought), np.int64)  # (n_parts, n_sought)
-            total = each.sum(axis=0)
-            come = total >= nth
-            if n <= ONE_BY_ONE and come.any():
-                summed = np.cumsum(each[:, come], axis=0)
-                yield sought[come], at + 1 + (summed >= nth[come]).argmax(axis=0)
-            elif come.any():
-                open_.append((at, n, sought[come], nth[come]))
-            sought, nth = sought[~come], (nth - total)[~come]
-            if not len(sought):
+    pending = [(first, n_trials, comparisons, ordinals)]
+    while pending:
+        start, length, remaining, nth = pending.pop()
+        step = max(-(-length // N_PARTS), SINGLE_TRIALS)
+        for chunk_start in range(start, start + length, step):
+            n = min(step, start + length - chunk_start)
+            counts = np.asarray(recount(chunk_start, n, remaining), np.int64)  # (n_parts, n_sought)
+            total = counts.sum(axis=0)
+            has_come = total >= nth
+            if n <= SINGLE_TRIALS and has_come.any():
+                summed = np.cumsum(counts[:, has_come], axis=0)
+                yield remaining[has_come], chunk_start + 1 + (summed >= nth[has_come]).argmax(axis=0)
+            elif has_come.any():
+                pending.append((chunk_start, n, remaining[has_come], nth[has_come]))
+            remaining, nth = remaining[~has_come], (nth - total)[~has_come]
+            if not len(remaining):
                 break
         else:
             raise InputError(
@@ -308,28 +308,30 @@ def places(
 def decide(
     rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: ArrayLike
 ) -> SequentialDecision:
-    """Return the decisions on comparisons.
+    """Return the decisions on comparisons by a confidence sequence.
 
     Parameters
     ----------
     rule : ConfidenceSequence
         When to stop.
     n_extreme, n_trials : int array
-        Tallies of the ordered prefix, from trial 0, as in `stopping_block`.
+        Tallies of the ordered prefix, from trial 0, as in `find_stopping_block`.
     limit : int array, shape (...)
         Trials after which counting ends, decided or not.
     """
-    extreme, trials = _blocks(n_extreme, n_trials)
-    block = stopping_block(rule, extreme, trials)
+    extreme, trials = _broadcast_blocks(n_extreme, n_trials)
+    block = find_stopping_block(rule, extreme, trials)
     decided = block != NOT_YET
     inside = ~decided | (np.arange(len(extreme)).reshape((-1,) + (1,) * block.ndim) <= block)
     k, n = (extreme * inside).sum(axis=0), (trials * inside).sum(axis=0)
     significant = np.where(decided, k < rule.alpha * n, -1).astype(np.int8)
-    return SequentialDecision(decided | (n >= limit), n, k, significant, *sequence_interval(k, n, rule.epsilon))
+    return SequentialDecision(decided | (n >= limit), n, k, significant, *compute_sequence_interval(k, n, rule.epsilon))
 
 
-def settled_after(n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, adjusted: ArrayLike = False) -> Floats:
-    """Return after how many trials verdicts were settled, whatever the rest would be: the mean over their orders.
+def compute_settled_after(
+    n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, adjusted: ArrayLike = False
+) -> Floats:
+    """Return the mean number of trials after which verdicts were settled, over all trial orders.
 
     The curtailed rule knows that (k + 1) / (n + 1) ends above alpha once m = floor(alpha (n + 1)) exceedances have
     come, and that it ends at alpha or below once n - m + 1 others have. Of n trials in any order, k of them
@@ -347,7 +349,7 @@ def settled_after(n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, ad
 
     Examples
     --------
-    >>> settled_after([500, 5, 5], 999, 0.05, adjusted=[True, False, True]).round(1).tolist()
+    >>> compute_settled_after([500, 5, 5], 999, 0.05, adjusted=[True, False, True]).round(1).tolist()
     [99.8, 954.8, 999.0]
     """
     k, n = np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64)
@@ -364,8 +366,8 @@ def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> NDArr
     return np.asarray(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p))
 
 
-def sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
-    """Return the p that confidence sequences have not left: (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
+def compute_sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
+    """Return the interval of p where (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
 
     Wider than Clopper and Pearson's, which does not hold for a number of trials that the counts chose.
 
@@ -382,41 +384,43 @@ def sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon: float)
 
     Examples
     --------
-    >>> low, high = sequence_interval(264, 4096, 1e-3)
+    >>> low, high = compute_sequence_interval(264, 4096, 1e-3)
     >>> bool(0.04 < low < 264 / 4096 < high < 0.09)
     True
     """
     k, n = np.broadcast_arrays(np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64))
     surplus = -special.betaln(k + 1, n - k + 1) - math.log(epsilon)
     low, high = np.zeros(k.shape), np.ones(k.shape)
-    some, others = k > 0, k < n
-    low[some] = special.expit(_end(k[some], n[some], surplus[some], -surplus[some] / k[some]))
-    high[others] = special.expit(_end(k[others], n[others], surplus[others], surplus[others] / (n - k)[others]))
+    has_low, has_high = k > 0, k < n
+    low[has_low] = special.expit(_find_end(k[has_low], n[has_low], surplus[has_low], -surplus[has_low] / k[has_low]))
+    high[has_high] = special.expit(
+        _find_end(k[has_high], n[has_high], surplus[has_high], surplus[has_high] / (n - k)[has_high])
+    )
     return low, high
 
 
-def _end(k: Floats, n: Floats, surplus: Floats, start: Floats) -> Floats:
-    """Return log(p / (1 - p)) where k log p + (n - k) log(1 - p) + surplus is 0, by Newton's method.
+def _find_end(k: Floats, n: Floats, surplus: Floats, start: Floats) -> Floats:
+    """Return log(p / (1 - p)) at which k log p + (n - k) log(1 - p) + surplus = 0, by Newton's method.
 
     The function is concave and `start` lies outside, on an asymptote, so that steps go inwards and never too far.
     """
-    at, near = start, np.zeros(len(start), np.bool_)  # each ends on its own, whatever stands beside it
-    for _ in range(MOST_STEPS):
-        above = k * special.log_expit(at) + (n - k) * special.log_expit(-at) + surplus
-        step = above / (k * special.expit(-at) - (n - k) * special.expit(at))
-        at = np.where(near, at, at - step)
-        near |= np.abs(step) <= 1e-10 * np.maximum(np.abs(at), 1)  # what is left is of the order of its square
+    logit, near = start, np.zeros(len(start), np.bool_)  # each ends on its own, whatever stands beside it
+    for _ in range(MAX_STEPS):
+        above = k * special.log_expit(logit) + (n - k) * special.log_expit(-logit) + surplus
+        step = above / (k * special.expit(-logit) - (n - k) * special.expit(logit))
+        logit = np.where(near, logit, logit - step)
+        near |= np.abs(step) <= 1e-10 * np.maximum(np.abs(logit), 1)  # what is left is of the order of its square
         if near.all():
             break
-    return at
+    return logit
 
 
-def saving(n_counted: float, n_asked: float) -> float:
-    """Return the share of trials that stopping early left out.
+def compute_saving(n_counted: float, n_requested: float) -> float:
+    """Return the share of trials that early stopping left out.
 
     Examples
     --------
-    >>> saving(4096, 2**20)
+    >>> compute_saving(4096, 2**20)
     0.99609375
     """
-    return float(1 - n_counted / n_asked)
+    return float(1 - n_counted / n_requested)

@@ -284,9 +284,9 @@ def test_interrupting_says_so_without_a_traceback(files):
 
 
 def test_the_example_file_is_what_its_script_makes():
-    from sigdask.examples.yeh2000 import rows
+    from sigdask.examples.yeh2000 import iter_lines
 
-    assert YEH.read_text() == "\n".join(rows()) + "\n"
+    assert YEH.read_text() == "\n".join(iter_lines()) + "\n"
 
 
 @pytest.mark.slow

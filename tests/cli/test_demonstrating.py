@@ -12,7 +12,7 @@ from command import called
 from terminals import shown
 
 from sigdask.cli.demo import NEXT, STEPS
-from sigdask.examples import SETS, copy
+from sigdask.examples import EXAMPLES, copy_example
 
 RESULTS = {"table.tex", "report.html", "results.json"}
 
@@ -21,16 +21,16 @@ def in_a_terminal(tmp_path):
     return shown("demo", "--yes", "--keep", str(tmp_path / "kept"), columns=80)
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_copied_with_its_source_and_licence(name, tmp_path):
-    listed = copy(name, tmp_path / "here")
+    listed = copy_example(name, tmp_path / "here")
     assert {"SOURCE.md"} < set(listed)
     assert any(path.startswith("LICENSE") for path in listed)
     assert not any("__pycache__" in path for path in listed)
 
 
 def test_examples_are_listed_and_copied_by_the_command(tmp_path):
-    assert [line.split()[0] for line in called("examples", cwd=tmp_path).stdout.splitlines()] == list(SETS)
+    assert [line.split()[0] for line in called("examples", cwd=tmp_path).stdout.splitlines()] == list(EXAMPLES)
     copied = called("examples", "nightly", cwd=tmp_path)
     assert copied.stdout == "nightly: LICENSE.txt, SOURCE.md, logs/, night-2/, nightly.toml\n"
     assert (tmp_path / "nightly" / "logs" / "candidate").is_dir()
@@ -55,8 +55,8 @@ def test_what_cannot_be_copied_is_said(arguments, said, tmp_path):
 
 
 def test_all_examples_together_are_small(tmp_path):
-    for name in SETS:
-        copy(name, tmp_path / name)
+    for name in EXAMPLES:
+        copy_example(name, tmp_path / name)
     files = (path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert sum(len(zlib.compress(data)) for data in files) < 500_000  # as in a wheel
 

@@ -11,8 +11,8 @@ from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report import plots
-from sigdask.report.plots.folder import file_names, write_figures
-from sigdask.report.plots.results import Picture, pictures
+from sigdask.report.plots.folder import build_file_names, write_figures
+from sigdask.report.plots.results import FigureSpec, iter_pictures
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_two_systems_have_a_forest_alone(results):
     from sigdask.report.presentable import Results
 
     one = Results(results.table.take(slice(0, 1)), 0, 0.05)
-    assert [picture.kind for picture in pictures(one.table)] == ["forest"]
+    assert [picture.kind for picture in iter_pictures(one.table)] == ["forest"]
 
 
 @pytest.mark.parametrize(
@@ -185,21 +185,21 @@ def test_pairs_with_a_baseline_have_no_matrix(counts):
 
 def test_names_of_files_are_safe_stable_and_different():
     def of(*parts):
-        return Picture("forest", parts, lambda: None)
+        return FigureSpec("forest", parts, lambda: None)
 
-    names = file_names(
+    names = build_file_names(
         [of("news", "F1"), of("../../etc", "F1"), of("NEWS", "f1"), of("x" * 300, "é"), of("x" * 301, "é")]
     )
     assert names[1].startswith("forest-.._.._etc-F1-")
     assert len({name.lower() for name in names}) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9_.+=@-]{1,200}", name) for name in names)
-    assert names[1] == file_names([of("../../etc", "F1")])[0]
-    assert file_names([of("news", "F1")]) == ["forest-news-F1"]
+    assert names[1] == build_file_names([of("../../etc", "F1")])[0]
+    assert build_file_names([of("news", "F1")]) == ["forest-news-F1"]
 
 
 def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr("sigdask.report.plots.folder.MOST_FIGURES", 2)
     drawn = plots.achieved_significance({"m": [0.1, 0.2]}, 0.05)
-    many = [Picture("forest", (f"set{k}",), lambda: drawn) for k in range(5)]
+    many = [FigureSpec("forest", (f"set{k}",), lambda: drawn) for k in range(5)]
     written, n_left = write_figures(tmp_path / "figs", many, ["svg"])
     assert (len(written), n_left) == (2, 3)

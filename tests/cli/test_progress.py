@@ -18,7 +18,7 @@ from terminals import shown
 
 import sigdask
 from sigdask.cli.output import progress
-from sigdask.cli.output.progress import Bar, ProgressLines, ProgressStep, ProgressSteps, announced
+from sigdask.cli.output.progress import Bar, ProgressLines, ProgressStep, ProgressSteps, describe_expected_time
 from sigdask.execution import prefetch, tasks
 from sigdask.execution.prefetch import CountingPace, WorkEstimate
 from sigdask.metrics.extraction import ExtractionProgress
@@ -55,10 +55,10 @@ def test_all_that_takes_long_is_shown_and_what_follows_it(kept, tmp_path):
     (tmp_path / "folder" / "inner").mkdir(parents=True)
     (tmp_path / "folder" / "inner" / "b").write_bytes(b"x" * 30)
     with steps.reading([tmp_path / "a", tmp_path / "folder", tmp_path / "absent"]):
-        steps._read(tmp_path / "a", 10)
-        steps._read(tmp_path / "folder" / "inner" / "b", 20)
-        steps._read(tmp_path / "another", 20)
-        steps._read(tmp_path / "folder" / "inner" / "b", 30)
+        steps._show_reading(tmp_path / "a", 10)
+        steps._show_reading(tmp_path / "folder" / "inner" / "b", 20)
+        steps._show_reading(tmp_path / "another", 20)
+        steps._show_reading(tmp_path / "folder" / "inner" / "b", 30)
     steps.extracting(ExtractionProgress("TER", 0, 8, 0.5, 1))
     steps.extracting(ExtractionProgress("TER", 8, 8, 0.0, 1))
     steps(0, 5)
@@ -96,7 +96,7 @@ def test_a_step_says_total_percentage_and_time_left(monkeypatch):
 @pytest.mark.parametrize("name", ["plain", "packed", "quoted", "lines"])
 def test_files_are_seen_as_they_are_read(name, kept, tmp_path, monkeypatch):
     """By the reader of columns, through gzip, by the careful reader of rows and by that of JSON lines."""
-    monkeypatch.setattr("sigdask.formats.reading.files.TOLD", 1 << 12)
+    monkeypatch.setattr("sigdask.formats.reading.files.PROGRESS_BYTES", 1 << 12)
     rows = range(4000)
     text = "item,a,b\n" + "".join(f"{k},{k % 3},{k % 5}\n" for k in rows)
     if name == "quoted":
@@ -123,17 +123,17 @@ def test_elsewhere_than_on_a_terminal_a_line_is_written_now_and_then_however_sel
         if len(said) == 3:
             thrice.set()
 
-    monkeypatch.setattr(progress, "EVERY", 0.01)
-    monkeypatch.setattr(progress, "note", note)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
+    monkeypatch.setattr(progress, "log_note", note)
     lines = ProgressLines()
-    with lines.written():
+    with lines.started():
         lines.show(ProgressStep("counting", "trials", 1, 4, 9.0))
         assert thrice.wait(30)
     assert said[2] == "counting: 1 of 4 trials (25%), about 9 s left"
 
 
 def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
-    monkeypatch.setattr(progress, "EVERY", 0.02)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.02)
     asked = ("compare", YEH, "-m", "recall", "--trials", "1e8", "--cluster", "none")
     loud, quiet = called(*asked, cwd=tmp_path), called(*asked, "-q", cwd=tmp_path)
     assert re.search(r"sigdask: counting: [\d,]+ of 200,000,000 trials \(\d+%\), about .* left\n", loud.stderr)
@@ -150,9 +150,9 @@ def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
     ],
 )
 def test_a_bar_fits_its_terminal(columns, line, monkeypatch):
-    monkeypatch.setattr(progress, "columns", lambda _: columns)
+    monkeypatch.setattr(progress, "terminal_columns", lambda _: columns)
     monkeypatch.setattr(progress.time, "monotonic", lambda: 1100.0)
-    drawn = progress._bar()
+    drawn = progress._build_bar()
     bar = Bar(drawn)
     bar.show(ProgressStep("counting", "trials", 57_300_000, 600_000_000, 888.0, 100.0))
     console = Console(width=columns, file=io.StringIO(), color_system="standard", force_terminal=True)
@@ -196,24 +196,24 @@ def job(n_trials, first=0, **panel):
 def test_what_is_ahead_is_the_sum_of_what_each_trial_takes():
     jobs = [job(1_000_000), job(500_000, 100_000), job(4096, enumerated=True)]
     costs = [Fraction(1, 1000), Fraction(1, 500), Fraction(1, 4)]
-    found = WorkEstimate.of(jobs, [float(cost) for cost in costs], 2)
+    found = WorkEstimate.from_jobs(jobs, [float(cost) for cost in costs], 2)
     for trials in (1_000_000, 300_000, 50_000):
         counted = min(1_000_000, trials), max(0, min(600_000, trials) - 100_000), 4096
         expected = sum(n * cost for n, cost in zip(counted, costs, strict=True)) / 2
-        assert found.with_trials(trials) == pytest.approx(float(expected), rel=1e-12)
+        assert found.compute_seconds(trials) == pytest.approx(float(expected), rel=1e-12)
     assert found.total == 1_504_096
-    assert found.trials == 1_000_000
-    assert found.seconds == found.with_trials(1_000_000)
+    assert found.max_trials == 1_000_000
+    assert found.seconds == found.compute_seconds(1_000_000)
 
 
 def test_what_takes_over_a_minute_says_so_beforehand_with_what_fewer_trials_would_take():
-    found = WorkEstimate.of([job(10**7), job(10**7)], [1e-4, 1e-4], 4)
-    assert announced(found) == (
+    found = WorkEstimate.from_jobs([job(10**7), job(10**7)], [1e-4, 1e-4], 4)
+    assert describe_expected_time(found) == (
         "counting 20,000,000 trials takes about 8 min 20 s on 4 threads; "
         "1,000,000 trials a comparison instead of 10,000,000 would take about 50 s"
     )
     assert found.is_long
-    assert not WorkEstimate.of([job(10**6)], [5e-5], 1).is_long
+    assert not WorkEstimate.from_jobs([job(10**6)], [5e-5], 1).is_long
 
 
 @pytest.mark.parametrize(
@@ -226,31 +226,31 @@ def test_what_takes_over_a_minute_says_so_beforehand_with_what_fewer_trials_woul
     ],
 )
 def test_what_is_recommended_is_as_many_trials_as_a_minute_takes(jobs, cost, fewer):
-    found = WorkEstimate.of(jobs, [cost] * len(jobs), 1)
-    assert found.fewer == fewer
-    assert ("instead of" in announced(found)) == (fewer is not None)
+    found = WorkEstimate.from_jobs(jobs, [cost] * len(jobs), 1)
+    assert found.fewer_trials == fewer
+    assert ("instead of" in describe_expected_time(found)) == (fewer is not None)
 
 
 def test_fewer_trials_are_advised_only_where_they_save_half_the_time():
     """An exact p of an hour stays an hour however few trials stand beside it."""
     jobs = [job(2**20), job(1, enumerated=True)]
-    found = WorkEstimate.of(jobs, [1e-6, 3600.0], 1)
-    assert found.fewer is None
-    assert "instead of" not in announced(found)
+    found = WorkEstimate.from_jobs(jobs, [1e-6, 3600.0], 1)
+    assert found.fewer_trials is None
+    assert "instead of" not in describe_expected_time(found)
 
 
 def test_resamples_of_intervals_are_no_trials_of_which_fewer_could_be_asked_for():
-    found = WorkEstimate.of([Job(Bootstrap.__new__(Bootstrap), 10_000, 0, "intervals")], [1.0], 1)
-    assert (found.trials, found.fewer) == (0, None)
+    found = WorkEstimate.from_jobs([Job(Bootstrap.__new__(Bootstrap), 10_000, 0, "intervals")], [1.0], 1)
+    assert (found.max_trials, found.fewer_trials) == (0, None)
 
 
 def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypatch):
     """Of 100 s of trials and an exact p of 900 s: all trials done in 200 s are a tenth, at half the pace."""
     clock = iter([0.0, 0.0, 200.0])
     monkeypatch.setattr(prefetch.time, "monotonic", lambda: next(clock))
-    pace = CountingPace(WorkEstimate.of([job(10**6), job(1, enumerated=True)], [1e-4, 900.0], 1))
+    pace = CountingPace(WorkEstimate.from_jobs([job(10**6), job(1, enumerated=True)], [1e-4, 900.0], 1))
     assert (pace.share, pace.seconds_left) == (0.0, pytest.approx(1000))
-    pace.count(0, 10**6)
+    pace.add_trials(0, 10**6)
     assert pace.share == pytest.approx(0.1)
     assert pace.seconds_left == pytest.approx(900 * (200 + 50) / (100 + 50))  # the prediction weighs as 5 % of the work
 
@@ -259,21 +259,21 @@ def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
     panel = ExactPanel(
         exact.SumProblem(np.arange(1, 60)), exact.ChosenMethod("meet-in-the-middle", "exact", 10**12, 1, 2048)
     )
-    found = WorkEstimate.of([Job(panel, 2048)], [1.0], 2)
-    assert announced(found) == "counting 2,048 parts of exact p-values takes about 17 min 4 s on 2 threads"
-    beside = WorkEstimate.of([Job(panel, 2048), job(512, enumerated=True)], [1.0, 1e-6], 2)
-    assert announced(beside).startswith(
+    found = WorkEstimate.from_jobs([Job(panel, 2048)], [1.0], 2)
+    assert describe_expected_time(found) == "counting 2,048 parts of exact p-values takes about 17 min 4 s on 2 threads"
+    beside = WorkEstimate.from_jobs([Job(panel, 2048), job(512, enumerated=True)], [1.0, 1e-6], 2)
+    assert describe_expected_time(beside).startswith(
         "counting 2,560 parts of exact p-values, arrangements and resamples takes about"
     )
-    both = WorkEstimate.of([Job(panel, 2048), job(10**6)], [1.0, 1e-6], 2)
-    assert announced(both).startswith(
+    both = WorkEstimate.from_jobs([Job(panel, 2048), job(10**6)], [1.0, 1e-6], 2)
+    assert describe_expected_time(both).startswith(
         "counting 1,002,048 trials, 2,048 of them parts of exact p-values, takes about 17"
     )
 
 
 @pytest.mark.parametrize("stop", [(), ("--stop", "besag-clifford")])
 def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, tmp_path):
-    monkeypatch.setattr(prefetch, "LONG", 1e-9)
+    monkeypatch.setattr(prefetch, "LONG_SECONDS", 1e-9)
     done = called("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", *stop, cwd=tmp_path)
     assert re.search(
         r"counting [\d,]+ trials takes about .* on 1 thread; [\d,]+ trials a comparison instead of", done.stderr
@@ -281,7 +281,7 @@ def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, 
 
 
 def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(prefetch, "LONG", 1e-9)
+    monkeypatch.setattr(prefetch, "LONG_SECONDS", 1e-9)
     (tmp_path / "plan.toml").write_text(
         f'trials = 100000\nstore = "kept.sqlite"\n[[test_set]]\nname = "x"\nsystems = "{YEH}"\nmetrics = ["recall"]\n'
     )
@@ -293,9 +293,9 @@ def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
 
 def test_what_one_block_tells_little_of_is_timed_again_for_longer(monkeypatch):
     """Neither what is soon counted nor what took long to time: a trial of a black box may take minutes."""
-    monkeypatch.setattr(tasks, "LONGER_SECONDS", 5.0)
+    monkeypatch.setattr(tasks, "RETIMING_SECONDS", 5.0)
     panel, few, slow = (panel_of(np.arange(20).reshape(10, 2, 1), [Ratios(((1,),), ((1,),))], seed=k) for k in range(3))
     jobs = [Job(panel, 10**6), Job(panel, 10**6, 1), Job(few, 1000), Job(slow, 10**6)]
-    again, too, *left = tasks.timed_longer(jobs, [1e-3, 1e-3, 1e-3, 60.0])
+    again, too, *left = tasks.retime_trials(jobs, [1e-3, 1e-3, 1e-3, 60.0])
     assert again == too < 1e-3
     assert left == [1e-3, 60.0]

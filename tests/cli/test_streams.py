@@ -118,8 +118,8 @@ def test_a_queue_is_asked_though_ctrl_c_is_the_drivers_alone(tmp_path):
 def test_ctrl_c_is_given_back_by_what_takes_it():
     pytest.importorskip("dask_jobqueue")
     code = (
-        "import signal; from sigdask.execution.clusters import describe; from sigdask.execution.clusters.queues import jobqueue; before = signal.getsignal(signal.SIGINT)\n"
-        "jobqueue._dask_jobqueue(describe({'class': 'slurm'}, where='x')); import sys\n"
+        "import signal; from sigdask.execution.clusters import parse_description; from sigdask.execution.clusters.queues import jobqueue; before = signal.getsignal(signal.SIGINT)\n"
+        "jobqueue._import_jobqueue(parse_description({'class': 'slurm'}, source='x')); import sys\n"
         "assert 'dask_jobqueue' in sys.modules and signal.getsignal(signal.SIGINT) is before"
     )
     assert shell(f'{sys.executable} -W error -c "{code}"', None).returncode == 0

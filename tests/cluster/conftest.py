@@ -73,6 +73,6 @@ def slurm(queue, monkeypatch):
 def certificates(tmp_path_factory):
     """Certificates of an authority of the tests."""
     pytest.importorskip("cryptography")
-    from sigdask.execution.certificates import make
+    from sigdask.execution.certificates import create_certificates
 
-    return make(tmp_path_factory.mktemp("tls") / "own")
+    return create_certificates(tmp_path_factory.mktemp("tls") / "own")

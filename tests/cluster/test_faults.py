@@ -20,7 +20,7 @@ from sigdask.execution.run import count_jobs
 from sigdask.metrics import metric
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula
-from sigdask.metrics.travel import address_of, is_named
+from sigdask.metrics.travel import can_send_by_name, get_address
 
 
 def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(monkeypatch):
@@ -69,10 +69,10 @@ def _ratio(f0, f1):
 
 
 def test_what_cannot_be_imported_is_known():
-    assert address_of(_ratio.bind.function).endswith("test_faults:_ratio")
-    assert address_of(lambda: 0) is None
-    assert not is_named(lambda: 0)
-    assert is_named(np.mean)
+    assert get_address(_ratio.bind.function).endswith("test_faults:_ratio")
+    assert get_address(lambda: 0) is None
+    assert not can_send_by_name(lambda: 0)
+    assert can_send_by_name(np.mean)
 
 
 def test_code_is_sent_to_no_other_machine(certificates, tmp_path):
@@ -97,7 +97,7 @@ def forget():
     from sigdask.io import addresses
 
     sys.modules.pop("only_here", None)
-    addresses.FOLDERS.folders = [folder for folder in addresses.looked_in() if not folder.endswith("hidden")]
+    addresses.FOLDERS.folders = [folder for folder in addresses.list_folders() if not folder.endswith("hidden")]
 
 
 def test_a_module_that_workers_lack_is_the_users_error(tmp_path, monkeypatch):

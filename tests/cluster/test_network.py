@@ -11,7 +11,7 @@ from cluster.hosts import DASK, answers, kill, start, tls
 from cluster.slurm import wait
 from cluster.work import at_once, counted, exact_jobs, slow_jobs
 
-from sigdask.execution.clusters import connect, describe
+from sigdask.execution.clusters import connect, parse_description
 from sigdask.execution.clusters.settings import environment
 
 PORT = 8786
@@ -75,9 +75,9 @@ def test_a_host_cut_off_a_slow_one_and_a_hung_one_change_no_count(hosts, certifi
     net, started, address = hosts
     jobs = [*exact_jobs(200_000), *slow_jobs(6000)]
     want = counted([*exact_jobs(200_000), *slow_jobs(6000, function=at_once)], cluster="none")
-    described = describe(
+    described = parse_description(
         {"class": "address", "wait": 60, "options": {"address": address}, "security": {"folder": str(certificates.ca.parent)}},
-        where="c",
+        source="c",
     )  # fmt: skip
     with connect(described) as cluster:
         wait(lambda: len(cluster.client.nthreads()) == 4, "four workers", 30)

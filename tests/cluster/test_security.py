@@ -16,7 +16,7 @@ from cluster.slurm import wait
 from cluster.work import counted
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters import connect, describe
+from sigdask.execution.clusters import connect, parse_description
 
 SIGDASK = str(Path(sys.executable).parent / "sigdask")
 LOOPBACK = {"127.0.0.1", "::1"}
@@ -30,7 +30,7 @@ def secured(certificates, tmp_path_factory):
 
 def at(address, **security):
     table = {"class": "address", "wait": 30, "options": {"address": address}}
-    return describe({**table, "security": security} if security else table, where="c.toml")
+    return parse_description({**table, "security": security} if security else table, source="c.toml")
 
 
 def test_a_client_with_our_certificate_counts(secured, certificates, exact):
@@ -45,9 +45,9 @@ def test_a_client_without_a_certificate_is_told_what_it_needs(secured):
 
 
 def test_a_client_of_another_authority_is_refused(secured, tmp_path):
-    from sigdask.execution.certificates import make
+    from sigdask.execution.certificates import create_certificates
 
-    other = make(tmp_path / "other")
+    other = create_certificates(tmp_path / "other")
     with (
         pytest.raises(InputError, match="no dask scheduler answers"),
         connect(at(secured, folder=str(other.ca.parent))),
@@ -56,9 +56,9 @@ def test_a_client_of_another_authority_is_refused(secured, tmp_path):
 
 
 def test_a_client_that_trusts_our_authority_but_has_anothers_certificate_is_refused(secured, certificates, tmp_path):
-    from sigdask.execution.certificates import make
+    from sigdask.execution.certificates import create_certificates
 
-    other = make(tmp_path / "other")
+    other = create_certificates(tmp_path / "other")
     mixed = {"ca": str(certificates.ca), "cert": str(other.certs["client"]), "key": str(other.keys["client"])}
     with pytest.raises(InputError, match="no dask scheduler answers"), connect(at(secured, **mixed)):
         pass
@@ -141,8 +141,8 @@ def test_a_run_listens_on_loopback_only(tmp_path, cluster):
 
 def test_the_dashboard_of_a_queue_listens_on_loopback_and_all_else_speaks_tls(slurm, exact):
     jobs, want = exact
-    described = describe(
-        {"class": "slurm", "workers": 1, "wait": 60, "options": {"cores": 1, "memory": "1GB"}}, where="c"
+    described = parse_description(
+        {"class": "slurm", "workers": 1, "wait": 60, "options": {"cores": 1, "memory": "1GB"}}, source="c"
     )
     before = listening(os.getpid())
     with connect(described) as cluster:
@@ -193,8 +193,8 @@ def test_a_path_that_a_job_script_would_run_is_refused(path, monkeypatch, tmp_pa
     monkeypatch.setenv("PATH", str(tmp_path))
     for command in ("sbatch", "scancel", "squeue"):
         (tmp_path / command).touch(0o755)
-    described = describe({"class": "slurm", "workers": 1, "options": {
-        "cores": 1, "memory": "1GB", "local_directory": path}}, where="c.toml")  # fmt: skip
+    described = parse_description({"class": "slurm", "workers": 1, "options": {
+        "cores": 1, "memory": "1GB", "local_directory": path}}, source="c.toml")  # fmt: skip
     with pytest.raises(InputError, match="goes into a job script"), connect(described):
         pass
 
@@ -264,7 +264,7 @@ def test_certificates_by_the_command_line_are_those_dask_takes(tmp_path, exact):
 
     jobs, want = exact
     subprocess.run([SIGDASK, "certificates", tmp_path / "certs", "--days", "1"], check=True, capture_output=True)
-    files = Files.of(tmp_path / "certs")
+    files = Files.from_folder(tmp_path / "certs")
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     (tmp_path / "c.toml").write_text(
         'class = "address"\n[options]\naddress = "ADDRESS"\n[security]\nfolder = "certs"\n'

@@ -8,14 +8,16 @@ from cluster.slurm import wait
 from cluster.work import at_once, counted, slow_jobs, slowly_until
 
 from sigdask.errors import UnfinishedError
-from sigdask.execution.clusters import connect, describe
+from sigdask.execution.clusters import connect, parse_description
 
 LOOPBACK = {"scheduler_options": {"host": "127.0.0.1"}, "worker_extra_args": ["--host", "127.0.0.1"]}
 
 
 def described(**changed):
     options = {"cores": 1, "memory": "1GB", **LOOPBACK, **changed.pop("options", {})}
-    return describe({"class": "slurm", "workers": 2, "wait": "60 s", "options": options, **changed}, where="slurm.toml")
+    return parse_description(
+        {"class": "slurm", "workers": 2, "wait": "60 s", "options": options, **changed}, source="slurm.toml"
+    )
 
 
 def test_counts_are_those_of_this_process_over_tls(slurm, exact):
@@ -29,8 +31,8 @@ def test_counts_are_those_of_this_process_over_tls(slurm, exact):
 
 def test_an_adaptive_size_follows_the_work(slurm, slow):
     jobs, want = slow
-    with connect(describe({"class": "slurm", "minimum": 1, "maximum": 2, "wait": "60 s",
-                           "options": {"cores": 1, "memory": "1GB", **LOOPBACK}}, where="s")) as cluster:  # fmt: skip
+    with connect(parse_description({"class": "slurm", "minimum": 1, "maximum": 2, "wait": "60 s",
+                           "options": {"cores": 1, "memory": "1GB", **LOOPBACK}}, source="s")) as cluster:  # fmt: skip
         most = []
         watcher = threading.Thread(
             target=lambda: [most.append(len(slurm.jobs())) or time.sleep(0.3) for _ in range(20)]

@@ -17,7 +17,7 @@ from cluster.hosts import DASK, answers, kill, start, tls
 from cluster.slurm import free_port, wait
 from cluster.work import at_once, counted, exact_jobs, slow_jobs
 
-from sigdask.execution.clusters import connect, describe
+from sigdask.execution.clusters import connect, parse_description
 from sigdask.execution.clusters.settings import environment
 
 MINUTES = float(os.environ.get("SIGDASK_SOAK_MINUTES", "3"))
@@ -73,8 +73,8 @@ def test_minutes_of_kills_lose_nothing_and_leak_nothing(tmp_path, certificates, 
 
     jobs = [*exact_jobs(400_000), *slow_jobs(2500)]
     want = counted([*exact_jobs(400_000), *slow_jobs(2500, function=at_once)], cluster="none")
-    described = describe({"class": "address", "wait": 60, "options": {"address": address},
-                          "security": {"folder": str(certificates.ca.parent)}}, where="soak")  # fmt: skip
+    described = parse_description({"class": "address", "wait": 60, "options": {"address": address},
+                          "security": {"folder": str(certificates.ca.parent)}}, source="soak")  # fmt: skip
     chaos = Chaos(begin, seed=0)
     samples, n_rounds = [], 0
     driver, its = psutil.Process(), psutil.Process(scheduler.pid)

@@ -9,7 +9,7 @@ from cluster.hosts import sshd
 from cluster.work import counted
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters import connect, describe
+from sigdask.execution.clusters import connect, parse_description
 
 pytest.importorskip("asyncssh")
 pytest.importorskip("cryptography")
@@ -32,7 +32,7 @@ def described(login, **changed):
         "worker_options": {"host": "127.0.0.1", "nthreads": 1},
         **changed,
     }
-    return describe({"class": "ssh", "wait": "60 s", "options": options}, where="ssh.toml")
+    return parse_description({"class": "ssh", "wait": "60 s", "options": options}, source="ssh.toml")
 
 
 def test_counts_are_those_of_this_process_over_tls(login, exact):
@@ -52,16 +52,16 @@ def test_settings_of_recovery_reach_the_scheduler_and_workers(login):
 
 
 def test_certificates_are_copied_to_hosts_that_lack_them_for_their_owner_only(login, certificates, tmp_path):
-    from sigdask.execution.clusters.ssh import _remove, prepare
+    from sigdask.execution.clusters.ssh import _remove_files, prepare_hosts
 
     there = tmp_path / "an other's home"
     contents = {there / "certs" / path.name: path.read_text() for path in certificates}
-    copied = asyncio.run(prepare(["127.0.0.1"], login, contents, sys.executable))
+    copied = asyncio.run(prepare_hosts(["127.0.0.1"], login, contents, sys.executable))
     assert [path for _, path in copied] == list(contents)
     assert {path.name for path in (there / "certs").iterdir()} == {path.name for path in certificates}
     assert {path.stat().st_mode & 0o777 for path in (there / "certs").iterdir()} == {0o600}
-    assert not asyncio.run(prepare(["127.0.0.1"], login, contents, sys.executable))
-    asyncio.run(_remove(copied, login))
+    assert not asyncio.run(prepare_hosts(["127.0.0.1"], login, contents, sys.executable))
+    asyncio.run(_remove_files(copied, login))
     assert not (there / "certs").exists()
 
 

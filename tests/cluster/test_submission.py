@@ -17,7 +17,7 @@ from conftest import ROOT
 from sigdask.cli import commands
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution.clusters.queues import submission
-from sigdask.execution.clusters.queues.submission import prepare
+from sigdask.execution.clusters.queues.submission import build_submission
 from sigdask.nightly.run import parse_deadline
 
 TOML = """
@@ -82,7 +82,7 @@ def program(folder, text):
 
 
 def test_the_script_is_a_shell_script_and_quotes_everything(folder):
-    ready = prepare(plan_of(folder), folder / "slurm.toml", options=["--store", "x; touch pwned"])
+    ready = build_submission(plan_of(folder), folder / "slurm.toml", options=["--store", "x; touch pwned"])
     assert subprocess.run(["bash", "-n"], input=ready.script, text=True, check=True).returncode == 0
     assert "'x; touch pwned'" in ready.script
     assert "--signal=B:TERM@60" in ready.arguments
@@ -94,7 +94,7 @@ def test_the_script_is_a_shell_script_and_quotes_everything(folder):
 def test_workers_may_be_jobs_of_their_own(folder):
     file = folder / "slurm.toml"
     file.write_text(TOML + '\n[submit]\nallocation = "jobs"\nwalltime = "1-00:00:00"\n')
-    ready = prepare(plan_of(folder), file)
+    ready = build_submission(plan_of(folder), file)
     assert "allocation:" not in ready.script
     assert {"--ntasks=1", "--time=1-00:00:00"} <= set(ready.arguments)
 
@@ -113,12 +113,12 @@ def test_workers_may_be_jobs_of_their_own(folder):
 def test_a_mistake_is_named(folder, text, message):
     (folder / "slurm.toml").write_text(text)
     with pytest.raises(InputError, match=message):
-        prepare(plan_of(folder), folder / "slurm.toml")
+        build_submission(plan_of(folder), folder / "slurm.toml")
 
 
 def test_a_plan_that_is_not_there_is_an_error(folder):
     with pytest.raises(InputError, match="no such file"):
-        prepare(Path("none.toml"), folder / "slurm.toml")
+        build_submission(Path("none.toml"), folder / "slurm.toml")
 
 
 def test_sbatch_that_does_not_answer_is_told(folder, monkeypatch):
@@ -126,9 +126,9 @@ def test_sbatch_that_does_not_answer_is_told(folder, monkeypatch):
     (folder / "bin" / "sbatch").write_text("#!/bin/sh\nexec sleep 60\n")
     (folder / "bin" / "sbatch").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder / "bin"), prepend=os.pathsep)
-    monkeypatch.setattr(submission, "PATIENCE", 0.5)
+    monkeypatch.setattr(submission, "SUBMIT_SECONDS", 0.5)
     with pytest.raises(UnfinishedError, match=r"did not answer within 0.5 s; `squeue --me` tells"):
-        prepare(plan_of(folder), folder / "slurm.toml").send()
+        build_submission(plan_of(folder), folder / "slurm.toml").send()
 
 
 def submit(folder, *options):
@@ -158,7 +158,7 @@ def test_a_deadline_that_is_none_is_refused_before_anything_is_sent(folder, dead
 def test_a_refusal_of_sbatch_is_told(slurm, folder):
     (folder / "slurm.toml").write_text(TOML + '[submit]\ndirectives = ["--partition=nosuch"]')
     with pytest.raises(UnfinishedError, match="sbatch refused: .*nosuch"):
-        prepare(plan_of(folder), folder / "slurm.toml").send()
+        build_submission(plan_of(folder), folder / "slurm.toml").send()
 
 
 def ended(slurm, job):
@@ -177,7 +177,7 @@ def ended(slurm, job):
 
 def test_scheduler_workers_and_driver_in_one_allocation(slurm, folder, exact, monkeypatch):
     del monkeypatch
-    ready = prepare(plan_of(folder), folder / "slurm.toml", program=program(folder, COUNTS))
+    ready = build_submission(plan_of(folder), folder / "slurm.toml", program=program(folder, COUNTS))
     told = ended(slurm, ready.send())
     log = next(folder.glob("*.log")).read_text()
     assert "JobState=COMPLETED" in told, log
@@ -186,7 +186,7 @@ def test_scheduler_workers_and_driver_in_one_allocation(slurm, folder, exact, mo
 
 @pytest.mark.slow
 def test_a_driver_at_its_time_limit_goes_back_to_the_queue_and_finishes(slurm, folder):
-    ready = prepare(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES), margin=35)
+    ready = build_submission(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES), margin=35)
     begun = time.monotonic()
     told = ended(slurm, ready.send())
     log = next(folder.glob("*.log")).read_text()
@@ -197,7 +197,7 @@ def test_a_driver_at_its_time_limit_goes_back_to_the_queue_and_finishes(slurm, f
 
 
 def test_a_driver_that_is_cancelled_stays_cancelled(slurm, folder):
-    ready = prepare(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES))
+    ready = build_submission(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES))
     job = ready.send()
     wait(lambda: plan_of(folder).with_suffix(".store").exists(), "start", 30)
     slurm.run("scancel", job)
@@ -248,7 +248,7 @@ def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_o
     here = night(folder / "here", "quick_metric", 0)
     there = night(folder / "there", "slow_metric", 0.002)
     (there.parent / "slurm.toml").write_text(TOML)
-    ready = prepare(there, there.parent / "slurm.toml", margin=30)
+    ready = build_submission(there, there.parent / "slurm.toml", margin=30)
     told = ended(slurm, ready.send())
     log = next(folder.glob("*.log")).read_text()
     assert "JobState=COMPLETED" in told, log

@@ -10,13 +10,13 @@ import pytest
 x509 = pytest.importorskip("cryptography.x509")
 
 from sigdask.errors import InputError  # noqa: E402
-from sigdask.execution.certificates import ROLES, Files, checked, make, provided  # noqa: E402
+from sigdask.execution.certificates import ROLES, Files, check_files, create_certificates, open_certificates  # noqa: E402
 from sigdask.execution.clusters.description import Description, Transport  # noqa: E402
 
 
 @pytest.fixture
 def files(tmp_path):
-    return make(tmp_path / "certs", days=3)
+    return create_certificates(tmp_path / "certs", days=3)
 
 
 def load(path):
@@ -26,7 +26,7 @@ def load(path):
 def test_only_their_owner_may_read_them_whatever_the_umask(tmp_path):
     before = os.umask(0)
     try:
-        files = make(tmp_path / "open")
+        files = create_certificates(tmp_path / "open")
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o700
@@ -60,26 +60,26 @@ def test_they_live_for_days_and_began_an_hour_ago_since_clocks_differ(files):
 
 def test_nothing_is_overwritten(files):
     with pytest.raises(InputError, match="holds certificates already"):
-        make(files.ca.parent)
+        create_certificates(files.ca.parent)
 
 
 def test_a_key_that_others_may_read_is_refused(files):
     files.keys["client"].chmod(0o644)
     with pytest.raises(InputError, match="others may read it"):
-        checked(files)
+        check_files(files)
 
 
 def test_an_expired_or_missing_certificate_is_named(tmp_path, files):
     with pytest.raises(InputError, match="no such file"):
-        checked(Files.of(tmp_path / "none"))
-    old = make(tmp_path / "old", days=-0.01)
+        check_files(Files.from_folder(tmp_path / "none"))
+    old = create_certificates(tmp_path / "old", days=-0.01)
     with pytest.raises(InputError, match="expired"):
-        checked(old)
+        check_files(old)
 
 
 def test_those_made_for_a_run_are_gone_after_it(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    with provided(Description("ssh")) as files:
+    with open_certificates(Description("ssh")) as files:
         folder = files.ca.parent
         assert tmp_path in folder.parents
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -91,7 +91,7 @@ def test_those_of_a_local_cluster_are_their_owners_and_gone_after_it_even_where_
 ):
     (tmp_path / "home").touch()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    with provided(Description("local")) as files:
+    with open_certificates(Description("local")) as files:
         folder = files.ca.parent
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
@@ -101,15 +101,15 @@ def test_those_of_a_local_cluster_are_their_owners_and_gone_after_it_even_where_
 def test_what_a_killed_run_left_in_home_is_swept_by_the_next(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     left = tmp_path / ".sigdask" / "tls" / "run-killed"
-    with provided(Description("ssh")) as files:
+    with open_certificates(Description("ssh")) as files:
         shutil.copytree(files.ca.parent, left)
-        with provided(Description("ssh")):
+        with open_certificates(Description("ssh")):
             assert not left.exists()
             assert files.ca.exists()
 
 
 def test_ones_own_are_taken_as_they_are(files):
     own = Transport(ca=files.ca, cert=files.certs["worker"], key=files.keys["worker"])
-    with provided(Description("ssh", transport=own)) as taken:
+    with open_certificates(Description("ssh", transport=own)) as taken:
         assert taken.certs["client"] == files.certs["worker"]
     assert files.ca.exists()

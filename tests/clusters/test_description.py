@@ -3,7 +3,7 @@
 import pytest
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters import connect, describe, read
+from sigdask.execution.clusters import connect, parse_description, read
 from sigdask.execution.clusters.description import KINDS
 
 GOOD = {"class": "slurm", "workers": 2, "options": {"cores": 1, "memory": "1GB"}}
@@ -46,15 +46,15 @@ BAD = [
 @pytest.mark.parametrize(("table", "message"), BAD, ids=[m for _, m in BAD])
 def test_each_mistake_is_named(table, message):
     with pytest.raises(InputError, match=message) as raised:
-        describe(table, where="c.toml")
+        parse_description(table, source="c.toml")
     assert str(raised.value).startswith("c.toml")
 
 
 def test_tls_is_the_default_and_plain_tcp_is_asked_for():
-    assert not describe(GOOD, where="c").transport.plain
-    assert describe({**GOOD, "security": "tcp"}, where="c").transport.plain
-    assert describe({"class": "local", "security": "tcp"}, where="c").transport.plain
-    assert all(not describe({"class": kind}, where="c").transport.plain for kind in KINDS)
+    assert not parse_description(GOOD, source="c").transport.plain
+    assert parse_description({**GOOD, "security": "tcp"}, source="c").transport.plain
+    assert parse_description({"class": "local", "security": "tcp"}, source="c").transport.plain
+    assert all(not parse_description({"class": kind}, source="c").transport.plain for kind in KINDS)
 
 
 def test_paths_of_certificates_are_relative_to_the_file(tmp_path):
@@ -63,11 +63,11 @@ def test_paths_of_certificates_are_relative_to_the_file(tmp_path):
 
 
 def test_a_size_given_on_the_command_line_wins():
-    adaptive = describe({"class": "slurm", "minimum": 0, "maximum": 9}, where="c")
-    assert adaptive.adaptive
-    assert adaptive.expected == 9
-    assert adaptive.resized(3).expected == 3
-    assert not adaptive.resized(3).adaptive
+    adaptive = parse_description({"class": "slurm", "minimum": 0, "maximum": 9}, source="c")
+    assert adaptive.is_adaptive
+    assert adaptive.max_workers == 9
+    assert adaptive.with_workers(3).max_workers == 3
+    assert not adaptive.with_workers(3).is_adaptive
 
 
 @pytest.mark.parametrize("text", ["class = ", "\x00", "class = 'local'\nclass = 'ssh'"])
@@ -95,5 +95,5 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path):
 )
 def test_what_a_class_does_not_take_is_an_error(table, message):
     pytest.importorskip("cryptography")
-    with pytest.raises(InputError, match=message), connect(describe(table, where="c.toml")):
+    with pytest.raises(InputError, match=message), connect(parse_description(table, source="c.toml")):
         pass

@@ -20,7 +20,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters.existing import client as handed
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.metrics.extraction import ExtractionPart
-from sigdask.nightly.run.estimate import estimate
+from sigdask.nightly.run.estimate import estimate_costs
 
 LocalCluster = pytest.importorskip("distributed").LocalCluster
 LOOPBACK = {"n_workers": 1, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
@@ -114,7 +114,7 @@ def test_the_settings_are_read_where_dask_was_not_imported_yet(how, tmp_path):
     (tmp_path / "own.yaml").write_text("scheduler-address: tcp://127.0.0.1:1\n")
     given = {"variable": {"DASK_SCHEDULER_ADDRESS": "tcp://127.0.0.1:1"}, "file": {"DASK_CONFIG": str(tmp_path)}}
     environment = {**os.environ, "HOME": str(tmp_path), **given.get(how, {})}
-    code = "import sys; from sigdask.execution.clusters import at_hand; print(at_hand('auto'), 'dask' in sys.modules)"
+    code = "import sys; from sigdask.execution.clusters import resolve_active; print(resolve_active('auto'), 'dask' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == (["auto", "False"] if how == "neither" else ["tcp://127.0.0.1:1", "True"])
 
@@ -128,11 +128,11 @@ def test_a_function_without_a_name_travels_by_value_to_the_callers_own_session(c
 
 
 def test_within_a_task_no_client_is_current(client):
-    assert client.submit(clusters.at_hand, "auto", pure=False).result() == "auto"
+    assert client.submit(clusters.resolve_active, "auto", pure=False).result() == "auto"
 
 
 def test_settings_that_a_scheduler_lacks_are_named_once(client, counts, caplog):
-    handed.TOLD.clear()
+    handed.WARNED_SCHEDULERS.clear()
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
         extremes(counts, cluster=client)
         extremes(counts, cluster=client)
@@ -214,7 +214,7 @@ def test_a_plan_that_has_nothing_to_count_asks_for_no_current_cluster(plan, tmp_
     before = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
     again = sigdask.run_plan(plan, store=str(tmp_path / "here.db"))
     assert list(again.results["t"]) == list(before.results["t"])
-    assert len(estimate(plan)) == 1
+    assert len(estimate_costs(plan)) == 1
     with pytest.raises(InputError, match="no current dask cluster"):
         sigdask.run_plan(plan, store=str(tmp_path / "new.db"))
 

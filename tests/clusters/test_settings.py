@@ -8,7 +8,7 @@ from conftest import ROOT
 
 from sigdask.errors import InputError
 from sigdask.execution.clusters.settings import SETTINGS, environment, settings
-from sigdask.execution.clusters.versions import check, here, require
+from sigdask.execution.clusters.versions import check_driver_versions, check_versions, get_own_versions
 
 
 def test_every_setting_is_one_that_dask_has():
@@ -47,24 +47,24 @@ class Client:
 
 def test_other_versions_are_refused_by_package_and_worker():
     with pytest.raises(InputError, match=r"sigdask is 1.0 here and 0.9 at worker tls://w:1.*Install the same"):
-        check(Client(sigdask="0.9"))
+        check_versions(Client(sigdask="0.9"))
     with pytest.raises(InputError, match="numpy is 1.0 here and absent at"):
-        check(Client(numpy=None))
+        check_versions(Client(numpy=None))
     with pytest.raises(InputError, match=r"python is 3.11 here and 3.12 at the scheduler and 1 more"):
-        check(Client(python="3.12.1.final.0"))
+        check_versions(Client(python="3.12.1.final.0"))
 
 
 def test_a_worker_that_joins_later_refuses_a_driver_of_another_version():
-    require(here())
+    check_driver_versions(get_own_versions())
     with pytest.raises(InputError, match=r"sigdask is 0.0 here and .* at worker on .*Install the same"):
-        require({**here(), "sigdask": "0.0"})
+        check_driver_versions({**get_own_versions(), "sigdask": "0.0"})
 
 
 def test_another_patch_of_python_and_a_scheduler_without_sigdask_are_not():
-    check(Client(python="3.11.2.final.0"))
+    check_versions(Client(python="3.11.2.final.0"))
     without = Client()
     found = without.get_versions(["sigdask", "dask"])
     found["scheduler"]["packages"] = {**found["scheduler"]["packages"], "sigdask": None}
     without.get_versions = lambda packages: found | {"client": {"packages": dict(found["client"]["packages"])}}
     found["workers"] = {}
-    check(without)
+    check_versions(without)

@@ -12,18 +12,18 @@ from nights import tallies_in, write_plan
 from panel_of import rng_of
 
 from sigdask import Counts, compare_all, compare_sets, run_plan
-from sigdask.analysis.comparison.adjust import adjustment, n_judging, resampled_family
+from sigdask.analysis.comparison.adjust import build_adjustment, build_bootstrap, count_resamples
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.store.columns import columns_of, table_of
-from sigdask.randomization.families.bootstrap_t import critical_value
-from sigdask.randomization.families.skewed import skewed
+from sigdask.nightly.store.columns import columns_to_table, table_to_columns
+from sigdask.randomization.families.bootstrap_t import find_critical_value
+from sigdask.randomization.families.skewed import find_skewed
 from sigdask.report.terminal import render
-from sigdask.results.export import csv_parts
-from sigdask.results.rows import table_from_results
+from sigdask.results.export import iter_csv
+from sigdask.results.rows import results_to_table
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 
 ASKED = {"metrics": ["mean"], "trials": 2000, "second_run": False}
 
@@ -42,8 +42,10 @@ def opposite(n=30, seed=1):
 
 
 def family_of(counts, side="two-sided"):
-    return resampled_family(
-        FamilyComparisons.of(ComparisonJobs.of(counts, CompareSpec(metrics=["mean"]).bind(counts), second_run=False)),
+    return build_bootstrap(
+        FamilyComparisons.from_jobs(
+            ComparisonJobs.from_spec(counts, CompareSpec(metrics=["mean"]).bind_metrics(counts), second_run=False)
+        ),
         side,
     )
 
@@ -72,12 +74,14 @@ def test_where_differences_are_skewed_p_is_the_larger_of_two():
     data = opposite()
     results = compare_all(data, interval="none", **ASKED)
     made = family_of(data)
-    own = adjustment(
+    own = build_adjustment(
         "max-t",
-        FamilyComparisons.of(ComparisonJobs.of(data, CompareSpec(metrics=["mean"]).bind(data), second_run=False)),
+        FamilyComparisons.from_jobs(
+            ComparisonJobs.from_spec(data, CompareSpec(metrics=["mean"]).bind_metrics(data), second_run=False)
+        ),
         "two-sided",
     )
-    fires = skewed(own.family)
+    fires = find_skewed(own.family)
     assert fires.any()
     resampled = stepped_down(made, 2000)
     for r, fired, p in zip(results, fires.tolist(), resampled.tolist(), strict=True):
@@ -146,7 +150,7 @@ def test_simultaneous_intervals_reach_as_far_as_the_largest_statistic_of_all():
     made = family_of(data)
     tally = made.tally(run=0, first=0, n_trials=10_000)
     d = np.array([data.fields["score"][:, i] - data.fields["score"][:, j] for i in range(4) for j in range(i + 1, 4)])
-    reach = critical_value(tally, 0.05) * d.std(axis=1) / np.sqrt(40)
+    reach = find_critical_value(tally, 0.05) * d.std(axis=1) / np.sqrt(40)
     results = compare_all(data, **ASKED)
     ends = np.array([r.interval_simultaneous for r in results])
     assert ends == pytest.approx(np.column_stack([d.mean(axis=1) - reach, d.mean(axis=1) + reach]), rel=1e-9)
@@ -191,7 +195,7 @@ def test_a_verdict_that_steps_down_beside_an_interval_of_one_step_is_named():
 def test_what_stands_beside_p_is_written_everywhere(tmp_path):
     results = compare_all(opposite(), **ASKED)
     frame = results.to_frame()
-    rows = [*csv.DictReader(io.StringIO("".join(csv_parts([results.table]))))]
+    rows = [*csv.DictReader(io.StringIO("".join(iter_csv([results.table]))))]
     for r, row, low, boot in zip(
         results, rows, frame["interval_simultaneous_low"], frame["p_bootstrap_t"], strict=True
     ):
@@ -206,12 +210,12 @@ def test_what_stands_beside_p_is_written_everywhere(tmp_path):
     )
     assert "Simultaneous 95 % confidence intervals" in text
     assert "confidence intervals of differences of each comparison alone" in text
-    again = table_from_results(list(results), results.alpha)
-    assert [replace(r, notes=()) for r in result_views(again)] == [replace(r, notes=()) for r in results]
-    kept = table_of(columns_of(results.table), results.alpha)
-    assert [r.p_adjusted_by for r in result_views(kept)] == [r.p_adjusted_by for r in results]
-    joined = Table.joined([results.table, compare_all(plain(), adjust="none", **ASKED).table])
-    views = [*result_views(joined)]
+    again = results_to_table(list(results), results.alpha)
+    assert [replace(r, notes=()) for r in iter_results(again)] == [replace(r, notes=()) for r in results]
+    kept = columns_to_table(table_to_columns(results.table), results.alpha)
+    assert [r.p_adjusted_by for r in iter_results(kept)] == [r.p_adjusted_by for r in results]
+    joined = Table.join([results.table, compare_all(plain(), adjust="none", **ASKED).table])
+    views = [*iter_results(joined)]
     assert [r.interval_simultaneous for r in views[:6]] == [r.interval_simultaneous for r in results]
     assert all(r.interval_simultaneous is None and r.p_adjusted_by is None for r in views[6:])
 
@@ -247,15 +251,17 @@ def test_a_night_keeps_resamples_of_families_and_counts_them_once(tmp_path):
 
 def test_resamples_are_as_many_as_trials_but_no_more_than_are_soon_drawn():
     made = family_of(plain())
-    asking = FamilyComparisons.of(
-        ComparisonJobs.of(plain(), CompareSpec(metrics=["mean"], trials=500).bind(plain()), second_run=False)
+    asking = FamilyComparisons.from_jobs(
+        ComparisonJobs.from_spec(
+            plain(), CompareSpec(metrics=["mean"], trials=500).bind_metrics(plain()), second_run=False
+        )
     )
-    assert n_judging(asking, made) == 500
-    default = FamilyComparisons.of(
-        ComparisonJobs.of(plain(), CompareSpec(metrics=["mean"]).bind(plain()), second_run=False)
+    assert count_resamples(asking, made) == 500
+    default = FamilyComparisons.from_jobs(
+        ComparisonJobs.from_spec(plain(), CompareSpec(metrics=["mean"]).bind_metrics(plain()), second_run=False)
     )
-    assert n_judging(default, made) == 2**17
-    assert n_judging(default, replace(made, n_units=(10_000,))) == 20_000
+    assert count_resamples(default, made) == 2**17
+    assert count_resamples(default, replace(made, n_units=(10_000,))) == 20_000
     wide = replace(made.family, parts=np.repeat(made.family.parts, 1376, axis=0))
-    assert n_judging(default, replace(made, family=wide, n_units=(50,))) == 2**33 // (50 * 8256)
-    assert n_judging(default, replace(made, n_units=(10**6,))) == 10_000
+    assert count_resamples(default, replace(made, family=wide, n_units=(50,))) == 2**33 // (50 * 8256)
+    assert count_resamples(default, replace(made, n_units=(10**6,))) == 10_000

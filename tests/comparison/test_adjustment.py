@@ -8,17 +8,17 @@ import pytest
 from panel_of import rng_of
 
 import sigdask
-from sigdask.analysis.comparison.across_sets import across_sets
-from sigdask.analysis.comparison.adjust import adjustment
-from sigdask.analysis.comparison.caveats import obstacles
+from sigdask.analysis.comparison.across_sets import build_across_sets
+from sigdask.analysis.comparison.adjust import build_adjustment
+from sigdask.analysis.comparison.caveats import list_caveats
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.spec import CompareSpec
-from sigdask.analysis.comparison.study import prepare
+from sigdask.analysis.comparison.study import prepare_study
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.report.terminal import render
-from sigdask.statistics.bounds import interval
+from sigdask.statistics.bounds import clopper_pearson
 
 METHODS = ["holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "tukey"]
 
@@ -131,8 +131,8 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
     weights = []
     for given in (systems, swapped):
         counts = Counts.from_labels(gold, {n: given[n] for n in ("s0", "s1")}, groups={"g": group})
-        exchange = ComparisonJobs.of(counts, CompareSpec(["accuracy", "macro-f1"], by="g"), second_run=False)
-        made = adjustment("max-t:raw", FamilyComparisons.of(exchange), "two-sided")
+        exchange = ComparisonJobs.from_spec(counts, CompareSpec(["accuracy", "macro-f1"], by="g"), second_run=False)
+        made = build_adjustment("max-t:raw", FamilyComparisons.from_jobs(exchange), "two-sided")
         weights.append([m.weight for m in made.family.members])
     assert weights[0] == pytest.approx(weights[1], rel=1e-12)
     assert len(set(weights[0])) == 4
@@ -144,8 +144,8 @@ def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_c
 
 def test_the_scale_of_a_mean_is_the_standard_deviation_of_its_swaps():
     data = many(n_systems=2)
-    exchange = ComparisonJobs.of(data, CompareSpec(["mean", "mean:better=lower"]), second_run=False)
-    made = adjustment("max-t:raw", FamilyComparisons.of(exchange), "two-sided")
+    exchange = ComparisonJobs.from_spec(data, CompareSpec(["mean", "mean:better=lower"]), second_run=False)
+    made = build_adjustment("max-t:raw", FamilyComparisons.from_jobs(exchange), "two-sided")
     d = data.fields["score"][:, 0] - data.fields["score"][:, 1]
     assert made.family.members[0].weight == pytest.approx(60 / np.sqrt((d**2).sum()), rel=1e-9)
 
@@ -297,8 +297,8 @@ def test_several_metrics_together_share_a_scale():
     results = compare_all(counts, metrics=["accuracy", "macro-f1"], by="g", together=True, trials=999)
     assert len(results.together) == 6
     assert all(v.p_adjusted >= v.p_value for v in results.together)
-    exchange = ComparisonJobs.of(counts, CompareSpec(["accuracy"], by="g"), second_run=False)
-    alone = across_sets(FamilyComparisons.of(exchange), "two-sided")
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(["accuracy"], by="g"), second_run=False)
+    alone = build_across_sets(FamilyComparisons.from_jobs(exchange), "two-sided")
     assert {m.weight for m in alone.family.members} == {0.5}
 
 
@@ -332,12 +332,12 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
     scores = data.fields["score"]
     counts = replace(data, fields={"tp": (scores * 10).astype(int), "fp": (scores * 10).astype(int) * 1000})
     metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
-    exchange = ComparisonJobs.of(counts, CompareSpec(metrics), second_run=False)
-    made = adjustment("tukey", FamilyComparisons.of(exchange), "two-sided")
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(metrics), second_run=False)
+    made = build_adjustment("tukey", FamilyComparisons.from_jobs(exchange), "two-sided")
     observed = made.family.observed.reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
-    other = ComparisonJobs.of(counts.with_name("other"), CompareSpec(metrics), second_run=False)
-    both = across_sets(FamilyComparisons.of(exchange, other), "two-sided")
+    other = ComparisonJobs.from_spec(counts.with_name("other"), CompareSpec(metrics), second_run=False)
+    both = build_across_sets(FamilyComparisons.from_jobs(exchange, other), "two-sided")
     observed = (both.family.observed * both.family.scales).reshape(3, 2)
     assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
 
@@ -345,36 +345,36 @@ def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
 @pytest.mark.parametrize(("alternative", "level"), [("two-sided", 0.05), ("greater", 0.1)])
 def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
     counts = sets_of(2)
-    exchanges = [ComparisonJobs.of(c, CompareSpec(["mean"]), second_run=False) for c in counts]
-    comparisons = FamilyComparisons.of(*exchanges)
-    made = across_sets(comparisons, alternative)
+    exchanges = [ComparisonJobs.from_spec(c, CompareSpec(["mean"]), second_run=False) for c in counts]
+    comparisons = FamilyComparisons.from_jobs(*exchanges)
+    made = build_across_sets(comparisons, alternative)
     found = replace(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative).table, alpha=0.1)
     tally = made.job.panel.tally(run=0, first=0, n_trials=99)
     for p, shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
-        [verdict] = made.verdicts({made.job: tally}, found, np.array([p, 1.0]), np.ones(2))
+        [verdict] = made.build_results({made.job: tally}, found, np.array([p, 1.0]), np.ones(2))
         assert (verdict.greater_in, verdict.p_greater) == (shown, pytest.approx(2 * p))
 
 
 def test_another_seed_turns_no_verdict_that_the_interval_settles():
     # STATISTICS: the 99 % interval of 0 of 105 trials ends at 1 - 0.005^(1/105) = 0.0492, of 0 of 103 at 0.0501
-    assert interval(0, 105)[1] < 0.05 < interval(0, 103)[1]
+    assert clopper_pearson(0, 105)[1] < 0.05 < clopper_pearson(0, 103)[1]
     few = many(n_items=30, n_systems=12, seed=0)
     found = compare_all(few, metrics=["mean"], trials=999).table
-    exchange = ComparisonJobs.of(few, CompareSpec(["mean"], trials=999), second_run=False)
-    made = adjustment("max-t", FamilyComparisons.of(exchange), "two-sided")
-    assert [note for note in obstacles(made, found) if note.kind == "family-undecided"]
-    again = obstacles(replace(made, n_trials=0), found)
+    exchange = ComparisonJobs.from_spec(few, CompareSpec(["mean"], trials=999), second_run=False)
+    made = build_adjustment("max-t", FamilyComparisons.from_jobs(exchange), "two-sided")
+    assert [note for note in list_caveats(made, found) if note.kind == "family-undecided"]
+    again = list_caveats(replace(made, n_trials=0), found)
     assert not [note for note in again if note.kind == "family-undecided"]
 
 
 @pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
 def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
-    study = prepare([(many(n_items), CompareSpec(["mean"], trials=10_000), "two-sided")])
+    study = prepare_study([(many(n_items), CompareSpec(["mean"], trials=10_000), "two-sided")])
     tallies = [job.panel.tally(run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
-    note = study.results(tallies).family
+    note = study.build_results(tallies).family
     assert (note.n_trials, note.exact) == (20, False)
     whole = [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
-    note = study.results(whole).family
+    note = study.build_results(whole).family
     assert (note.n_trials, note.exact) == (asked, asked == 2**5)
 
 

@@ -11,12 +11,12 @@ from panel_of import rng_of
 
 from sigdask import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.store.columns import columns_of, joined, table_of
+from sigdask.nightly.store.columns import columns_to_table, join_columns, table_to_columns
 from sigdask.report.presentable import Results
 from sigdask.report.summary import verdict
-from sigdask.results.columns.assumptions import Assumption, unseen_rate
-from sigdask.results.rows import table_from_results
-from sigdask.results.views import result_views
+from sigdask.results.columns.assumptions import Assumption, compute_unseen_rate
+from sigdask.results.rows import results_to_table
+from sigdask.results.views import iter_results
 
 LOSSES = np.r_[np.full(2, -1.9), np.full(18, 0.1)]
 GAINS = np.r_[[5.0, 4, 4, 4.5, 4], np.linspace(-0.6, 0.7, 25).round(2)]
@@ -32,10 +32,10 @@ def kinds(result):
 
 
 def test_the_verdict_line_says_how_few_units_decide():
-    assert verdict.of(results_of(GAINS)).headline == (
+    assert verdict.build_verdict(results_of(GAINS)).headline == (
         "I is better than II on mean by 0.76, but 2 of 30 items decide it; p = 0.017 (exact)."
     )
-    assert verdict.of(results_of(LOSSES)).headline == (
+    assert verdict.build_verdict(results_of(LOSSES)).headline == (
         "I and II are not significantly different on mean: II is ahead by 0.10, and 2 of 20 items decide it; p = 0.5 "
         "(exact)."
     )
@@ -50,23 +50,23 @@ def test_the_verdict_line_says_how_few_units_decide():
     ],
 )
 def test_one_sided_and_sampled_p_get_the_note(how, note):
-    assert note in verdict.of(results_of(GAINS, **how)).headline
+    assert note in verdict.build_verdict(results_of(GAINS, **how)).headline
 
 
 def test_inverted_intervals_stand_beside_the_note():
     results = compare_all(Counts.from_scores({"I": GAINS, "II": 0 * GAINS}), metrics=["mean"], interval="inversion")
-    assert "], but 2 of 30 items decide it; p =" in verdict.of(results).headline
+    assert "], but 2 of 30 items decide it; p =" in verdict.build_verdict(results).headline
 
 
 def test_skewed_differences_that_no_few_units_decide_are_called_skewed():
     d = np.r_[np.full(45, 0.5), [-0.7, -0.8, -0.6, -0.9, -0.5]]
-    assert ", but the differences of items are skewed; p =" in verdict.of(results_of(d)).headline
+    assert ", but the differences of items are skewed; p =" in verdict.build_verdict(results_of(d)).headline
 
 
 def test_gains_without_a_loss_tell_how_many_units_could_lose():
     # 1 - 0.05^(1/20) = 0.1391 (the exact binomial bound of none in 20); 0.1 (1 - r) / r = 0.619
     results = results_of(np.full(20, 0.1))
-    assert verdict.of(results).headline == (
+    assert verdict.build_verdict(results).headline == (
         "I is better than II on mean by 0.10, with none of 20 items against it (at 95 % confidence up to 14 % may be, "
         "and 0.62 lost on each would cancel it); p = 1.91e-06 (exact)."
     )
@@ -74,7 +74,7 @@ def test_gains_without_a_loss_tell_how_many_units_could_lose():
     assert (found.kind, found.severity) == ("one-sign", "note")
     assert found.unseen_rate == pytest.approx(1 - 0.05 ** (1 / 20))
     assert found.cancelling_size * found.unseen_rate == pytest.approx(0.1 * (1 - found.unseen_rate))
-    assert unseen_rate(1) == pytest.approx(0.95)
+    assert compute_unseen_rate(1) == pytest.approx(0.95)
 
 
 def test_no_verdict_of_0_and_1_has_a_note():
@@ -87,7 +87,7 @@ def test_families_say_in_how_many_comparisons():
     results = compare_all(Counts.from_scores({f"s{k}": noise[:, k] for k in range(5)}), metrics=["mean"], trials=999)
     n = sum("skewed-differences" in kinds(r) for r in results)
     assert n > 1
-    assert verdict.of(results).headline.endswith(
+    assert verdict.build_verdict(results).headline.endswith(
         f"; in {n} of 10 comparisons few units decide or differences are skewed."
     )
     assert f"In {n} of 10 comparisons few units decide" in results.to_markdown()
@@ -117,19 +117,19 @@ def test_json_csv_and_frames_have_the_assumptions(tmp_path):
 
 def test_rows_come_back_from_columns_and_from_the_store_with_their_assumptions():
     results = [*results_of(GAINS), *results_of(np.full(20, 0.1)), *results_of(np.zeros(9))]
-    table = table_from_results(results, 0.05)
-    assert [*result_views(table)] == results
-    kept = table_of(columns_of(table), 0.05)
-    assert [kinds(r) for r in result_views(kept)] == [kinds(r) for r in results]
-    earlier = columns_of(replace(table, assumptions=None))  # a block of an earlier version has none
-    assert all(r.assumptions == () for r in result_views(table_of(earlier, 0.05)))
-    both = table_of(joined([earlier, columns_of(table)]), 0.05)
-    assert [kinds(r) for r in result_views(both)] == [[]] * 3 + [kinds(r) for r in results]
+    table = results_to_table(results, 0.05)
+    assert [*iter_results(table)] == results
+    kept = columns_to_table(table_to_columns(table), 0.05)
+    assert [kinds(r) for r in iter_results(kept)] == [kinds(r) for r in results]
+    earlier = table_to_columns(replace(table, assumptions=None))  # a block of an earlier version has none
+    assert all(r.assumptions == () for r in iter_results(columns_to_table(earlier, 0.05)))
+    both = columns_to_table(join_columns([earlier, table_to_columns(table)]), 0.05)
+    assert [kinds(r) for r in iter_results(both)] == [[]] * 3 + [kinds(r) for r in results]
 
 
 def test_results_of_earlier_versions_have_the_headline_that_they_had():
     table = replace(results_of(GAINS).table, assumptions=None)
-    assert "decide" not in verdict.of(Results(table, 0, 0.05)).headline
+    assert "decide" not in verdict.build_verdict(Results(table, 0, 0.05)).headline
 
 
 def test_reproduce_says_which_assumptions_are_others(tmp_path):

@@ -18,7 +18,7 @@ from sigdask.metrics.forms import Ratios
 from sigdask.metrics.user import black_box
 from sigdask.results.record import ClassicalTest
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 from sigdask.statistics.classical import names
 from sigdask.statistics.classical.student import matched_t
 from sigdask.statistics.classical.wilcoxon import wilcoxon
@@ -65,7 +65,7 @@ def test_matched_tests_are_scipys_on_the_raw_scores(side):
         two = stats.ttest_ind(DECIMALS[a], DECIMALS[b], alternative=side)
         assert own["two-sample-t"].p_value == pytest.approx(two.pvalue, rel=1e-11)
         assert own["two-sample-t"].statistic == pytest.approx(two.statistic, rel=1e-12)
-        assert [t.assumes_independence for t in own.values()] == [name in names.INDEPENDENT for name in own]
+        assert [t.assumes_independence for t in own.values()] == [name in names.INDEPENDENT_TESTS for name in own]
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -229,9 +229,9 @@ def test_an_expected_count_below_five_is_said():
 def test_tables_below_each_other_have_all_tests_in_their_order():
     counts = Counts.from_scores({"a": [1, 2, 4], "b": [0, 0, 1]})
     few, all_ = (compare_all(counts, metrics=["mean"], tests=tests).table for tests in ("chi2,t", "all"))
-    joined = Table.joined([few, all_])
+    joined = Table.join([few, all_])
     assert [own.name for own in joined.tests] == [*names.NAMES]
-    assert [[t.name for t in r.tests] for r in result_views(joined)] == [["t", "chi2"], [*names.NAMES]]
+    assert [[t.name for t in r.tests] for r in iter_results(joined)] == [["t", "chi2"], [*names.NAMES]]
 
 
 def test_tests_are_in_json_tables_and_data_frames(tmp_path):

@@ -15,7 +15,7 @@ from sigdask.analysis.comparison.exact import list_problems
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.reproduce.reference import read
-from sigdask.analysis.reproduce.rerun import repeat
+from sigdask.analysis.reproduce.rerun import reproduce_results
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
@@ -24,10 +24,10 @@ from sigdask.nightly.run import run_plan
 from sigdask.randomization.panels.exact import CLOSE, ExactPanel
 from sigdask.report.summary import verdict
 from sigdask.report.terminal import render
-from sigdask.results.rows import table_from_results
-from sigdask.results.views import result_views
+from sigdask.results.rows import results_to_table
+from sigdask.results.views import iter_results
 from sigdask.statistics import exact
-from sigdask.statistics.bounds import bound, interval
+from sigdask.statistics.bounds import clopper_pearson, compute_bound
 
 SIDES = ("greater", "less", "two-sided")
 
@@ -62,10 +62,10 @@ def test_a_mean_of_decimals_has_the_exact_p_and_the_counts_of_its_trials(side):
         np.array(d) / 10, np.zeros(len(d)), alternative=side, trials=20_000, seed=3, method="randomization"
     )
     assert sampled.exact is None
-    assert (sampled.method, sampled.p_value) == ("approximate", bound(r.n_extreme, 20_000))
+    assert (sampled.method, sampled.p_value) == ("approximate", compute_bound(r.n_extreme, 20_000))
     for name in ("n_trials", "n_extreme", "p_interval", "second_run"):
         assert getattr(r, name) == getattr(sampled, name)
-    assert r.p_interval == pytest.approx([float(limit) for limit in interval(r.n_extreme, 20_000)])
+    assert r.p_interval == pytest.approx([float(limit) for limit in clopper_pearson(r.n_extreme, 20_000)])
     assert {c.name: c.verdict for c in r.checks}["exact value"] == "agrees"
 
 
@@ -97,7 +97,7 @@ def test_yeh_has_its_exact_values_beside_its_trials(yeh):
 
 
 def test_both_adds_exact_values_without_the_limit_and_exact_alone_draws_no_trial(monkeypatch):
-    monkeypatch.setattr(list_problems, "MOST_OPERATIONS", -1)
+    monkeypatch.setattr(list_problems, "MAX_OPERATIONS", -1)
     d = tenths()
     a, b = np.array(d) / 10, np.zeros(len(d))
     auto, both, alone = (compare(a, b, trials=500, method=m) for m in ("auto", "both", "exact"))
@@ -114,18 +114,18 @@ def test_auto_adds_them_to_all_pairs_of_a_metric_or_to_none(monkeypatch):
     rng = rng_of(5)
     scores = {name: np.rint(rng.normal(0, 9, 60)) / 10 for name in "abcd"}
     sizes = []
-    solve = exact.plan
+    solve = exact.choose_method
 
     def plan(problem, *more):
         chosen = solve(problem, *more)
         sizes.append(chosen.operations)
         return chosen
 
-    monkeypatch.setattr(exact, "plan", plan)
+    monkeypatch.setattr(exact, "choose_method", plan)
     assert all(r.exact for r in compare_all(scores, trials=100))
     needed = sum(sizes) + 6 * list_problems.OPERATIONS_A_PAIR
     for limit, has in ((needed, True), (needed - 1, False)):
-        monkeypatch.setattr(list_problems, "MOST_OPERATIONS", limit)
+        monkeypatch.setattr(list_problems, "MAX_OPERATIONS", limit)
         assert {r.exact is not None for r in compare_all(scores, trials=100)} == {has}
 
 
@@ -184,7 +184,7 @@ def test_beside_a_rule_that_stops_p_and_the_verdict_are_the_exact_ones(rule):
     assert (r.method, r.stopped.is_early) == ("exact", True)
     assert r.p_value == pytest.approx(p, rel=1e-12)
     assert r.decision(0.05) == (p <= 0.05)
-    assert table_from_results([r], 0.05).decision.tolist() == [int(p <= 0.05)]
+    assert results_to_table([r], 0.05).decision.tolist() == [int(p <= 0.05)]
 
 
 def test_rows_read_one_by_one_are_the_columns_again():
@@ -192,9 +192,9 @@ def test_rows_read_one_by_one_are_the_columns_again():
     scores = {name: np.rint(rng.normal(0, 9, 40)) / 10 for name in "abc"}
     for method in ("auto", "both", "exact"):
         results = compare_all(scores, trials=300, method=method)
-        again = table_from_results(list(results), results.alpha)
-        assert [r == s for r, s in zip(results, result_views(again), strict=True)] == [True] * 3
-        assert again.enumerated.tolist() == results.table.enumerated.tolist()
+        again = results_to_table(list(results), results.alpha)
+        assert [r == s for r, s in zip(results, iter_results(again), strict=True)] == [True] * 3
+        assert again.is_enumerated.tolist() == results.table.is_enumerated.tolist()
 
 
 def test_bounds_that_are_apart_are_no_p(monkeypatch):
@@ -212,7 +212,7 @@ def test_bounds_that_are_apart_are_no_p(monkeypatch):
     monkeypatch.setattr(exact, "solve", wide)
     r = compare(np.array(d) / 10, np.zeros(len(d)), trials=2000)
     assert r.method == "approximate"
-    assert r.p_value == bound(r.n_extreme, 2000)
+    assert r.p_value == compute_bound(r.n_extreme, 2000)
     assert r.exact.p_lo < r.exact.p_hi
 
 
@@ -226,9 +226,9 @@ def test_a_count_that_does_not_fit_the_exact_p_is_an_alarm(monkeypatch, yeh):
     monkeypatch.setattr(exact, "solve", wrong)
     [r] = compare_all(yeh, metrics=["f1"])
     assert [c.name for c in r.disagreements()] == ["exact value"]
-    from sigdask.verify import audits
+    from sigdask.verify import run_audits
 
-    failed = [name for name, passed, _ in audits("none") if not passed]
+    failed = [name for name, passed, _ in run_audits("none") if not passed]
     assert any("exact" in name for name in failed)
 
 
@@ -287,26 +287,26 @@ def test_a_plan_of_binomial_tails_alone_counts_nothing(tmp_path):
 def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
     d = np.rint(rng_of(6).normal(2e8, 1e9, 50)).astype(np.int64)
     problem = exact.SumProblem(d, 8)
-    chosen = exact.plan(problem)
+    chosen = exact.choose_method(problem)
     panel = ExactPanel(problem, chosen)
     assert (chosen.method, panel.n_trials > 1) == ("meet-in-the-middle", True)
     parts = [panel.tally(first=k, n_trials=1) for k in range(panel.n_trials)]
     whole = sum(parts[1:][::-1], parts[0])
     assert (whole.counts == panel.tally(first=0, n_trials=panel.n_trials).counts).all()
     assert (whole.counts <= whole.n_trials).all()
-    found = panel.found(whole)
-    assert np.isnan(panel.found(parts[0])).all()
+    found = panel.compute_limits(whole)
+    assert np.isnan(panel.compute_limits(parts[0])).all()
     assert (found == exact.solve(problem, chosen).limits).all()
 
 
 def test_sixty_real_scores_are_as_much_as_is_counted_in_parts():
     rng = rng_of(1)
     counts = [Counts.from_scores({"a": rng.random(n), "b": rng.random(n)}) for n in (60, 64)]
-    made = [ComparisonJobs.of(each, CompareSpec(("mean",), method="both"), second_run=False) for each in counts]
-    found, bounds = (one.jobs[one.slots.known.job[0]] for one in made)
+    made = [ComparisonJobs.from_spec(each, CompareSpec(("mean",), method="both"), second_run=False) for each in counts]
+    found, bounds = (one.jobs[one.slots.exact_p.job[0]] for one in made)
     assert (found.panel.chosen.method, found.n_trials) == ("meet-in-the-middle", 4096)
     assert (bounds.panel.chosen.guarantee, bounds.n_trials) == ("bounds", 1)
-    auto = ComparisonJobs.of(counts[0], CompareSpec(("mean",)), second_run=False)
+    auto = ComparisonJobs.from_spec(counts[0], CompareSpec(("mean",)), second_run=False)
     assert not [job for job in auto.jobs if isinstance(job.panel, ExactPanel) and job.n_trials > 1]
 
 
@@ -453,7 +453,7 @@ def test_a_p_beyond_the_memory_names_the_memory_and_no_limit_to_raise():
 
 def test_a_higher_limit_admits_what_a_lower_one_refuses():
     a, b = reals(34)
-    seconds = next(w.seconds for w in exact.ways(real_sums(34)) if w.method == "meet-in-the-middle")
+    seconds = next(w.seconds for w in exact.iter_methods(real_sums(34)) if w.method == "meet-in-the-middle")
     found = compare(a, b, method="exact", exact_limit=seconds * 1.001)
     assert found.exact.method == "meet-in-the-middle"
     assert found.p_value == pytest.approx(compare(a, b, method="both", trials=100).p_value, rel=1e-12)
@@ -465,7 +465,7 @@ def test_an_exact_p_without_trials_is_no_bound_of_itself():
     """Limits that rounding left a billionth apart are one number, and the verdict says so."""
     found = compare_all(dict(zip("ab", reals(34), strict=True)), method="exact", interval="none")
     assert found[0].exact.guarantee in {"exact", "certified"}
-    headline = verdict.of(found).headline
+    headline = verdict.build_verdict(found).headline
     assert "(exact)" in headline
     assert "bounds" not in headline
 
@@ -477,7 +477,7 @@ def real_sums(n):
 def test_the_limit_is_of_all_comparisons_of_a_set_and_metric_together():
     rng = rng_of(11)
     scores = {name: rng.normal(0, 1, 34) for name in "abc"}
-    one = next(w.seconds for w in exact.ways(real_sums(34)) if w.method == "meet-in-the-middle")
+    one = next(w.seconds for w in exact.iter_methods(real_sums(34)) if w.method == "meet-in-the-middle")
     with pytest.raises(
         InputError, match=r"the exact p-values of 3 comparisons by mean would take .* together \(the lo"
     ):
@@ -492,11 +492,11 @@ def test_the_limit_is_of_all_comparisons_of_a_set_and_metric_together():
 def test_a_limit_that_decides_which_p_are_exact_is_in_the_signature_and_results_are_found_again(tmp_path):
     rng = rng_of(11)
     counts = Counts.from_scores({name: rng.normal(0, 1, 34) for name in "abc"})
-    one = next(w.seconds for w in exact.ways(real_sums(34)) if w.method == "meet-in-the-middle")
+    one = next(w.seconds for w in exact.iter_methods(real_sums(34)) if w.method == "meet-in-the-middle")
     found = compare_all(counts, metrics=["mean"], method="both", exact_limit=2.5 * one, trials=100, adjust="holm")
     assert f"|method:both|limit:{2.5 * one!r}|" in found[0].test_signature
     (tmp_path / "r.json").write_text(found.to_json())
-    again = repeat(read(tmp_path / "r.json"), counts, compare_all)
+    again = reproduce_results(read(tmp_path / "r.json"), counts, compare_all)
     assert again.is_reproduced
     plain = compare_all(counts, metrics=["mean"], method="exact", exact_limit=99)
     assert "limit:" not in plain[0].test_signature

@@ -10,12 +10,12 @@ from scipy import stats
 import sigdask
 from sigdask import Counts, compare, compare_all
 from sigdask.analysis.comparison.intervals.plan import IntervalJobs
-from sigdask.analysis.comparison.intervals.single_systems import interval_of, intervals_of
+from sigdask.analysis.comparison.intervals.single_systems import compute_interval, compute_intervals
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
 from sigdask.errors import InputError
 from sigdask.randomization.tallies import Tally
-from sigdask.statistics.matched_proportions import score_interval
+from sigdask.statistics.matched_proportions import compute_score_interval
 
 
 def real(n, seed=1):
@@ -103,7 +103,7 @@ def test_a_system_without_a_right_item_has_tangos_interval_too():
     found, turned = compare(0 * b, b), compare(b, 0 * b)
     assert (found.interval.method, turned.interval.method) == ("tango", "tango")
     assert (found.interval.low, found.interval.high) == pytest.approx((-turned.interval.high, -turned.interval.low))
-    low, high = map(float, score_interval(0, 3, 20, 0.95))
+    low, high = map(float, compute_score_interval(0, 3, 20, 0.95))
     assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
     assert found.score_a_interval[0] == 0 < found.score_a_interval[1]
     assert compare(0 * b, 100 * b).interval.low == pytest.approx(100 * low)
@@ -226,10 +226,10 @@ def test_missing_items_and_subsets_have_intervals_of_their_own():
 
 def test_intervals_alone_are_those_of_compare():
     a, b = real(50)
-    found, want = interval_of(a, b, seed=4), compare(a, b, seed=4).interval
+    found, want = compute_interval(a, b, seed=4), compare(a, b, seed=4).interval
     assert (found.low[0], found.high[0]) == (want.low, want.high)
     counts = Counts.from_scores({"a": a, "b": b, "c": a + b})
-    assert len(intervals_of(counts, "mean", sureness=IntervalSpec(resamples=10)).low) == 3
+    assert len(compute_intervals(counts, "mean", spec=IntervalSpec(resamples=10)).low) == 3
 
 
 def test_json_csv_and_frames_hold_intervals():
@@ -249,13 +249,13 @@ def test_json_csv_and_frames_hold_intervals():
 
 def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_none():
     counts = Counts.from_scores(dict(zip("ab", real(40), strict=True)))
-    exchange = ComparisonJobs.of(counts, CompareSpec(metrics=["mean"]).bind(counts), second_run=False)
-    sought = IntervalJobs.of(exchange, IntervalSpec("bootstrap", resamples=5000))
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(metrics=["mean"]).bind_metrics(counts), second_run=False)
+    sought = IntervalJobs.from_comparisons(exchange, IntervalSpec("bootstrap", resamples=5000))
     [job] = sought.jobs
-    nothing = sought.columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
+    nothing = sought.build_columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
     assert (nothing.method[0], nothing.why[0], nothing.n_resamples[0]) == ("", "no resample is counted yet", 0)
     assert nothing.paired_d[0] > 0
-    some = sought.columns({job: job.panel.tally(run=0, first=0, n_trials=300)})
+    some = sought.build_columns({job: job.panel.tally(run=0, first=0, n_trials=300)})
     assert (some.method[0], some.n_resamples[0]) == ("bootstrap-bca", 300)
 
 
@@ -277,10 +277,10 @@ def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_
 
     a, b = binary(10)
     counts = Counts.from_labels(["1"] * 10, {"a": [str(x) for x in a], "b": [str(x) for x in b]})
-    wanted = CompareSpec(metrics=[sigdask.black_box(never)]).bind(counts)
-    sought = IntervalJobs.of(ComparisonJobs.of(counts, wanted, second_run=False), IntervalSpec())
+    wanted = CompareSpec(metrics=[sigdask.black_box(never)]).bind_metrics(counts)
+    sought = IntervalJobs.from_comparisons(ComparisonJobs.from_spec(counts, wanted, second_run=False), IntervalSpec())
     assert sought.jobs == []
-    assert "ValueError: no" in sought.columns({}).why[0]
+    assert "ValueError: no" in sought.build_columns({}).why[0]
 
 
 @pytest.mark.parametrize(("a", "b"), [(1000.5, 1000.5), (100, 0), (0.5, 0.3), (1 / 3, 1 / 7), (7, 7)])
@@ -294,7 +294,7 @@ def test_a_constant_difference_of_other_scores_than_0_and_1_has_no_interval_and_
 @pytest.mark.parametrize(("a", "b"), [(0, 0), (1, 1), (1, 0), (0, 1)])
 def test_scores_of_0_and_1_are_binary_even_where_all_are_alike(a, b):
     found = compare([a] * 20, [b] * 20).interval
-    ends = score_interval(20 * max(a - b, 0), 20 * max(b - a, 0), 20, 0.95)
+    ends = compute_score_interval(20 * max(a - b, 0), 20 * max(b - a, 0), 20, 0.95)
     assert (found.method, found.low, found.high) == ("tango", *map(pytest.approx, ends))
 
 

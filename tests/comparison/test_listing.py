@@ -11,12 +11,12 @@ import sigdask
 from sigdask.analysis.comparison import nesting
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.set_analysis import SetAnalysis
-from sigdask.analysis.comparison.spec import CompareSpec, pairs_of
-from sigdask.analysis.comparison.study import prepare
+from sigdask.analysis.comparison.spec import CompareSpec, list_pairs
+from sigdask.analysis.comparison.study import prepare_study
 from sigdask.counts import Counts
-from sigdask.counts.grouping import numbered, of_pairs, rows_of
+from sigdask.counts.grouping import group_rows, number_pairs, number_rows
 from sigdask.errors import InputError
-from sigdask.metrics.forms import Bleu, Formula, Ratios, gradient, gradients
+from sigdask.metrics.forms import Bleu, Formula, Ratios, compute_gradient, compute_gradients
 
 N, SYSTEMS = 30, "abcdef"
 TASK = tuple("xyz"[k % 3] for k in range(N))
@@ -33,7 +33,9 @@ def scores():
 
 def listed(**wanted):
     counts = Counts.from_scores(scores(), groups={"task": TASK}, missing="pairwise")
-    return ComparisonJobs.of(counts, CompareSpec(("mean", "mean:better=lower"), by="task", **wanted), second_run=True)
+    return ComparisonJobs.from_spec(
+        counts, CompareSpec(("mean", "mean:better=lower"), by="task", **wanted), second_run=True
+    )
 
 
 @pytest.mark.parametrize("method", ["auto", "both", "randomization"])
@@ -55,12 +57,12 @@ def test_comparisons_stand_in_the_order_of_subsets_pairs_and_metrics_with_what_t
     assert (c.enumerated == (method != "randomization")).all()
     assert (c.sampled == (method != "auto")).all()
     assert (c.n_trials == 100).all()
-    assert c.label(3) == "a and c by mean:better=lower"
+    assert c.describe(3) == "a and c by mean:better=lower"
 
 
 def test_what_has_no_item_in_common_is_told_apart_from_what_both_lack():
     counts = Counts.from_scores(scores(), groups={"task": TASK}, missing="pairwise")
-    found = SetAnalysis.of(counts, CompareSpec(("mean",), by="task"), second_run=False).left_out
+    found = SetAnalysis.from_spec(counts, CompareSpec(("mean",), by="task"), second_run=False).left_out
     has = {name: ~np.isnan(column) for name, column in scores().items()}
     expected = [
         (task, a, b, "mean")
@@ -78,7 +80,7 @@ def test_every_comparison_finds_its_counts_where_its_slots_say():
     made = listed(method="both", trials=64)
     c, tallies = made.comparisons, [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in made.jobs]
     for k in range(len(c)):
-        alone = c.panels[c.panel[k]].part([c.row[k]], [c.column[k]])
+        alone = c.panels[c.panel[k]].select([c.row[k]], [c.column[k]])
         for run, standing in enumerate((made.slots.first, made.slots.second)):
             found = tallies[standing.job[k]].counts[standing.row[k], standing.column[k]]
             assert (found == alone.tally(run=run, first=0, n_trials=64).counts[0, 0]).all()
@@ -86,9 +88,9 @@ def test_every_comparison_finds_its_counts_where_its_slots_say():
         exact = made.slots.exact
         assert made.jobs[exact.job[k]].n_trials == n_arrangements
         found = tallies[exact.job[k]].counts[exact.row[k], exact.column[k]]
-        whole = alone.enumeration(0, 0)
+        whole = alone.build_enumeration(0, 0)
         assert (found == whole.tally(run=0, first=0, n_trials=n_arrangements).counts[0, 0]).all()
-        assert made.jobs[exact.job[k]].panel.digests()[exact.row[k], 0] == whole.digests()[0, 0]
+        assert made.jobs[exact.job[k]].panel.compute_digests()[exact.row[k], 0] == whole.compute_digests()[0, 0]
     assert len(made.jobs) < len(c.panels) * 4  # of three subsets and many panels, those of one size are one job
 
 
@@ -103,8 +105,8 @@ def test_a_study_says_where_the_counts_of_all_its_results_stand():
     asked = [
         (c, CompareSpec(("mean",), trials=50, levels=own), "two-sided") for c, own in zip(sets, levels, strict=True)
     ]
-    study = prepare(asked, adjust="max-t")
-    slots, [beside], family, jobs = study.slots, study.beside, study.of_families, study.jobs
+    study = prepare_study(asked, adjust="max-t")
+    slots, [beside], family, jobs = study.slots, study.contrast_slots, study.family_positions, study.jobs
     assert slots.first.job.tolist() == [0, 0, 0] + [-1] * 6
     assert slots.second.job.tolist() == [1, 1, 1] + [-1] * 6
     assert (slots.exact.job[:3] < 0).all()
@@ -125,38 +127,38 @@ def test_a_study_says_where_the_counts_of_all_its_results_stand():
 def test_half_a_million_comparisons_are_a_few_columns_and_two_jobs():
     rng = rng_of(4)
     counts = Counts.from_scores({f"s{k}": rng.integers(0, 2, 40) for k in range(300)})
-    made = ComparisonJobs.of(counts, CompareSpec(("mean",), method="randomization", trials=100), second_run=True)
+    made = ComparisonJobs.from_spec(counts, CompareSpec(("mean",), method="randomization", trials=100), second_run=True)
     assert (len(made.comparisons), len(made.jobs), len(made.comparisons.panels)) == (44850, 2, 1)
     assert made.jobs[0].panel is made.comparisons.panels[0]  # no copy: all its pairs are sampled
-    few = ComparisonJobs.of(counts, CompareSpec(("mean",), by=None), second_run=True)
+    few = ComparisonJobs.from_spec(counts, CompareSpec(("mean",), by=None), second_run=True)
     assert len(few.jobs) < 44850 / 64
 
 
 def test_pairs_are_those_asked_for_in_their_order():
     counts = Counts.from_scores({n: [1, 2] for n in "abcd"})
-    assert pairs_of(counts, None, None).tolist() == [list(pair) for pair in combinations(range(4), 2)]
-    assert pairs_of(counts, None, "c").tolist() == [[0, 2], [1, 2], [3, 2]]
-    assert pairs_of(counts, [("d", "a"), ("d", "a")], None).tolist() == [[3, 0], [3, 0]]
-    assert pairs_of(counts, [], None).shape == (0, 2)
+    assert list_pairs(counts, None, None).tolist() == [list(pair) for pair in combinations(range(4), 2)]
+    assert list_pairs(counts, None, "c").tolist() == [[0, 2], [1, 2], [3, 2]]
+    assert list_pairs(counts, [("d", "a"), ("d", "a")], None).tolist() == [[3, 0], [3, 0]]
+    assert list_pairs(counts, [], None).shape == (0, 2)
     with pytest.raises(InputError, match="no system 'z'"):
-        pairs_of(counts, [("a", "z")], None)
+        list_pairs(counts, [("a", "z")], None)
 
 
 def test_what_is_asked_of_several_sets_knows_systems_and_metrics_by_name():
     one = Counts.from_scores({n: rng_of(1).random(5) for n in "abc"}, name="one")
     two = Counts.from_scores({n: rng_of(2).random(5) for n in "cab"}, name="two")
     made = [
-        ComparisonJobs.of(c, CompareSpec((m,)), second_run=False)
+        ComparisonJobs.from_spec(c, CompareSpec((m,)), second_run=False)
         for c, m in ((one, "mean"), (two, "mean:better=lower"))
     ]
-    asking = FamilyComparisons.of(*made)
-    assert [asking.systems_of(k) for k in range(6)] == [*combinations("abc", 2), *combinations("cab", 2)]
+    asking = FamilyComparisons.from_jobs(*made)
+    assert [asking.get_system_names(k) for k in range(6)] == [*combinations("abc", 2), *combinations("cab", 2)]
     names = "abc"
-    assert "".join(names[code] for code in asking.systems("a")) == "aabcca"
-    assert "".join(names[code] for code in asking.systems("b")) == "bccabb"
+    assert "".join(names[code] for code in asking.encode_systems("a")) == "aabcca"
+    assert "".join(names[code] for code in asking.encode_systems("b")) == "bccabb"
     assert asking.metric.tolist() == [0, 0, 0, 1, 1, 1]
     assert asking.panel.tolist() == [k // 3 + asking.panel[0] for k in range(6)]
-    assert asking.only(np.array([4])).systems_of(0) == ("c", "b")
+    assert asking.select(np.array([4])).get_system_names(0) == ("c", "b")
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -166,8 +168,8 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
     if gaps:
         columns["s2"][:7] = np.nan
     counts = Counts.from_scores(columns, groups={"document": [f"d{d}" for d in document]}, missing="pairwise")
-    made = ComparisonJobs.of(counts, CompareSpec(("mean",), trials=10), second_run=False)
-    [found] = nesting.hanging(made.comparisons, made.asked.units)
+    made = ComparisonJobs.from_spec(counts, CompareSpec(("mean",), trials=10), second_run=False)
+    [found] = nesting.compute_unit_correlations(made.comparisons, made.spec.units)
     assert found.rows.tolist() == list(range(21))
     for k, (a, b) in enumerate(combinations(columns.values(), 2)):
         d = a - b
@@ -176,7 +178,7 @@ def test_dependence_of_many_pairs_is_the_analysis_of_variance_of_each(gaps, monk
         assert found.p_value[k] == pytest.approx(stats.f_oneway(*parts).pvalue, rel=1e-6)
     monkeypatch.setattr(nesting, "MOST_COLUMNS", 8)  # two systems of two fields at a time, and so all pairs in tiles
     monkeypatch.setattr(nesting, "MOST_PAIRS", 2)
-    [tiled] = nesting.hanging(made.comparisons, made.asked.units)
+    [tiled] = nesting.compute_unit_correlations(made.comparisons, made.spec.units)
     for name in ("rows", "n_groups", "icc", "design_effect", "p_value"):
         assert getattr(tiled, name) == pytest.approx(getattr(found, name), rel=1e-9)
 
@@ -191,8 +193,8 @@ def test_slopes_at_many_sums_are_those_at_each(form):
     sums = rng_of(6).integers(0, 50, (20, n_fields)).astype(float)
     sums[0] = 0
     with np.errstate(all="ignore"):
-        expected = np.array([gradient(form, own) for own in sums])
-        assert gradients(form, sums) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+        expected = np.array([compute_gradient(form, own) for own in sums])
+        assert compute_gradients(form, sums) == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
 def test_rows_are_numbered_in_the_order_in_which_what_they_have_comes():
@@ -200,27 +202,27 @@ def test_rows_are_numbered_in_the_order_in_which_what_they_have_comes():
     first, second = rng.integers(-3, 3, 200), rng.integers(0, 4, 200)
     places = {}
     expected = [places.setdefault(pair, len(places)) for pair in zip(first.tolist(), second.tolist(), strict=True)]
-    found = numbered(first, second)
+    found = number_rows(first, second)
     assert found.tolist() == expected
-    assert [rows.tolist() for rows in rows_of(found)] == [
+    assert [rows.tolist() for rows in group_rows(found)] == [
         [k for k in range(200) if expected[k] == number] for number in range(len(places))
     ]
-    assert numbered(first[:0]).tolist() == []
-    assert rows_of(first[:0]) == []
+    assert number_rows(first[:0]).tolist() == []
+    assert group_rows(first[:0]) == []
     pairs = rng.integers(0, 5, (50, 2))
     codes = np.array([0, 1, 0, 2, 1])
     values = np.array([(codes[i] + codes[j]) % 3 for i, j in pairs])
-    alike = of_pairs(codes, pairs, lambda i, j: (codes[i] + codes[j]) % 3)
-    assert numbered(alike).tolist() == numbered(values).tolist()
+    alike = number_pairs(codes, pairs, lambda i, j: (codes[i] + codes[j]) % 3)
+    assert number_rows(alike).tolist() == number_rows(values).tolist()
 
 
 def test_a_black_box_has_its_own_trials_and_enumeration_among_others():
     box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
     counts = Counts.from_scores({n: rng_of(k).integers(0, 9, 15) for k, n in enumerate("abc")})
-    c = ComparisonJobs.of(counts, CompareSpec((box, "mean")), second_run=False).comparisons
+    c = ComparisonJobs.from_spec(counts, CompareSpec((box, "mean")), second_run=False).comparisons
     assert c.n_trials.tolist() == [10_000, 2**20] * 3
     assert c.enumerated.tolist() == [bool(d <= most) for d, most in zip(c.n_discordant, [12, 20] * 3, strict=True)]
     with pytest.raises(
         InputError, match="a metric of whole outputs is enumerated or sampled, and 1[3-5] units are discordant"
     ):
-        ComparisonJobs.of(counts, CompareSpec((box, "mean"), method="exact"), second_run=False)
+        ComparisonJobs.from_spec(counts, CompareSpec((box, "mean"), method="exact"), second_run=False)

@@ -9,9 +9,9 @@ from panel_of import rng_of
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.results.messages.notes import Kind, Note, distinct
-from sigdask.statistics.bounds import trials_to_decide
-from sigdask.statistics.dependence import naive_size
+from sigdask.results.messages.notes import Note, NoteKind, drop_duplicates
+from sigdask.statistics.bounds import estimate_trials_to_decide
+from sigdask.statistics.dependence import compute_naive_size
 
 ODD = "undecided at dawn"
 """A system whose name begins as a note on p does."""
@@ -44,7 +44,7 @@ def test_a_p_that_straddles_alpha_is_undecided_by_its_interval():
     assert 0 < sum(map(bool, found.values())) < 10
     for r in results:
         low, high = r.p_interval
-        needed = trials_to_decide(r.n_extreme / r.n_trials, 0.05)
+        needed = estimate_trials_to_decide(r.n_extreme / r.n_trials, 0.05)
         expected = [{"alpha": 0.05, "low": low, "high": high, "needed": needed}] if low <= 0.05 < high else []
         assert [note.numbers for note in found[r.a, r.b]] == expected
         assert all(note.text.startswith("undecided at 0.05: ") for note in found[r.a, r.b])
@@ -139,7 +139,7 @@ def test_dependence_is_told_by_its_worst():
         "column": "topic", "unit": "item", "n_groups": 25, "icc": d.icc, "design_effect": d.design_effect,
         "n_comparisons": 1, "of": 1,
     }  # fmt: skip
-    assert f"about {naive_size(note.numbers['design_effect']):.0%} of true hypotheses" in note.text
+    assert f"about {compute_naive_size(note.numbers['design_effect']):.0%} of true hypotheses" in note.text
 
 
 def test_what_reading_said_comes_first_and_once():
@@ -154,7 +154,7 @@ def test_json_has_the_texts_and_beside_them_kinds_and_numbers():
     for some, own in [(told, results), *zip(told["results"], results, strict=True)]:
         assert some["warnings"] == list(own.warnings) == [note["text"] for note in some["notes"]]
         assert some["notes"] == [{"kind": n.kind, "text": n.text, **n.numbers} for n in own.notes]
-        assert all(note["kind"] in get_args(Kind) for note in some["notes"])
+        assert all(note["kind"] in get_args(NoteKind) for note in some["notes"])
     assert {"kind": "zero-division", "text": f"{ODD}: 0/0 scored 0", "system": ODD, "score": 0.0} in [
         note for result in told["results"] for note in result["notes"]
     ]
@@ -163,7 +163,7 @@ def test_json_has_the_texts_and_beside_them_kinds_and_numbers():
 
 def test_notes_that_say_the_same_are_kept_once_in_their_order():
     first, again, other = Note("reading", "x"), Note("missing", "x", {"n_comparisons": 1}), Note("reading", "y")
-    assert distinct([first, again, other, first]) == (first, other)
+    assert drop_duplicates([first, again, other, first]) == (first, other)
 
 
 def test_a_note_is_a_value():

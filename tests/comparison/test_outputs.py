@@ -17,11 +17,11 @@ from sigdask.counts import Counts
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.report import page as of_page
-from sigdask.report.page import page
+from sigdask.report.page import render_page
 from sigdask.report.presentable import Results
 from sigdask.report.terminal import render
 from sigdask.results import export
-from sigdask.results.rows import table_from_results
+from sigdask.results.rows import results_to_table
 
 
 def found_of(names="abcd", **options):
@@ -39,7 +39,7 @@ def many(found, n):
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(export, "AT_ONCE", 4)  # so that files are of several parts
+    monkeypatch.setattr(export, "PART_ROWS", 4)  # so that files are of several parts
 
 
 def test_a_csv_file_is_the_frame(tmp_path):
@@ -73,7 +73,7 @@ def test_a_parquet_file_is_the_frame(tmp_path):
 def test_files_of_no_comparison_have_columns(tmp_path):
     import pyarrow.parquet
 
-    none = Results(table_from_results((), 0.05), 0, 0.05)
+    none = Results(results_to_table((), 0.05), 0, 0.05)
     none.to_csv(tmp_path / "t.csv")
     none.to_parquet(tmp_path / "t.parquet")
     names = (tmp_path / "t.csv").read_text().strip().split(",")
@@ -137,7 +137,7 @@ def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
     text = render(found)
     assert "30,000 comparisons: " in text
     assert len(text.splitlines()) < 60
-    made = page({"": found}, title="t")
+    made = render_page({"": found}, title="t")
     assert "The 20,000 with the smallest p of 30,000; the JSON has all." in made
     assert made.count("<tr") < 300
     assert len(made.encode()) < 15e6
@@ -149,10 +149,10 @@ def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
 def test_many_rankings_leave_room_on_a_page(monkeypatch):
     found = found_of("abcdefgh", adjust="none")
     rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in found]
-    table = Results(table_from_results(rows, 0.05), 0, 0.05)
-    assert page({"": table}, title="t").count("Discriminative power <") == 50
+    table = Results(results_to_table(rows, 0.05), 0, 0.05)
+    assert render_page({"": table}, title="t").count("Discriminative power <") == 50
     monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 100)
-    short = page({"": table}, title="t")
+    short = render_page({"": table}, title="t")
     assert short.count("Discriminative power <") == 12
     assert "And 38 more rankings; the JSON has all." in short
     assert "more rankings" in render(table)

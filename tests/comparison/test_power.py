@@ -9,9 +9,9 @@ from command import called
 from conftest import ROOT
 
 import sigdask
-from sigdask.analysis.power.find import PowerSettings, checked
+from sigdask.analysis.power.find import PowerSettings, check_question
 from sigdask.analysis.power.search import PowerQuestion
-from sigdask.statistics.power.sign_power import sign_power
+from sigdask.statistics.power.sign_power import compute_sign_power
 
 RNG = np.random.default_rng(11)
 BASE = RNG.normal(0.4, 0.15, 60)
@@ -68,7 +68,7 @@ def test_zero_or_one_scores_are_answered_exactly():
     wins, losses, _ = weights / weights.sum()
     n = round(found.needed.value)
     assert wins - losses == pytest.approx(0.15)
-    assert sign_power(n, wins, losses, 0.05, 2) >= 0.8 > sign_power(n - 1, wins, losses, 0.05, 2)
+    assert compute_sign_power(n, wins, losses, 0.05, 2) >= 0.8 > compute_sign_power(n - 1, wins, losses, 0.05, 2)
 
 
 def root_of_tilt(wanted):
@@ -84,11 +84,11 @@ def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted()
     [found] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
     assert found.method == "simulated"
     from sigdask.analysis.comparison.spec import CompareSpec
-    from sigdask.analysis.power.find import _placed
+    from sigdask.analysis.power.find import _iter_comparisons
 
-    [(pairs, row, _)] = _placed(counts, CompareSpec(["f1[1]"]))
+    [(pairs, row, _)] = _iter_comparisons(counts, CompareSpec(["f1[1]"]))
     observed = pairs[row]
-    weights = observed.weights(observed.strength_of(0.08))
+    weights = observed.compute_weights(observed.find_strength(0.08))
     order = observed.order
     f1 = [2 * weights @ (gold * systems[s])[order] / (weights @ (gold + systems[s])[order]) for s in ("a", "b")]
     assert f1[0] - f1[1] == pytest.approx(0.08, abs=1e-12)
@@ -181,7 +181,7 @@ def test_very_many_units_are_told_by_the_normal_approximation():
 
 
 def test_a_two_sided_difference_is_a_size():
-    assert checked(PowerQuestion(0.8, -0.1), PowerSettings()).difference == 0.1
+    assert check_question(PowerQuestion(0.8, -0.1), PowerSettings()).difference == 0.1
 
 
 @pytest.mark.skipif(not (ROOT / "../shared/data").is_dir(), reason="needs the sets of real data")

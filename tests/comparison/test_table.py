@@ -17,11 +17,11 @@ from sigdask.formats import read
 from sigdask.report.presentable import Results
 from sigdask.results.messages.notes import Note
 from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
-from sigdask.results.rows import table_from_results
+from sigdask.results.rows import results_to_table
 from sigdask.results.table import Table
-from sigdask.results.views import result_view, result_views
-from sigdask.statistics.bounds import bound, interval
-from sigdask.statistics.crosscheck import Check, against_known, second_run
+from sigdask.results.views import get_result, iter_results
+from sigdask.statistics.bounds import clopper_pearson, compute_bound
+from sigdask.statistics.crosscheck import Check, judge_known_p, judge_second_run
 from sigdask.statistics.dependence import Dependence
 
 YEH = Path(sigdask.__file__).parent / "examples" / "yeh2000.tsv"
@@ -35,13 +35,13 @@ WORDS = st.text(max_size=8)
 def checks_of(draw, k, n, again, agreement, *, is_exact):
     found = []
     if again is not None:
-        found.append(second_run(k, again, n, agreement, draw(st.integers(1, 9))))
+        found.append(judge_second_run(k, again, n, agreement, draw(st.integers(1, 9))))
     elif draw(st.booleans()):
         found.append(Check("second run", "not applicable", None, draw(WORDS)))
     if draw(st.booleans()):
         found.append(Check("sign test", "not applicable", None, draw(WORDS)))
     elif draw(st.booleans()) and n:
-        found.append(against_known("sign test", draw(st.floats(1e-9, 1)), k, n, 3, exact=is_exact))
+        found.append(judge_known_p("sign test", draw(st.floats(1e-9, 1)), k, n, 3, exact=is_exact))
     if draw(st.booleans()):
         found.append(Check("exact value", draw(st.sampled_from(["agrees", "disagrees"])), draw(P), draw(WORDS)))
     return tuple(found)
@@ -64,7 +64,7 @@ def results(draw):
     is_exact = draw(st.booleans())
     n = draw(st.integers(0, 2**40))
     k = draw(st.integers(0, n))
-    p = 1.0 if n == 0 else k / n if is_exact else bound(k, n)
+    p = 1.0 if n == 0 else k / n if is_exact else compute_bound(k, n)
     again = draw(st.none() | st.integers(0, n)) if n else None
     agreement = draw(P)
     rules = ["besag-clifford", "confidence-sequence"]
@@ -80,8 +80,8 @@ def results(draw):
         difference=draw(st.floats(allow_nan=False)), alternative=draw(st.sampled_from(["two-sided", "less"])),
         n_items=draw(st.integers(0, 2**40)), n_units=draw(st.integers(0, 99)), n_discordant=draw(st.integers(0, 3)),
         method="exact" if is_exact else "approximate", n_trials=n, n_extreme=k, p_value=p,
-        p_interval=(p, p) if is_exact or not n else interval(k, n), p_adjusted=adjusted, r12=draw(st.none() | P),
-        second_run=None if again is None else SecondRun(n, again, bound(again, n), agreement),
+        p_interval=(p, p) if is_exact or not n else clopper_pearson(k, n), p_adjusted=adjusted, r12=draw(st.none() | P),
+        second_run=None if again is None else SecondRun(n, again, compute_bound(again, n), agreement),
         exact=draw(st.none() | st.builds(Exact, P, P, NAMES, NAMES)),
         checks=draw(checks_of(k, n, again, agreement, is_exact=is_exact)),
         dependence=draw(st.sampled_from([(), (Dependence("doc", 3, -0.1, 1.2, 0.5),),
@@ -103,20 +103,20 @@ def results(draw):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), max_size=5), st.data())
 def test_rows_come_back_from_columns_as_they_were(rows, data):
-    table = table_from_results(rows, ALPHA)
-    assert [*result_views(table)] == rows == [result_view(table, k) for k in range(len(rows))]
+    table = results_to_table(rows, ALPHA)
+    assert [*iter_results(table)] == rows == [get_result(table, k) for k in range(len(rows))]
     order = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=6)) if rows else []
-    assert [*result_views(table.take(np.array(order, np.int64)))] == [rows[k] for k in order]
+    assert [*iter_results(table.take(np.array(order, np.int64)))] == [rows[k] for k in order]
     cut = data.draw(st.integers(0, len(rows)))
-    parts = [table_from_results(rows[:cut], ALPHA), table.take(slice(cut, None))]
-    assert [*result_views(Table.joined(parts))] == rows
-    assert [*result_views(table.take(slice(None, None, -1)))] == rows[::-1]
+    parts = [results_to_table(rows[:cut], ALPHA), table.take(slice(cut, None))]
+    assert [*iter_results(Table.join(parts))] == rows
+    assert [*iter_results(table.take(slice(None, None, -1)))] == rows[::-1]
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), max_size=5))
 def test_the_lines_of_json_are_the_rows_as_dicts(rows):
-    found = Results(table_from_results(rows, ALPHA), 0, ALPHA)
+    found = Results(results_to_table(rows, ALPHA), 0, ALPHA)
     read_back = json.loads(found.to_json())
     assert read_back == found.to_dict()
     assert [*read_back] == [*found.to_dict()]
@@ -126,11 +126,11 @@ def test_the_lines_of_json_are_the_rows_as_dicts(rows):
 @settings(max_examples=25, deadline=None)
 @given(st.lists(results(), min_size=1, max_size=5))
 def test_columns_of_verdicts_are_those_of_rows(rows):
-    table = table_from_results(rows, ALPHA)
+    table = results_to_table(rows, ALPHA)
     codes = {None: -1, False: 0, True: 1}
     assert table.decision.tolist() == [codes[r.decision(ALPHA)] for r in rows]
     assert table.is_settled.tolist() == [r.is_settled for r in rows]
-    assert table.disagrees.tolist() == [bool(r.disagreements()) for r in rows]
+    assert table.has_disagreement.tolist() == [bool(r.disagreements()) for r in rows]
 
 
 def of_items():
@@ -158,8 +158,8 @@ REAL = {
 def test_what_is_found_of_real_comparisons_makes_the_round_trip(name):
     found = REAL[name]()
     rows = [*found]
-    again = table_from_results(rows, found.alpha)
-    assert repr([*result_views(again)]) == repr(rows)  # NaN is like itself there
+    again = results_to_table(rows, found.alpha)
+    assert repr([*iter_results(again)]) == repr(rows)  # NaN is like itself there
     assert again.notes == {}  # all words follow from numbers
     assert all(not checked.kept for checked in again.checks.values())
     assert json.loads(found.to_json()) == found.to_dict()
@@ -195,7 +195,7 @@ def test_what_is_missing_in_a_frame_is_missing_in_every_library():
     stopped = Stopped("confidence-sequence", 9, is_early=True, is_significant=True, epsilon=0.1)
     rows = [*REAL["one run, not adjusted"]()[:2]]
     rows[1] = replace(rows[1], stopped=stopped, p_value=math.nan, subset={"column": "half", "value": "x"})
-    found = Results(table_from_results(rows, ALPHA), 0, ALPHA)
+    found = Results(results_to_table(rows, ALPHA), 0, ALPHA)
     assert found.to_frame()["p_adjusted"].isna().all()
     assert found.to_frame("pyarrow")["p_adjusted"].to_pylist() == [None, None]
     for library, listed in (

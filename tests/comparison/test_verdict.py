@@ -12,14 +12,14 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.presentable import Results
 from sigdask.report.summary import verdict
-from sigdask.report.summary.amounts import amount, in_points
-from sigdask.report.summary.borderline import FEW, close, units_to_turn
+from sigdask.report.summary.amounts import find_metrics_in_points, format_amount
+from sigdask.report.summary.borderline import FEW_UNITS, estimate_units_to_turn, find_borderline
 from sigdask.report.terminal import render
-from sigdask.results.columns.coded import Coded
+from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.record import Result, Stopped
-from sigdask.results.rows import table_from_results
+from sigdask.results.rows import results_to_table
 from sigdask.results.table import DISAGREES
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 
 
 def result_of(**changes):
@@ -34,7 +34,7 @@ def result_of(**changes):
 
 
 def verdict_of(*results, **around):
-    return verdict.of(Results(table_from_results(results, 0.05), 0, 0.05, **around))
+    return verdict.build_verdict(Results(results_to_table(results, 0.05), 0, 0.05, **around))
 
 
 def headline(*results):
@@ -48,7 +48,7 @@ TURNED = {"score_a": 0.3521, "score_b": 0.4747, "difference": -0.1226}
 
 
 def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
-    found = verdict.of(compare_all(yeh, metrics=["f1"], trials=9999))
+    found = verdict.build_verdict(compare_all(yeh, metrics=["f1"], trials=9999))
     assert found.headline == "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact)."
     assert found.checks == "second run and exact p agree"
     assert found.is_checked
@@ -110,9 +110,9 @@ def test_one_comparison_reads_well_and_claims_no_more_than_is_known(changes, sai
 
 
 def test_the_interval_is_of_the_better_systems_lead(yeh):
-    found = verdict.of(compare_all(yeh, metrics=["precision"], trials=999))
+    found = verdict.build_verdict(compare_all(yeh, metrics=["precision"], trials=999))
     assert "II is better than I on precision by 14.6 points [-0.5, 29.1]" in found.headline
-    other = verdict.of(compare_all(yeh, metrics=["precision"], pairs=[("II", "I")], trials=999))
+    other = verdict.build_verdict(compare_all(yeh, metrics=["precision"], pairs=[("II", "I")], trials=999))
     assert re.search(r"II is better than I on precision by 14\.6 points \[-0\.\d, 29\.\d\]", other.headline)
 
 
@@ -148,7 +148,7 @@ def counts(**options):
 
 
 def test_the_best_of_many_is_named_with_those_that_are_not_significantly_different():
-    found = verdict.of(compare_all(counts(), trials=999, second_run=False))
+    found = verdict.build_verdict(compare_all(counts(), trials=999, second_run=False))
     assert re.fullmatch(
         r"s5 scores best on mean, but not significantly better than s4, the next: ahead by "
         r"0\.20 \[-0\.0\d, 0\.4\d\]; adjusted p = 0\.1\d*\.",  # the simultaneous interval
@@ -156,7 +156,7 @@ def test_the_best_of_many_is_named_with_those_that_are_not_significantly_differe
     )
     [best] = found.best
     assert best.names == ("s5", "s4")
-    far = verdict.of(compare_all(counts(step=1), trials=999, interval="none"))
+    far = verdict.build_verdict(compare_all(counts(step=1), trials=999, interval="none"))
     assert re.fullmatch(
         r"s5 is best on mean, significantly better than all 5 others: ahead of s4, the next, by 1\.1; adjusted p = 0\.0\d*\.",
         far.headline,
@@ -165,7 +165,7 @@ def test_the_best_of_many_is_named_with_those_that_are_not_significantly_differe
 
 def test_a_tie_at_the_top_is_told():
     scores = systems(names=3, step=2)
-    found = verdict.of(compare_all({**scores, "twin": scores["s2"]}, trials=999))
+    found = verdict.build_verdict(compare_all({**scores, "twin": scores["s2"]}, trials=999))
     assert (
         "s2 scores best on mean, but is not significantly different from twin: twin scores the same." in found.headline
     )
@@ -173,46 +173,46 @@ def test_a_tie_at_the_top_is_told():
 
 
 def test_against_a_baseline_those_are_counted_that_beat_it():
-    found = verdict.of(compare_all(counts(), trials=999, baseline="s2"))
+    found = verdict.build_verdict(compare_all(counts(), trials=999, baseline="s2"))
     assert re.fullmatch(
         r"2 of 5 systems are significantly better than s2 on mean: s5 by 0\.47 \[.*\], adjusted p = 0\.00\d*; also s4; 3 are not "
         r"significantly different\.",
         found.headline,
     )
     assert found.best[0].names == ("s5", "s4")
-    none = verdict.of(compare_all(counts(), trials=999, baseline="s5", interval="none"))
+    none = verdict.build_verdict(compare_all(counts(), trials=999, baseline="s5", interval="none"))
     assert re.match(
         r"None of 5 systems is significantly better than s5 on mean: the best, s4, is behind by 0\.20, adjusted p = 0\.\d+; ",
         none.headline,
     )
-    by = verdict.of(compare_all(counts(), trials=999, baseline="s2", by="domain"))
+    by = verdict.build_verdict(compare_all(counts(), trials=999, baseline="s2", by="domain"))
     assert by.headline.startswith("Systems significantly better than s2: on mean in domain a (none of 5), domain b (")
 
 
 def test_over_all_sets_the_answer_is_of_the_mean_difference():
-    found = verdict.of(compare_all(counts(), trials=999, by="domain", together=True))
+    found = verdict.build_verdict(compare_all(counts(), trials=999, by="domain", together=True))
     assert found.headline.startswith(
         "s5 scores best on mean (mean of 4 sets), but not significantly better than s4, the next: ahead by 0.20; "
     )
     two = Counts.from_scores(
         {k: v for k, v in systems().items() if k in {"s0", "s5"}}, groups={"domain": [*("abcd" * 15)]}
     )
-    both = verdict.of(compare_all(two, trials=999, by="domain", together=True))
+    both = verdict.build_verdict(compare_all(two, trials=999, by="domain", together=True))
     assert both.headline == "s5 is better than s0 on mean (mean of 4 sets) by 0.65; p = 0.001 (999 trials)."
 
 
 def test_comparisons_that_give_no_order_are_counted():
     pairs = [("s0", "s1"), ("s3", "s2"), ("s5", "s1")]
-    found = verdict.of(compare_all(counts(), trials=999, pairs=pairs, interval="none"))
+    found = verdict.build_verdict(compare_all(counts(), trials=999, pairs=pairs, interval="none"))
     assert re.fullmatch(
         r"1 of 3 comparisons on mean is significant: most of all s5 is ahead of s1, by 0\.56; adjusted p = .*\.",
         found.headline,
     )
     assert found.best == ()
-    one_sided = verdict.of(compare_all(counts(), trials=99, alternative="greater", interval="none"))
+    one_sided = verdict.build_verdict(compare_all(counts(), trials=99, alternative="greater", interval="none"))
     assert one_sided.headline == "None of 15 comparisons on mean is significant."
-    nothing = Results(table_from_results([result_of()], 0.05).take(slice(0)), 0, 0.05)
-    assert verdict.of(nothing).headline == "Nothing was compared."
+    nothing = Results(results_to_table([result_of()], 0.05).take(slice(0)), 0, 0.05)
+    assert verdict.build_verdict(nothing).headline == "Nothing was compared."
 
 
 def test_a_check_that_disagrees_stands_before_the_answer(yeh):
@@ -220,7 +220,7 @@ def test_a_check_that_disagrees_stands_before_the_answer(yeh):
     checked = results.table.checks["second run"]
     wrong = replace(checked, verdict=np.array([DISAGREES, checked.verdict[1]], np.int8))
     broken = replace(results, table=replace(results.table, checks={**results.table.checks, "second run": wrong}))
-    found = verdict.of(broken)
+    found = verdict.build_verdict(broken)
     assert not found.is_checked
     assert found.headline.startswith("Do not rely on this, a check disagrees: I is better than II on ")
     assert found.checks == (
@@ -229,24 +229,24 @@ def test_a_check_that_disagrees_stands_before_the_answer(yeh):
 
 
 def test_what_was_not_checked_is_said():
-    table = table_from_results([result_of(**SAMPLED)], 0.05)
+    table = results_to_table([result_of(**SAMPLED)], 0.05)
     assert (
-        verdict_of(*result_views(table)).checks
+        verdict_of(*iter_results(table)).checks
         == "nothing was checked: no second run was asked for, and no exact p is known"
     )
     assert "every p is exact" in verdict_of(result_of()).checks
 
 
 def test_differences_are_told_in_points_of_shares_and_in_units_of_other_metrics():
-    assert amount(0.01, points=True) == "1.0 point"
-    assert amount(0.12257, (0.019, math.inf), points=True) == "12.3 points [1.9, inf]"
-    assert amount(0.61725, (0.2, 1.04), points=False) == "0.62 [0.20, 1.04]"
-    assert amount(0.0004, (-0.3, 0.31), points=False) == "0.0004 [-0.3000, 0.3100]"
-    assert amount(0.04, (-0.0796, -0.00031), points=False) == "0.040 [-0.080, -0.0003]"
-    assert amount(0.0, (0.0, 0.0), points=False) == "0.0 [0.0, 0.0]"
+    assert format_amount(0.01, points=True) == "1.0 point"
+    assert format_amount(0.12257, (0.019, math.inf), points=True) == "12.3 points [1.9, inf]"
+    assert format_amount(0.61725, (0.2, 1.04), points=False) == "0.62 [0.20, 1.04]"
+    assert format_amount(0.0004, (-0.3, 0.31), points=False) == "0.0004 [-0.3000, 0.3100]"
+    assert format_amount(0.04, (-0.0796, -0.00031), points=False) == "0.040 [-0.080, -0.0003]"
+    assert format_amount(0.0, (0.0, 0.0), points=False) == "0.0 [0.0, 0.0]"
     names = ("macro-f1[x]:zero_division=0", "BLEU", "accuracy", "nDCG@10", "WER")
     rows = [result_of(metric=name, score_a=80.0 if name == "accuracy" else 0.5) for name in names]
-    assert in_points(table_from_results(rows, 0.05)) == {names[0], "WER"}
+    assert find_metrics_in_points(results_to_table(rows, 0.05)) == {names[0], "WER"}
 
 
 def sign_test_p(wins, n):
@@ -264,13 +264,13 @@ def turns(wins, n, units):
 def test_close_calls_are_those_that_two_units_could_turn_as_the_exact_sign_test_has_it():
     wins, n = np.array([(wins, n) for n in range(6, 200, 3) for wins in range((n + 1) // 2, n + 1)]).T
     p = sign_test_p(wins, n)
-    table = table_from_results([result_of()], 0.05).take(np.zeros(len(n), np.int64))
-    units = units_to_turn(replace(table, n_discordant=n, p_value=p, p_low=p, p_high=p))
-    known, said = turns(wins, n, FEW), units <= FEW
+    table = results_to_table([result_of()], 0.05).take(np.zeros(len(n), np.int64))
+    units = estimate_units_to_turn(replace(table, n_discordant=n, p_value=p, p_low=p, p_high=p))
+    known, said = turns(wins, n, FEW_UNITS), units <= FEW_UNITS
     assert known.sum() > 100
     assert np.mean(said[known]) > 0.9  # nearly all that turn are named
     assert np.mean(known[said]) > 0.9  # and nearly all that are named turn
-    assert not turns(wins, n, 1)[units > 2 * FEW].any()
+    assert not turns(wins, n, 1)[units > 2 * FEW_UNITS].any()
 
 
 def test_close_calls_by_seed_are_those_whose_interval_holds_alpha_of_the_p_that_the_verdict_is_of():
@@ -284,7 +284,7 @@ def test_close_calls_by_seed_are_those_whose_interval_holds_alpha_of_the_p_that_
         result_of(**{**OPEN, **far, "p_adjusted": 1.0}, p_adjusted_interval=(0.9, 1.0)),
         result_of(n_discordant=0, difference=0.0, **{**OPEN, "p_value": 1.0, "p_interval": (0.04, 1.0)}),
     ]
-    assert sorted(close(table_from_results(rows, 0.05)).tolist()) == [0, 2, 3]
+    assert sorted(find_borderline(results_to_table(rows, 0.05)).tolist()) == [0, 2, 3]
 
 
 def test_the_closest_call_comes_first_and_few_units_that_can_show_nothing_are_none():
@@ -292,7 +292,7 @@ def test_the_closest_call_comes_first_and_few_units_that_can_show_nothing_are_no
         result_of(p_value=p, p_interval=(p, p), n_discordant=n)
         for p, n in [(0.04, 86), (0.049, 86), (0.03, 400), (1.0, 1)]
     ]
-    assert close(table_from_results(rows, 0.05)).tolist() == [1, 0]
+    assert find_borderline(results_to_table(rows, 0.05)).tolist() == [1, 0]
 
 
 def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
@@ -301,13 +301,13 @@ def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
     strength = rng.normal(size=n)
     a, b = np.triu_indices(n, 1)
     p = rng.uniform(size=len(a)) ** 4
-    table = table_from_results([result_of(metric="mean")], 0.05).take(np.zeros(len(a), np.int64))
+    table = results_to_table([result_of(metric="mean")], 0.05).take(np.zeros(len(a), np.int64))
     names = tuple(f"s{k}" for k in range(n))
     table = replace(
-        table, a=Coded(a.astype(np.int32), names), b=Coded(b.astype(np.int32), names), score_a=strength[a],
+        table, a=CodedColumn(a.astype(np.int32), names), b=CodedColumn(b.astype(np.int32), names), score_a=strength[a],
         score_b=strength[b], difference=strength[a] - strength[b], p_value=p, p_low=p, p_high=p,
     )  # fmt: skip
-    found = verdict.of(Results(table, 0, 0.05))
+    found = verdict.build_verdict(Results(table, 0, 0.05))
     best = int(np.argmax(strength))
     assert found.headline.startswith(f"s{best} scores best on mean, but is not significantly different from ")
     assert found.n_comparisons == 499_500
@@ -337,16 +337,16 @@ def test_the_sentence_says_that_interval_and_test_disagree(wins, losses, how, sa
     rest = [1] * (40 - wins - losses)
     a, b = [1] * wins + [0] * losses + rest, [0] * wins + [1] * losses + rest
     found = compare_all({"A": a, "B": b}, **how)
-    headline = verdict.of(found).headline
+    headline = verdict.build_verdict(found).headline
     assert ("interval" in headline) == bool(said)
     assert headline.endswith(f"{said}.")
 
 
 def test_no_seed_is_said_to_change_an_exact_p_and_units_alone_not_where_a_seed_could_as_well():
     a, b = [1] * 6 + [0] * 34, [0] * 40
-    exact = verdict.of(compare_all({"A": a, "B": b}))
+    exact = verdict.build_verdict(compare_all({"A": a, "B": b}))
     assert exact.causes == ("two more units",)
-    sampled = verdict.of(compare_all({"A": a, "B": b}, method="randomization", trials=99))
+    sampled = verdict.build_verdict(compare_all({"A": a, "B": b}, method="randomization", trials=99))
     assert sampled.causes == ("a different seed or two more units",)
 
 
@@ -354,7 +354,7 @@ def test_no_seed_is_said_to_change_an_exact_p_and_units_alone_not_where_a_seed_c
 def test_very_large_and_very_small_scores_are_written_in_scientific_notation(size):
     found = compare_all({"A": [size, 2 * size, 1.5 * size] * 4, "B": [0.0] * 12}, interval="none")
     power = f"{size:.0e}"[1:]
-    texts = [verdict.of(found).headline, render(found), found.to_markdown(), repr(found[0])]
+    texts = [verdict.build_verdict(found).headline, render(found), found.to_markdown(), repr(found[0])]
     assert all(f"1.5{power}" in text for text in texts)
     assert rf"1.5\times10^{{{int(power[1:])}}}" in found.to_latex()
     assert not any("0" * 20 in text or "8.88e" in text for text in texts)

@@ -9,7 +9,7 @@ import reference
 
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
-from sigdask.counts.lattice import ScoreScale, lattice_for
+from sigdask.counts.lattice import ScoreScale, choose_lattice
 from sigdask.metrics import black_box, metric
 
 TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])
@@ -34,30 +34,30 @@ def test_ties_survive_scaling_and_added_constants(scale, constant):
 
 
 def test_decimals_are_exact_and_carry_no_slack():
-    a, b = ScoreScale.of(np.array([0.1, 0.25])), ScoreScale.of(np.array([12.5, 3.0]))
-    lattice = lattice_for(a, b, 1000)
+    a, b = ScoreScale.from_scores(np.array([0.1, 0.25])), ScoreScale.from_scores(np.array([12.5, 3.0]))
+    lattice = choose_lattice(a, b, 1000)
     assert lattice.slack == 0
-    assert lattice.integers(np.array([0.1, 12.5])).tolist() == [10, 1250]
+    assert lattice.to_integers(np.array([0.1, 12.5])).tolist() == [10, 1250]
 
 
 @pytest.mark.parametrize("digits", range(10))
 def test_a_decimal_of_up_to_nine_digits_is_an_integer_and_comes_back(digits):
     values = np.array([1, 123_456_789, -7]) / 10.0**digits
-    assert ScoreScale.of(values).digits == digits
-    lattice = lattice_for(ScoreScale.of(values), ScoreScale.of(values), 3)
-    assert (lattice.integers(values) * 10**digits // 10**lattice.digits).tolist() == [1, 123_456_789, -7]
-    assert lattice.to_scores(lattice.integers(values)).tolist() == values.tolist()
+    assert ScoreScale.from_scores(values).digits == digits
+    lattice = choose_lattice(ScoreScale.from_scores(values), ScoreScale.from_scores(values), 3)
+    assert (lattice.to_integers(values) * 10**digits // 10**lattice.digits).tolist() == [1, 123_456_789, -7]
+    assert lattice.to_scores(lattice.to_integers(values)).tolist() == values.tolist()
     assert lattice.step == 10.0**-lattice.digits
 
 
 def test_ten_digits_are_no_decimal():
-    assert ScoreScale.of(np.array([0.1234567891])).digits is None
-    assert ScoreScale.of(np.array([0.5, 0.1234567891])).digits is None
+    assert ScoreScale.from_scores(np.array([0.1234567891])).digits is None
+    assert ScoreScale.from_scores(np.array([0.5, 0.1234567891])).digits is None
 
 
 def test_integers_whose_sum_could_reach_2_to_the_53_are_no_decimals():
-    assert ScoreScale.of(np.array([2.0**51, 1, 1])).digits == 0
-    assert ScoreScale.of(np.array([2.0**52 + 1, 1, 1])).digits is None
+    assert ScoreScale.from_scores(np.array([2.0**51, 1, 1])).digits == 0
+    assert ScoreScale.from_scores(np.array([2.0**52 + 1, 1, 1])).digits is None
 
 
 @pytest.mark.parametrize("n_items", [1, 1000, 2**30])
@@ -68,9 +68,9 @@ def test_sums_of_decimals_are_below_2_to_the_54_steps_or_the_lattice_is_binary(o
         (ScoreScale(own, exponent), ScoreScale(0, exponent - 3)),
         (ScoreScale(0, exponent - 3), ScoreScale(own, exponent)),
     ):
-        lattice = lattice_for(*scales, n_items)
+        lattice = choose_lattice(*scales, n_items)
         assert lattice.digits == (own if own == 0 or n_items * 2.0**exponent * 10**own < 2**54 else None)
-        shared = lattice_for(*scales, n_items, digits=5)
+        shared = choose_lattice(*scales, n_items, digits=5)
         roomy = n_items * 2.0**exponent * 10**9 < 2**53
         assert shared.digits == (max(own, 5) if roomy else lattice.digits)
 
@@ -78,14 +78,16 @@ def test_sums_of_decimals_are_below_2_to_the_54_steps_or_the_lattice_is_binary(o
 @pytest.mark.parametrize("n_items", [1, 3, 2**11 - 1, 2**11, 5000, 2**40])
 @pytest.mark.parametrize(("a", "b"), [(0.7, 300.0), (300.0, 0.7), (1e-5, 1e-9)])
 def test_a_lattice_of_reals_is_the_finest_whose_sums_stay_below_2_to_the_61(a, b, n_items):
-    lattice = lattice_for(ScoreScale.of(np.array([a / 3])), ScoreScale.of(np.array([b / 3])), n_items)
+    lattice = choose_lattice(
+        ScoreScale.from_scores(np.array([a / 3])), ScoreScale.from_scores(np.array([b / 3])), n_items
+    )
     size = 2.0 ** np.ceil(np.log2(max(a, b) / 3))  # a power of two that no score exceeds
     largest = size / lattice.step
     assert largest <= 2.0**50
     assert n_items * largest < 2.0**61
     assert largest == 2.0**50 or 2 * n_items * largest >= 2.0**61
     assert lattice.slack == 2
-    assert lattice.to_scores(lattice.integers(np.array([a / 3]))) == pytest.approx([a / 3], abs=lattice.step / 2)
+    assert lattice.to_scores(lattice.to_integers(np.array([a / 3]))) == pytest.approx([a / 3], abs=lattice.step / 2)
 
 
 def test_true_ties_of_reciprocal_ranks_always_count():

@@ -69,21 +69,21 @@ def test_decimals_that_were_computed_are_those_decimals(seed, below):
 
 def test_what_each_kind_of_number_is_read_as():
     third = np.array([1 / 3, 0.5])
-    assert not SystemNumbers.of(third).note
-    assert (SystemNumbers.of(third).numbers == third).all()
+    assert not SystemNumbers.from_values(third).note
+    assert (SystemNumbers.from_values(third).numbers == third).all()
     for values in ([0.1, 37.5, 1e-7, 123456, -0.25], [16777215.0, 3.0], [1.5e20, 2e-15]):
         single = np.array(values, np.float32)
-        assert SystemNumbers.of(single).numbers.tolist() == values
-        assert SystemNumbers.of(single).rounding == 0
+        assert SystemNumbers.from_values(single).numbers.tolist() == values
+        assert SystemNumbers.from_values(single).rounding == 0
     seven = np.array([0.1234567, 0.1], np.float32)  # seven digits: kept as it is
-    assert SystemNumbers.of(seven).numbers.tolist() == seven.astype(np.float64).tolist()
-    assert SystemNumbers.of(seven).rounding == 2.0**-28
+    assert SystemNumbers.from_values(seven).numbers.tolist() == seven.astype(np.float64).tolist()
+    assert SystemNumbers.from_values(seven).rounding == 2.0**-28
     near = np.array([0.1 + 0.2, 57 * 0.01, 1 / 3, 0.0])
-    assert (SystemNumbers.of(near).numbers == near).all()  # one that is none keeps all as they are
-    assert SystemNumbers.of(near[[0, 1, 3]]).numbers.tolist() == [0.3, 0.57, 0.0]
+    assert (SystemNumbers.from_values(near).numbers == near).all()  # one that is none keeps all as they are
+    assert SystemNumbers.from_values(near[[0, 1, 3]]).numbers.tolist() == [0.3, 0.57, 0.0]
     for far in (0.3 * (1 + 2e-14), 0.1234567891, 1e300, 1e-300, 2.0**53 + 2, 123456789000.0001, 123456789.5):
-        assert SystemNumbers.of(np.array([far])).numbers.tolist() == [far]
-    absent = SystemNumbers.of(np.array([np.nan, 0.1], np.float32))
+        assert SystemNumbers.from_values(np.array([far])).numbers.tolist() == [far]
+    absent = SystemNumbers.from_values(np.array([np.nan, 0.1], np.float32))
     assert str(absent.numbers.tolist()) == "[nan, 0.1]"
 
 

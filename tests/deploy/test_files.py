@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 from sigdask.execution.clusters import read
-from sigdask.execution.clusters.description import describe, inside
+from sigdask.execution.clusters.description import as_allocation, parse_description
 from sigdask.execution.clusters.settings import environment
 
 yaml = pytest.importorskip("yaml")
@@ -153,7 +153,7 @@ def test_cluster_files_are_understood(path):
     described = read(path)
     assert not described.transport.plain
     if described.kind == "slurm":
-        assert inside(described).options["threads"] == described.options["cores"]
+        assert as_allocation(described).options["threads"] == described.options["cores"]
 
 
 def test_the_docker_image_installs_extras_that_exist():
@@ -243,7 +243,7 @@ def test_what_class_kubernetes_applies_is_valid_and_counts_when_it_runs(kubectl,
     from sigdask.execution.clusters import connect
 
     jobs = exact_jobs()
-    with connect(describe(KUBERNETES_TABLE, where="c.toml")) as cluster:
+    with connect(parse_description(KUBERNETES_TABLE, source="c.toml")) as cluster:
         assert counted(jobs, cluster=cluster, blocks_per_task=2) == counted(jobs, cluster="none")
     secret, made = json.loads((kubectl / "applied.json").read_text())["items"]
     jsonschema.validate(made, crd)
@@ -263,7 +263,7 @@ def test_pods_that_do_not_start_end_in_an_error_that_says_why_and_are_deleted(ku
     (kubectl / "broken").touch()
     with (
         pytest.raises(UnfinishedError, match="timed out waiting.*Kubernetes says: .*ImagePullBackOff"),
-        connect(describe(KUBERNETES_TABLE, where="c.toml")),
+        connect(parse_description(KUBERNETES_TABLE, source="c.toml")),
     ):
         pass
     assert '"delete"' in (kubectl / "calls").read_text()

@@ -19,10 +19,10 @@ from panel_of import rng_of
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict
-from sigdask.nightly.gate.web_hook import write
+from sigdask.nightly.gate.web_hook import render_json
 from sigdask.nightly.plan import NotifySettings, load_plan
-from sigdask.nightly.report.gate import junit
-from sigdask.nightly.run.notify import tell
+from sigdask.nightly.report.gate import render_junit
+from sigdask.nightly.run.notify import send_notifications
 
 yaml = pytest.importorskip("yaml")
 GITHUB, CHAT = ROOT / "deploy" / "github", ROOT / "deploy" / "chat"
@@ -143,7 +143,7 @@ def verdict_of(passed):
 def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
     with receiver() as (url, told):
         to = NotifySettings(webhook=url, body=template.read_text(), when="always")
-        assert list(tell(to, verdict_of(passed), "nightly", tmp_path)) == []
+        assert list(send_notifications(to, verdict_of(passed), "nightly", tmp_path)) == []
     [(kind, sent)] = told
     assert kind == "application/json"
     found = json.loads(sent)
@@ -160,7 +160,7 @@ def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
 
 def test_without_a_template_the_whole_verdict_is_sent(tmp_path):
     with receiver() as (url, told):
-        assert list(tell(NotifySettings(webhook=url), verdict_of(False), "nightly", tmp_path)) == []
+        assert list(send_notifications(NotifySettings(webhook=url), verdict_of(False), "nightly", tmp_path)) == []
     assert set(json.loads(told[0][1])) == {"plan", "text", "passed", "is_new", "rules"}
 
 
@@ -193,7 +193,7 @@ def test_a_template_that_could_not_tell_is_refused_with_the_plan(tmp_path, templ
     with pytest.raises(InputError, match=r"line 9: gate.webhook_body: .*" + said):
         load_plan(tmp_path / "plan.toml")
     with pytest.raises(InputError, match=said):
-        write(template, {"text": 'a "b"'})
+        render_json(template, {"text": 'a "b"'})
 
 
 def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkeypatch):
@@ -205,7 +205,7 @@ def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkey
         load_plan(tmp_path / "plan.toml")
     for value, found in (("", None), ("https://chat.example/x", "https://chat.example/x")):
         monkeypatch.setenv("CHAT_WEBHOOK", value)
-        assert load_plan(tmp_path / "plan.toml").gate.tell.webhook == found
+        assert load_plan(tmp_path / "plan.toml").gate.notify.webhook == found
     monkeypatch.setenv("CHAT_WEBHOOK", "secret: no url")
     with pytest.raises(InputError, match="found that of the environment variable CHAT_WEBHOOK, expected") as error:
         load_plan(tmp_path / "plan.toml")
@@ -219,12 +219,12 @@ def test_the_plan_of_the_recipe_for_chats_is_a_plan(tmp_path, monkeypatch):
     monkeypatch.setenv("CHAT_WEBHOOK", "https://chat.example/x")
     head = 'pairs = { baseline = "a" }\n[[test_set]]\nname = "t"\nsystems = "t.csv"\n'
     (tmp_path / "plan.toml").write_text(head + gate)
-    assert load_plan(tmp_path / "plan.toml").gate.tell.body == (CHAT / "slack.json.j2").read_text()
+    assert load_plan(tmp_path / "plan.toml").gate.notify.body == (CHAT / "slack.json.j2").read_text()
 
 
 def test_a_rule_that_fails_by_what_could_not_be_compared_fails_in_junit_too():
     finding = RuleFinding(("t", None, "new", "base", "acc"), "new", "base", 0.5, 0.001, True, None, "shown")
     rule = RuleVerdict(NonInferior(0.1, 0.05), "rule", False, 0.001, 0.05, (finding,), 1.0, ("not compared: t",))
-    root = ET.fromstring(junit(GateVerdict((rule,)), "nightly"))
+    root = ET.fromstring(render_junit(GateVerdict((rule,)), "nightly"))
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
     assert [f.get("message") for f in root.iter("failure")] == ["not compared: t"]

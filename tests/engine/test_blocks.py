@@ -13,10 +13,10 @@ from sigdask.execution import packing
 from sigdask.execution.clusters import Cluster, connect
 from sigdask.execution.packing import BlockedPanel, TransientBytes, WholePanel
 from sigdask.execution.run import count_jobs
-from sigdask.execution.tasks import partition
+from sigdask.execution.tasks import split_jobs
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization import blocks
-from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.families import FamilyMember
 
@@ -31,7 +31,7 @@ def jobs():
     values = np.stack([tp, tp + rng.integers(0, 3, tp.shape), np.full_like(tp, 2)], axis=-1)
     panel, small = panel_of(values, [F1, MEAN]), panel_of(values[:30, :2], [F1])
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
-    family = Family((FamilyMember(panel, 1),), parts, studentised=True)
+    family = MaxTFamily((FamilyMember(panel, 1),), parts, studentised=True)
     return [Job(panel, N_TRIALS, 0), Job(panel, N_TRIALS, 1), Job(family, N_TRIALS), Job(small, N_TRIALS)]
 
 
@@ -52,7 +52,7 @@ def counted(jobs, cluster):
 def test_any_number_of_workers_counts_the_same_from_blocks(jobs, cut, workers):
     expected = counted(jobs, "none")
     with connect("local", workers=workers) as cluster:
-        sent = packing.sent_once(cluster, jobs)
+        sent = packing.send_panels(cluster, jobs)
         large, family, small = (sent[id(job.panel)] for job in jobs[1:])
         assert isinstance(large, BlockedPanel)
         assert len(large.blocks[0]) == 4
@@ -62,7 +62,7 @@ def test_any_number_of_workers_counts_the_same_from_blocks(jobs, cut, workers):
 
 
 def test_a_task_of_a_large_panel_has_no_more_trials_than_fit_its_workers(jobs, cut):
-    tasks = partition(jobs, [1e-9] * len(jobs), 1.0)
+    tasks = split_jobs(jobs, [1e-9] * len(jobs), 1.0)
     sizes = [trials.n_trials for task in tasks for trials in task if trials.job < 3]
     assert max(sizes) == 1024
     assert sum(sizes) == 3 * N_TRIALS
@@ -70,8 +70,8 @@ def test_a_task_of_a_large_panel_has_no_more_trials_than_fit_its_workers(jobs, c
 
 
 def test_a_frame_that_travels_has_no_contributions(jobs, cut):
-    whole = len(packing._packed(jobs[0].panel, code=False))
-    frame = len(packing._packed(blocks.frame_of(jobs[0].panel), code=False))
+    whole = len(packing._pack_panel(jobs[0].panel, code=False))
+    frame = len(packing._pack_panel(blocks.build_frame(jobs[0].panel), code=False))
     assert frame < whole / 3
 
 
@@ -96,5 +96,5 @@ def test_what_was_unpacked_is_let_go_where_it_arrived_and_kept_where_it_may_be_s
     sent = TransientBytes(b"panel")
     for _ in range(2):  # again, after a worker was lost
         there = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(sent))))  # by way of the scheduler
-        assert (there.taken(), there.content) == (b"panel", None)
-    assert [sent.taken(), sent.taken()] == [b"panel", b"panel"]
+        assert (there.take(), there.content) == (b"panel", None)
+    assert [sent.take(), sent.take()] == [b"panel", b"panel"]

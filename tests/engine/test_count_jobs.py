@@ -15,12 +15,12 @@ from panel_of import panel_of, rng_of
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.clusters import Cluster, choose, connect
+from sigdask.execution.clusters import Cluster, choose_cluster, connect
 from sigdask.execution.run import count_jobs
-from sigdask.execution.tasks import partition
+from sigdask.execution.tasks import split_jobs
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.jobs import Job, total_trials
+from sigdask.randomization.jobs import Job, sum_trials
 from sigdask.randomization.panels.outputs import OutputsPanel
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
@@ -38,7 +38,7 @@ def jobs():
         Job(large, N_TRIALS, 0),
         Job(large, N_TRIALS, 1),
         Job(small, 5000),
-        Job(small.enumeration(0, 0), 2 ** int(small.n_discordant[0, 0])),
+        Job(small.build_enumeration(0, 0), 2 ** int(small.n_discordant[0, 0])),
     ]
 
 
@@ -180,7 +180,7 @@ def test_a_scheduler_file_that_is_not_there_is_an_error(tmp_path):
 
 def test_tasks_cover_every_trial_once(jobs):
     for seconds in (1e-4, 0.01, 10):
-        tasks = partition(jobs, [1e-6] * len(jobs), seconds)
+        tasks = split_jobs(jobs, [1e-6] * len(jobs), seconds)
         for k, job in enumerate(jobs):
             ranges = sorted((p.first, p.n_trials) for task in tasks for p in task if p.job == k)
             assert sum(n for _, n in ranges) == job.n_trials
@@ -188,20 +188,20 @@ def test_tasks_cover_every_trial_once(jobs):
 
 
 def test_a_task_lasts_about_as_long_as_asked(jobs):
-    tasks = partition(jobs[:2], [1e-4] * 2, 1.0)
+    tasks = split_jobs(jobs[:2], [1e-4] * 2, 1.0)
     assert all(sum(p.n_trials for p in task) * 1e-4 <= 1.0 for task in tasks)
 
 
 def test_auto_stays_in_the_process_when_the_work_is_short():
-    assert choose("auto", 0.1, vectorised=True) == "none"
-    assert choose("auto", 1000, vectorised=True) in {"threads", "none"}
-    assert choose("auto", 1000, vectorised=False) in {"local", "none"}
+    assert choose_cluster("auto", 0.1, vectorised=True) == "none"
+    assert choose_cluster("auto", 1000, vectorised=True) in {"threads", "none"}
+    assert choose_cluster("auto", 1000, vectorised=False) in {"local", "none"}
 
 
 def test_progress_ends_at_all_trials(jobs):
     seen = []
     count_jobs(jobs, cluster=Cluster("none"), progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1][0] == seen[-1][1] == total_trials(jobs)
+    assert seen[-1][0] == seen[-1][1] == sum_trials(jobs)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 

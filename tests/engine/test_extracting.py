@@ -9,11 +9,11 @@ from counters import lengths, metric_of, texts_of
 
 from sigdask.errors import ClusterLostError
 from sigdask.execution import extract
-from sigdask.execution.clusters import Cluster, connect, describe
+from sigdask.execution.clusters import Cluster, connect, parse_description
 from sigdask.execution.extract import ClusterExtraction, count_packed
-from sigdask.metrics import find
-from sigdask.metrics.extraction import ExtractionPart, LocalExtraction, StatisticsSource, extracted, parts
-from sigdask.metrics.extraction.processes import Processes
+from sigdask.metrics import find_metric
+from sigdask.metrics.extraction import ExtractionPart, LocalExtraction, StatisticsSource, extract_statistics, parts
+from sigdask.metrics.extraction.processes import ProcessExtraction
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +23,18 @@ def counts():
 
 @pytest.fixture(scope="module")
 def want(counts):
-    return {name: find(name).bind(counts).own for name in ("BLEU", "WER")}
+    return {name: find_metric(name).bind(counts).own for name in ("BLEU", "WER")}
 
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(extract, "SHORT", 0.0)
+    monkeypatch.setattr(extract, "SHORT_SECONDS", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-3)
 
 
 def found_by(run, counts, want):
-    [own] = extracted([(counts, list(map(find, want)))], StatisticsSource(run=run))
-    return {name: find(name).bind(own.counts).own for name in want}
+    [own] = extract_statistics([(counts, list(map(find_metric, want)))], StatisticsSource(run=run))
+    return {name: find_metric(name).bind(own.counts).own for name in want}
 
 
 def same(found, want):
@@ -74,7 +74,7 @@ class Given:
 
 @pytest.mark.parametrize(("n", "error"), [(6, None), (2, ClusterLostError("the scheduler went away")), (0, None)])
 def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, error):
-    monkeypatch.setattr(extract, "_on_client", Given(n, error))
+    monkeypatch.setattr(extract, "_count_on_client", Given(n, error))
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
         assert counted(ClusterExtraction(Cluster("dask", 2, client=object()))(given(), 1e3)) == EXPECTED
     said = [record.getMessage() for record in caplog.records]
@@ -91,7 +91,7 @@ def test_a_worker_with_other_versions_counts_nothing():
 @pytest.mark.parametrize(
     ("cluster", "workers", "n"),
     [("none", None, 1), ("threads", 3, 3), ("local", 2, 2), ("auto", 2, 2), (Cluster("threads", 5), None, 5), (Cluster("none"), None, 1),
-     (describe({"class": "local", "workers": 4}, where="test"), None, 4)],
+     (parse_description({"class": "local", "workers": 4}, source="test"), None, 4)],
 )  # fmt: skip
 def test_processes_are_as_many_as_the_run_has_threads(cluster, workers, n):
     assert ClusterExtraction(cluster, workers).n == n
@@ -100,12 +100,12 @@ def test_processes_are_as_many_as_the_run_has_threads(cluster, workers, n):
 def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
     used = []
 
-    class Watched(Processes):
+    class Watched(ProcessExtraction):
         def __call__(self, listed, seconds):
             used.append(self.n)
             return LocalExtraction()(listed, seconds)
 
-    monkeypatch.setattr(extract, "Processes", Watched)
+    monkeypatch.setattr(extract, "ProcessExtraction", Watched)
     for cluster in ("auto", "threads", "local", "tls://far.away:8786"):
         assert counted(ClusterExtraction(cluster, 2)(given(), 30.0)) == EXPECTED
     assert used == [2, 2, 2, 2]
@@ -116,7 +116,7 @@ def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
 
 def test_a_cluster_that_must_be_reached_is_reached_for_long_work(monkeypatch):
     reached = []
-    monkeypatch.setattr(extract, "_on_client", Given(6))
+    monkeypatch.setattr(extract, "_count_on_client", Given(6))
     monkeypatch.setattr(extract.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
     assert counted(ClusterExtraction("tls://far.away:8786", 2)(given(), 1e4)) == EXPECTED
     assert reached == ["tls://far.away:8786"]

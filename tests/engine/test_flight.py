@@ -7,7 +7,7 @@ import pytest
 
 from sigdask.execution import flight
 from sigdask.execution.clusters import Cluster
-from sigdask.execution.flight import FETCHED, WINDOW, Flight
+from sigdask.execution.flight import FETCH_SIZE, TASKS_PER_THREAD, Flight
 
 
 class Part:
@@ -81,27 +81,27 @@ def test_a_thousand_threads_have_tasks_waiting_as_long_as_there_are_any(flown):
     under_way = flown(10_000, Client(1000), 1000)
     for n_done, _ in enumerate(under_way, 1):
         left = 10_000 - n_done
-        assert len(under_way._completed.futures) >= min(left - Completed.at_once, (WINDOW - 1) * 1000)
+        assert len(under_way._completed.futures) >= min(left - Completed.at_once, (TASKS_PER_THREAD - 1) * 1000)
     assert n_done == 10_000
-    assert under_way._completed.most <= WINDOW * 1000
+    assert under_way._completed.most <= TASKS_PER_THREAD * 1000
 
 
 def test_workers_that_join_after_the_start_have_tasks_too(flown, monkeypatch):
-    monkeypatch.setattr(flight, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(flight, "CHECK_SECONDS", -1.0)
     client = Client(1)
     under_way = flown(10_000, client, 1)
     results = iter(under_way)
     next(results)
     client.n_threads = 1000
     assert 1 + len(list(results)) == 10_000
-    assert under_way._completed.most > (WINDOW - 1) * 1000
+    assert under_way._completed.most > (TASKS_PER_THREAD - 1) * 1000
 
 
 def test_results_are_fetched_together_but_not_all_of_them(flown):
     client = Client(1000)
     assert len(list(flown(1000, client, 1000))) == 1000
-    assert max(client.fetched) == FETCHED
-    assert len(client.fetched) <= 2 * 1000 / FETCHED
+    assert max(client.fetched) == FETCH_SIZE
+    assert len(client.fetched) <= 2 * 1000 / FETCH_SIZE
 
 
 def test_a_result_that_is_lost_with_its_worker_costs_those_that_came_with_it_nothing(flown):
@@ -113,7 +113,7 @@ def test_a_result_that_is_lost_with_its_worker_costs_those_that_came_with_it_not
 
 
 def test_a_scheduler_that_does_not_say_how_many_threads_there_are_stops_nothing(flown, monkeypatch):
-    monkeypatch.setattr(flight, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(flight, "CHECK_SECONDS", -1.0)
     client = Client(2)
     monkeypatch.setattr(client, "nthreads", lambda: (_ for _ in ()).throw(OSError("closed")))
     assert len(list(flown(30, client, 2))) == 30

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sigdask.execution import tasks
-from sigdask.execution.tasks import SHORTEST, SUSTAINED, TASKS_A_SECOND, task_seconds
+from sigdask.execution.tasks import SHORTEST_SECONDS, SUSTAINED, TASKS_PER_SECOND, compute_task_seconds
 from sigdask.randomization.tallies import CountingMethod
 
 THREADS = [1, 2, 16, 100, 1000, 4000]
@@ -14,8 +14,8 @@ WORK = [1e-3, 1.0, 60.0, 3600.0, 1e5, 1e7, 1e9]
 
 @pytest.mark.parametrize("n_threads", THREADS)
 def test_long_work_asks_the_scheduler_for_at_most_a_hundred_tasks_a_second(n_threads):
-    assert n_threads / task_seconds(1e9, n_threads) <= TASKS_A_SECOND
-    assert task_seconds(1e9, n_threads) > n_threads / 300
+    assert n_threads / compute_task_seconds(1e9, n_threads) <= TASKS_PER_SECOND
+    assert compute_task_seconds(1e9, n_threads) > n_threads / 300
 
 
 @pytest.mark.parametrize("n_threads", THREADS)
@@ -26,24 +26,26 @@ def test_short_work_is_not_split_into_more_tasks_than_a_scheduler_passes_on_whil
     def ends(seconds):  # the workers' own time, a task at the end, and what a saturated scheduler lacks
         return max(work / n_threads, work / (seconds * SUSTAINED)) + seconds
 
-    chosen = task_seconds(work, n_threads)
+    chosen = compute_task_seconds(work, n_threads)
     best = min(ends(10 ** (k / 50)) for k in range(-100, 101))
     assert ends(chosen) <= max(1.6 * best, best + 1.0)
 
 
 def test_a_thousand_workers_do_not_wait_for_four_thousand_tasks_of_a_fiftieth_of_a_second():
-    seconds = task_seconds(80.0, 1000)
+    seconds = compute_task_seconds(80.0, 1000)
     assert 80.0 / seconds / SUSTAINED < 2 * seconds < 2
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 16])
 def test_each_thread_has_several_tasks_so_that_none_waits_long_for_the_last(n_threads):
     for work in (100.0, 1e4, 1e6):
-        assert work / task_seconds(work, n_threads) >= min(8 * n_threads, math.sqrt(work * SUSTAINED)) * (1 - 1e-9)
+        assert work / compute_task_seconds(work, n_threads) >= min(8 * n_threads, math.sqrt(work * SUSTAINED)) * (
+            1 - 1e-9
+        )
 
 
 def test_no_task_is_shorter_than_its_own_sending():
-    assert task_seconds(1e-9, 1) == SHORTEST
+    assert compute_task_seconds(1e-9, 1) == SHORTEST_SECONDS
 
 
 class Timed:
@@ -67,4 +69,4 @@ def test_kernels_are_timed_by_what_they_take_of_a_core_and_what_waits_by_the_clo
     monkeypatch.setattr(tasks.time, "perf_counter", lambda: clock["wall"])
     monkeypatch.setattr(tasks.time, "process_time", lambda: clock["cores"])
     monkeypatch.setattr(tasks, "is_large", lambda _: False)
-    assert tasks.seconds_per_trial(Timed(clock, cores, vectorised=vectorised)) == pytest.approx(expected)
+    assert tasks.measure_trial_seconds(Timed(clock, cores, vectorised=vectorised)) == pytest.approx(expected)

@@ -11,9 +11,9 @@ import pytest
 
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
-from sigdask.report.plots.canvas import labels
+from sigdask.report.plots.canvas import shorten_names
 from sigdask.report.plots.curves import NBestCurve
-from sigdask.report.plots.matrix import SHADES, levels
+from sigdask.report.plots.matrix import SHADES, compute_levels
 
 HOSTILE = [
     "cost $5 and $6",
@@ -102,7 +102,7 @@ def test_shades_are_told_apart_in_grey():
     for side in (1, -1):
         shades = [light(SHADES[1]), *(light(SHADES[side * k]) for k in (2, 3, 4))]
         assert all((a + 0.05) / (b + 0.05) > 1.25 for a, b in itertools.pairwise(shades))
-    assert (levels(np.array([[0.05]]), np.array([[-1]]), np.array([[True]]), 0.05) == -2).all()
+    assert (compute_levels(np.array([[0.05]]), np.array([[-1]]), np.array([[True]]), 0.05) == -2).all()
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
@@ -185,7 +185,7 @@ def test_nights_have_scores_and_p_with_gaps_where_there_was_none():
 
 
 def test_names_are_drawn_as_they_are_written():
-    shown = labels(HOSTILE)
+    shown = shorten_names(HOSTILE)
     assert len({*shown}) == len(HOSTILE)
     for figure in of_names(HOSTILE):
         written = "\n".join(texts(figure))

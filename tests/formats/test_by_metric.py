@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sigdask.formats import Options, detect, parse_source
-from sigdask.formats.by_metric import format_of
+from sigdask.formats.by_metric import find_format
 from sigdask.nightly.plan import load_plan
 
 # single words, each once: a list of ids by its looks (responses)
@@ -50,26 +50,26 @@ def test_a_metric_of_one_format_decides(files, metric, format_):
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "precision", "mean", "Accuracy", "mine:metric", "nonsense"])
 def test_other_metrics_leave_it_open(files, metric):
     gold, path, _ = files
-    assert format_of([metric], [path], gold) is None
+    assert find_format([metric], [path], gold) is None
 
 
 def test_metrics_of_two_formats_leave_it_open(files):
     gold, path, _ = files
-    assert format_of(["BLEU", "WER"], [path], gold) is None
+    assert find_format(["BLEU", "WER"], [path], gold) is None
 
 
 def test_a_table_is_not_read_line_by_line_for_its_texts(tmp_path):
     for name in ("gold", "x"):
         (tmp_path / name).write_text("id\tlabel\na\tone two\nb\tthree four\n")
-    assert format_of(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
+    assert find_format(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
     (tmp_path / "x").write_text('{"id": 1, "text": "one two"}\n')
-    assert format_of(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
+    assert find_format(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
 
 
 def test_text_in_brackets_is_no_json(tmp_path):
     for name in ("gold", "x"):
         (tmp_path / name).write_text("[laughter] yes\n[noise]\n")
-    assert format_of(["WER"], [tmp_path / "x"], tmp_path / "gold") == "speech"
+    assert find_format(["WER"], [tmp_path / "x"], tmp_path / "gold") == "speech"
 
 
 def test_the_command_line_reads_by_the_metric(files):
@@ -90,4 +90,4 @@ def test_a_plan_reads_by_the_metric(files, tmp_path):
 def test_a_table_with_a_header_is_not_read_line_by_line(tmp_path):
     for name in ("gold", "x"):
         (tmp_path / name).write_text("id,text\na,hello world\nb,one two\n")
-    assert format_of(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None
+    assert find_format(["BLEU"], [tmp_path / "x"], tmp_path / "gold") is None

@@ -13,8 +13,8 @@ from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_map, parse_source, read
 from sigdask.formats.tagging.chunks import PREFIXES, SCHEMES, find_chunks, parse_tag
-from sigdask.metrics import find
-from sigdask.report.page import page
+from sigdask.metrics import find_metric
+from sigdask.report.page import render_page
 from sigdask.report.terminal import render
 
 GOLD = "EU\tB-ORG\nrejects\tO\nGerman\tB-MISC\ncall\tO\n\nPeter\tB-PER\nBlackburn\tI-PER\n\n#\tO\nParis\tB-LOC\n\n"
@@ -49,7 +49,7 @@ def total(counts, field, system=0):
 
 
 def score(counts, metric, system=0):
-    bound = find(metric).bind(counts)
+    bound = find_metric(metric).bind(counts)
     return float(bound.form.score(np.array([total(counts, f, system) for f in bound.fields])))
 
 
@@ -112,7 +112,7 @@ def test_swapped_systems_have_the_scores_of_the_swapped_outputs(wnut):
         swapped = rng.integers(0, 2, wnut.n_items).astype(bool)
         x, y = (wnut.outputs.systems[k] for k in (first, second))
         for name in ("f1", "precision", "recall", "accuracy"):
-            bound = find(name).bind(wnut)
+            bound = find_metric(name).bind(wnut)
             sums = [_mixed(wnut.field(f), swapped, first, second) for f in bound.fields]
             of_seqeval = getattr(metrics, f"{name}_score")(gold, np.where(swapped, y, x).tolist())
             assert float(bound.form.score(np.array(sums))) == pytest.approx(of_seqeval, rel=1e-12)
@@ -258,7 +258,7 @@ def test_kappa_of_chunks_is_refused(files):
     counts = read(*files[:2], gold=files[2])
     for name in ("kappa", "mcc"):
         with pytest.raises(InputError, match="needs one label an item; these data have several or chunks"):
-            find(name).bind(counts)
+            find_metric(name).bind(counts)
 
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "more empty lines", "blanks", "trailing"])
@@ -664,7 +664,7 @@ def test_parses_that_differ_in_heads_alone_are_told_so_before_the_answer(tmp_pat
     first, second, *_ = render(results).splitlines()
     assert first == f"{scope}."
     assert "same" not in second
-    assert f'<p class="scope">{scope}.</p>' in page({"it": results}, title="parses")
+    assert f'<p class="scope">{scope}.</p>' in render_page({"it": results}, title="parses")
     assert results.to_dict()["notes"][0] == {"kind": "scope", "text": scope}
     chosen = read(*files[:2], gold=files[2], format="conll:column=HEAD")
     assert chosen.scope[0].startswith("Only HEAD (column 7) is scored; DEPREL (column 8) differs")

@@ -100,4 +100,4 @@ def test_the_command_and_plans_exchange_groups_of_a_file(tmp_path, monkeypatch):
     )
     (test_set,) = load_plan(tmp_path / "p.toml").test_sets
     assert test_set.read().unit == "conversation"
-    assert tmp_path / "groups.tsv" in test_set.files()
+    assert tmp_path / "groups.tsv" in test_set.list_files()

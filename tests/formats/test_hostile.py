@@ -15,9 +15,9 @@ from sigdask.execution.clusters.description import read as describe_file
 from sigdask.formats import Options, Source, read
 from sigdask.formats.texts.speech import sniff as sniff_speech
 from sigdask.formats.trec.layouts import is_run
-from sigdask.io import place
+from sigdask.io import as_path
 from sigdask.nightly.plan import load_plan
-from sigdask.report.files import write_whole
+from sigdask.report.files import write_whole_text
 
 LOG = json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}})
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -175,7 +175,7 @@ def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
     with pytest.raises(InputError, match=r"loop: (cannot be read|no such file)"):
         read(tmp_path / "loop", format="samples")
     with pytest.raises(InputError, match="is no URL"):
-        place("http://[")
+        as_path("http://[")
     with pytest.raises(InputError, match="HOST:PORT"), connect("tcp://["):
         pass
     plan = written(tmp_path / "plan.toml", f'[[test_set]]\nname = "a"\nsystems = "{"[" * 5000}"\n')
@@ -197,7 +197,7 @@ def test_a_file_of_holes_and_one_of_zeros_are_refused(tmp_path):
 
 def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
     with pytest.raises(UnfinishedError, match="cannot be written"):
-        write_whole(fifo(tmp_path / "out"), "text")
+        write_whole_text(fifo(tmp_path / "out"), "text")
 
 
 def test_a_database_is_no_pipe(tmp_path):

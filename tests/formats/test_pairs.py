@@ -9,7 +9,7 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 MEASURES = {"precision": "precision", "recall": "recall", "f1": "f_measure"}
 
@@ -93,7 +93,7 @@ def distance(a, b):
 def test_sums_of_swapped_words_are_the_scorers_on_swapped_files(folder):
     counts = words(folder, "mon.word", leave_out=[s for s in files(folder, "mon.word") if s not in ("BERT", "JB132")])
     gold, (a, b) = counts.outputs.gold, counts.outputs.systems
-    for swapped in swap_bits((3, 4), run=0, first=0, n_trials=2, n_units=counts.n_items):
+    for swapped in draw_swap_bits((3, 4), run=0, first=0, n_trials=2, n_units=counts.n_items):
         pseudo = [y if swap else x for x, y, swap in zip(a, b, swapped, strict=True)]
         overlap = sum(lcs(g.split("|"), p.split("|")) for g, p in zip(gold, pseudo, strict=True))
         edits = sum(distance(g, p) for g, p in zip(gold, pseudo, strict=True))

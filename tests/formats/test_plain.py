@@ -31,7 +31,7 @@ def every_size(monkeypatch):
 def carefully(monkeypatch, work):
     """What comes of some work where nothing is taken for plain."""
     with monkeypatch.context() as patch:
-        patch.setattr(tables, "plain_columns", lambda *_: None)
+        patch.setattr(tables, "read_plain_columns", lambda *_: None)
         return work()
 
 
@@ -43,7 +43,7 @@ def found(work):
 
 
 def table(path):
-    read_in = tables.read_anew(path)
+    read_in = tables.read_table_file(path)
     columns = {name: list(column) for name, column in read_in.columns.items()}
     return columns, list(read_in.lines), read_in.header, list(read_in.notes), dict(read_in.nested)
 
@@ -228,6 +228,6 @@ def test_most_tables_are_plain(tmp_path):
     for seed in range(200):
         path = tmp_path / "one.csv"
         path.write_bytes(written(random.Random(seed)))
-        read_in = found(lambda: tables.read_anew(path))  # noqa: B023
+        read_in = found(lambda: tables.read_table_file(path))  # noqa: B023
         taken += not isinstance(read_in, str) and all(isinstance(c, Texts) for c in read_in.columns.values())
     assert taken > 80

@@ -405,9 +405,9 @@ def test_what_was_asked_right_and_answered_is_read_again_for_those_who_look(tmp_
             lines = [json.dumps(row).replace("{}", f"{name} in {task}") for row in rows]
             (tmp_path / name / f"samples_{task}_2026-05-04T01-30-00.000000.jsonl").write_text("\n".join(lines) + "\n")
     counts = read(tmp_path / "x", tmp_path / "y")
-    found = counts.telling.told({"one:1", "two:3"}, {"y"})
+    found = counts.telling.find_texts({"one:1", "two:3"}, {"y"})
     assert found == {
         ("y", "one:1"): ItemTexts("q1?", "t1", "y in one says 1"), ("y", "two:3"): ItemTexts("q3?", "t3", "y in two says 3")
     }  # fmt: skip
     (tmp_path / "y" / "samples_one_2026-05-04T01-30-00.000000.jsonl").unlink()
-    assert [*counts.telling.told({"one:1", "two:3"}, {"y"})] == [("y", "two:3")]
+    assert [*counts.telling.find_texts({"one:1", "two:3"}, {"y"})] == [("y", "two:3")]

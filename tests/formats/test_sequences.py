@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from sigdask.formats.spans.sequences import common_subsequences, edit_distances
+from sigdask.formats.spans.sequences import compute_edit_distances, compute_subsequence_lengths
 
 
 def packed(sequences):
@@ -28,8 +28,8 @@ def test_they_are_the_textbook_values():
     rng = np.random.default_rng(0)
     a, b = ([rng.integers(0, 4, rng.integers(0, 9)).tolist() for _ in range(200)] for _ in range(2))
     subsequences, edits = np.empty(200, np.int64), np.empty(200, np.int64)
-    common_subsequences(*packed(a), *packed(b), subsequences)
-    edit_distances(*packed(a), *packed(b), edits)
+    compute_subsequence_lengths(*packed(a), *packed(b), subsequences)
+    compute_edit_distances(*packed(a), *packed(b), edits)
     assert list(zip(subsequences.tolist(), edits.tolist(), strict=True)) == [
         recursive(x, y) for x, y in zip(a, b, strict=True)
     ]

@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 from sigdask.report.terminal import render
 
 NAMED = Options(metrics=("f1",))
@@ -50,7 +50,7 @@ def test_muc_documents_are_known_by_number_and_may_be_empty(folder, muc):
 def test_counts_of_swapped_outputs_are_the_swapped_counts(muc):
     """Pseudo-systems: the sums' score is the scorer's own on the swapped entities."""
     a, b = muc.outputs.systems[:2]
-    for swapped in swap_bits((1, 2), run=0, first=0, n_trials=8, n_units=muc.n_items):
+    for swapped in draw_swap_bits((1, 2), run=0, first=0, n_trials=8, n_units=muc.n_items):
         pseudo = [y if swap else x for x, y, swap in zip(a, b, swapped, strict=True)]
         matched = 0
         for right, given in zip(muc.outputs.gold, pseudo, strict=True):

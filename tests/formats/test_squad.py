@@ -7,7 +7,7 @@ import pytest
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
-from sigdask.formats.texts.answers.matching import scores, words_of
+from sigdask.formats.texts.answers.matching import compute_scores, normalize_words
 
 # answer, gold answers, then exact match and F1 as compute_score of evaluate's metrics/squad (the official evaluate-v1.1.py)
 # and get_raw_scores of metrics/squad_v2 (evaluate-v2.0.py) return them
@@ -24,9 +24,9 @@ JUDGED = [
 
 @pytest.mark.parametrize(("given", "gold", "first", "second"), JUDGED)
 def test_exact_match_and_f1_are_those_of_the_official_scripts(given, gold, first, second):
-    words = [words_of(answer) for answer in gold]
-    assert scores(given, words, nothing_is_an_answer=False) == first
-    assert scores(given, [own for own in words if own] or [[]], nothing_is_an_answer=True) == second
+    words = [normalize_words(answer) for answer in gold]
+    assert compute_scores(given, words, nothing_is_an_answer=False) == first
+    assert compute_scores(given, [own for own in words if own] or [[]], nothing_is_an_answer=True) == second
 
 
 # the README of evaluate's metrics/squad: "Partial match (2 out of 3 answers correct)", exact_match and f1 66.66666666666667

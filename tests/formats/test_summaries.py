@@ -8,7 +8,7 @@ import pytest
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.formats.reading.summaries import is_summary
+from sigdask.formats.reading.summaries import is_summary_name
 
 SCORES = pd.DataFrame(
     {"bert": [0.61, 0.22, 0.95, 0.4], "gpt": [0.5, 0.13, 0.9, 0.77]}, index=[f"t{k}" for k in range(4)]
@@ -131,12 +131,12 @@ def test_means_in_the_last_row_without_ids_are_noted(tmp_path):
 
 @pytest.mark.parametrize("name", ["all", "Mean", "TOTAL", "macro avg", "overall_score", "25%"])
 def test_names_of_summaries_are_known(name):
-    assert is_summary(name)
+    assert is_summary_name(name)
 
 
 @pytest.mark.parametrize("name", ["allow", "summary", "all of it", "t3", "", "meaning", "25"])
 def test_other_names_are_not(name):
-    assert not is_summary(name)
+    assert not is_summary_name(name)
 
 
 NUMBERED = SCORES.reset_index(drop=True)

@@ -185,7 +185,12 @@ def test_marks_of_alternatives_are_warned_of(tmp_path):
 
 
 def test_an_id_is_the_last_word_in_parentheses():
-    assert [speech.speaker(u) for u in ("a-b-c", "en_4156-A-0001", "fcjf0_sa1", "u1")] == ["a", "en_4156", "fcjf0", ""]
+    assert [speech.get_speaker(u) for u in ("a-b-c", "en_4156-A-0001", "fcjf0_sa1", "u1")] == [
+        "a",
+        "en_4156",
+        "fcjf0",
+        "",
+    ]
 
 
 def test_lines_of_text_are_detected_and_tables_are_not(tmp_path):

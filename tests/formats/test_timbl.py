@@ -9,7 +9,7 @@ from sklearn import metrics as sklearn_metrics
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_map, parse_source, read
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 
 ROWS = [("=,+", "T", "T"), ("},{", "E", "J"), ("@,|", "J", "J"), ("*,#", "T", "E"), ("#,)", "K", "K")]
 
@@ -265,7 +265,7 @@ def test_mbt_is_recognised_and_chunk_tags_are_tagged_tokens(tmp_path):
     a, b = write(tmp_path, chunks, chunks)
     assert detect([parse_source(str(a))]) == "conll"
     assert read(a, b).n_items == 2
-    find("f1[NP]").bind(read(a, b))
+    find_metric("f1[NP]").bind(read(a, b))
 
 
 def test_mbt_sentences_may_end_with_another_mark(tmp_path):

@@ -49,10 +49,10 @@ def robust(shared_data):
 
 
 def item_scores(counts, metric):
-    from sigdask.metrics import find
+    from sigdask.metrics import find_metric
 
-    bound = find(metric, counts).bind(counts)
-    return bound.field(bound.fields[0], counts)
+    bound = find_metric(metric, counts).bind(counts)
+    return bound.get_field(bound.fields[0], counts)
 
 
 @pytest.mark.slow

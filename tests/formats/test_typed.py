@@ -11,7 +11,7 @@ from pyarrow import parquet
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 from sigdask.formats.reading.numbers import NotANumberError, to_numbers
-from sigdask.formats.reading.rows import as_text
+from sigdask.formats.reading.rows import format_cell
 from sigdask.formats.reading.tables import read_table
 
 TEXTS = ["a", " a", "b\t", "é", "e\u0301", "文", "\u3000x", "x\xa0", "", "0.5", "1e3", "NA", "nan", "x\x1c", "あ", "d1"]
@@ -48,7 +48,7 @@ def test_each_type_is_read_as_its_values_are_written(tmp_path, kind):
         values = KINDS[kind](rnd)
         parquet.write_table(pa.table({"x": values}), tmp_path / "t", row_group_size=rnd.choice([2, 100]))
         table = read_table(tmp_path / "t")
-        expected = [as_text(value).strip() for value in values.to_pylist()]
+        expected = [format_cell(value).strip() for value in values.to_pylist()]
         assert list(table.columns["x"]) == expected
         assert table.columns["x"][2:5] == expected[2:5]
         assert as_found(table.columns["x"]) == as_found(expected)

@@ -18,21 +18,21 @@ from gated import gather, judge
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.nightly.gate import (
     Evidence,
     MarginResult,
     NonInferior,
     NotWorse,
     check_direction,
-    detectable,
-    key_of,
-    name_of,
+    compute_detectable_loss,
+    format_rule_name,
+    get_key,
 )
 from sigdask.nightly.plan import NotifySettings
-from sigdask.nightly.report.gate import junit, render
-from sigdask.nightly.run.notify import tell
-from sigdask.statistics.online_fdr import levels
+from sigdask.nightly.report.gate import render, render_junit
+from sigdask.nightly.run.notify import send_notifications
+from sigdask.statistics.online_fdr import compute_levels
 
 
 def results_of(losses, *, name="set", n=60, seed=0, **options):
@@ -51,14 +51,14 @@ def results_of(losses, *, name="set", n=60, seed=0, **options):
 def judged(rule, losses, fdr="none", history=(), **options):
     counts, results = results_of(losses, **options)
     evidence = gather(counts, results, [rule], baseline="base", trials=9999)
-    return judge([rule], results, evidence + Evidence(history={name_of(rule): history}), fdr=fdr)
+    return judge([rule], results, evidence + Evidence(history={format_rule_name(rule): history}), fdr=fdr)
 
 
 def test_a_p_above_alpha_is_not_printed_as_alpha():
     _, [result] = results_of([0.01], n=12)
     above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
     verdict = judge([NotWorse(0.05)], [above], Evidence({"set": "base"}))
-    for text in (render(verdict), junit(verdict, "plan")):
+    for text in (render(verdict), render_junit(verdict, "plan")):
         assert "worse, but not significantly, than base by mean on set" in text
         assert "p = 0.0501 adjusted" in text
 
@@ -117,19 +117,21 @@ def test_the_smallest_detectable_loss_is_detected_four_times_in_five():
 def test_the_smallest_detectable_loss_is_that_of_the_normal_tables():
     # z(0.95) + z(0.8) = 1.644854 + 0.841621 one-sided, z(0.975) + z(0.8) = 1.959964 + 0.841621 two-sided
     _, [two] = results_of([0.0], n=80)
-    assert detectable(two, 2.0, 0.05) == pytest.approx(2 * (1.959964 + 0.841621), rel=1e-6)
-    assert detectable(replace(two, alternative="less"), 2.0, 0.05) == pytest.approx(2 * (1.644854 + 0.841621), rel=1e-6)
+    assert compute_detectable_loss(two, 2.0, 0.05) == pytest.approx(2 * (1.959964 + 0.841621), rel=1e-6)
+    assert compute_detectable_loss(replace(two, alternative="less"), 2.0, 0.05) == pytest.approx(
+        2 * (1.644854 + 0.841621), rel=1e-6
+    )
 
 
 def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its_trials_too():
     _, [found] = results_of([0.0], n=60)
     few = replace(found, method="approximate", n_trials=99)
-    assert math.isinf(detectable(few, 1.0, 0.0099))
-    assert math.isfinite(detectable(few, 1.0, 0.01))
+    assert math.isinf(compute_detectable_loss(few, 1.0, 0.0099))
+    assert math.isfinite(compute_detectable_loss(few, 1.0, 0.01))
     exact = replace(few, method="exact", n_units=10)
-    assert math.isfinite(detectable(exact, 1.0, 2 / 2**10))
-    assert math.isinf(detectable(exact, 1.0, 1.99 / 2**10))
-    assert math.isfinite(detectable(replace(exact, alternative="less"), 1.0, 1 / 2**10))
+    assert math.isfinite(compute_detectable_loss(exact, 1.0, 2 / 2**10))
+    assert math.isinf(compute_detectable_loss(exact, 1.0, 1.99 / 2**10))
+    assert math.isfinite(compute_detectable_loss(replace(exact, alternative="less"), 1.0, 1 / 2**10))
 
 
 def test_a_set_too_small_to_show_anything_says_so():
@@ -172,8 +174,8 @@ def test_non_inferiority_of_few_units_says_that_nothing_can_be_shown(metric):
 def test_too_few_trials_cannot_detect_either():
     _, results = results_of([0.0])
     few = replace(results[0], method="approximate", n_trials=50)
-    assert math.isinf(detectable(few, 0.1, 0.01))
-    assert detectable(few, None, 0.5) is None
+    assert math.isinf(compute_detectable_loss(few, 0.1, 0.01))
+    assert compute_detectable_loss(few, None, 0.5) is None
 
 
 def test_non_inferiority_needs_evidence_where_not_worse_passes():
@@ -191,7 +193,7 @@ def test_non_inferiority_that_was_not_tested_is_an_error():
 
 def test_the_power_of_non_inferiority_makes_its_false_alarms():
     _, results = results_of([0.0])
-    key, rule = key_of(results[0]), NonInferior(1.0, 0.05)
+    key, rule = get_key(results[0]), NonInferior(1.0, 0.05)
     evidence = Evidence({"set": "base"}, {key: 1.0}, {(rule, key): MarginResult(0.01, "normal approximation")})
     verdict = judge([rule], results, evidence, runs_per_year=100).rules[0]
     power = 0.5 * math.erfc((1.6448536 - 1.0) / math.sqrt(2))
@@ -215,7 +217,7 @@ def test_an_online_rule_lowers_the_level_and_earns_it_back():
     rule = NotWorse(0.05)
     quiet, loud = ([0.5] * 20, [0.5] * 19 + [1e-6])
     found = [judged(rule, [0.0], fdr="lord++", history=past).rules[0].level for past in ([], quiet, loud)]
-    assert found == [levels(past, 0.05, "lord++")[-1] for past in ([], quiet, loud)]
+    assert found == [compute_levels(past, 0.05, "lord++")[-1] for past in ([], quiet, loud)]
     assert found[1] < found[0] < found[2]
 
 
@@ -242,7 +244,7 @@ def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, hi
     a_loses = baseline == "b"
     difference = -1 if a_loses == higher_is_better else 1
     data = Counts.from_scores({"a": [1, 2, 3], "b": [2, 3, 4]})
-    metric = find("mean" if higher_is_better else "mean:better=lower", data).bind(data)
+    metric = find_metric("mean" if higher_is_better else "mean:better=lower", data).bind(data)
     if alternative in ("two-sided", "greater" if difference > 0 else "less"):
         assert check_direction("a", "b", baseline, alternative, metric)
     else:
@@ -272,7 +274,7 @@ def test_a_rule_that_speaks_of_nothing_does_not_pass():
     assert not verdict.passed
     assert "speaks of no comparison" in render(verdict)
     assert verdict.rules[0].p_value == 1.0  # what the history keeps
-    assert ET.fromstring(junit(verdict, "plan").encode()).get("failures") == "1"
+    assert ET.fromstring(render_junit(verdict, "plan").encode()).get("failures") == "1"
 
 
 def test_rules_speak_of_the_test_sets_and_metrics_they_name():
@@ -296,7 +298,7 @@ def test_junit_counts_cases_and_failures_and_escapes_names():
     _, results = results_of([0.5, 0.0])
     renamed = [replace(r, a=f"<{r.a}>&\x07") for r in results]
     verdict = judge([NotWorse(0.01)], renamed, Evidence({"set": "base"}))
-    root = ET.fromstring(junit(verdict, "night & day").encode())
+    root = ET.fromstring(render_junit(verdict, "night & day").encode())
     assert root.get("name") == "night & day"
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
     failure = root.find("testsuite/testcase/failure")
@@ -318,7 +320,10 @@ def failed():
 
 def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
     code = "import os, sys; open('got', 'w').write(os.environ['SIGDASK_GATE'] + sys.argv[1] + sys.stdin.read())"
-    assert list(tell(NotifySettings((sys.executable, "-c", code, "$HOME;")), failed, "night", tmp_path)) == []
+    assert (
+        list(send_notifications(NotifySettings((sys.executable, "-c", code, "$HOME;")), failed, "night", tmp_path))
+        == []
+    )
     got = (tmp_path / "got").read_text()
     assert got.startswith("failed$HOME;{")
     assert json.loads(got.removeprefix("failed$HOME;"))["plan"] == "night"
@@ -328,7 +333,7 @@ def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed,
     hangs = NotifySettings((sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
     fails = NotifySettings((sys.executable, "-c", "import sys; sys.exit('no mail')"))
     gone = NotifySettings((str(tmp_path / "none"),))
-    words = [next(tell(to, failed, "night", tmp_path)) for to in (hangs, fails, gone)]
+    words = [next(send_notifications(to, failed, "night", tmp_path)) for to in (hangs, fails, gone)]
     assert "did not end within 0.3 s" in words[0]
     assert "ended with status 1: no mail" in words[1]
     assert "No such file" in words[2]
@@ -336,7 +341,12 @@ def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed,
 
 def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_path):
     start = time.monotonic()
-    assert list(tell(NotifySettings(("sh", "-c", "sleep 20 & exit 0"), timeout=10), failed, "night", tmp_path)) == []
+    assert (
+        list(
+            send_notifications(NotifySettings(("sh", "-c", "sleep 20 & exit 0"), timeout=10), failed, "night", tmp_path)
+        )
+        == []
+    )
     assert time.monotonic() - start < 5
 
 
@@ -344,7 +354,7 @@ def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_p
 def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
     waits = "import time; time.sleep(1.5); open('late', 'w')"
     command = ("sh", "-c", '"$0" -c "$1" & sleep 60', sys.executable, waits)
-    [word] = tell(NotifySettings(command, timeout=0.5), failed, "night", tmp_path)
+    [word] = send_notifications(NotifySettings(command, timeout=0.5), failed, "night", tmp_path)
     assert "did not end within 0.5 s" in word
     time.sleep(2.5)
     assert not (tmp_path / "late").exists()
@@ -352,8 +362,8 @@ def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
 
 def test_a_command_that_does_not_read_its_input_may_end_as_it_likes(failed, tmp_path):
     long = replace(failed, rules=failed.rules * 2000)  # more than a pipe holds
-    assert list(tell(NotifySettings(("true",)), long, "night", tmp_path)) == []
-    [word] = tell(NotifySettings(("sleep", "60"), timeout=0.5), long, "night", tmp_path)
+    assert list(send_notifications(NotifySettings(("true",)), long, "night", tmp_path)) == []
+    [word] = send_notifications(NotifySettings(("sleep", "60"), timeout=0.5), long, "night", tmp_path)
     assert "did not end" in word
 
 
@@ -372,16 +382,16 @@ def test_a_web_hook_that_answers_drop_by_drop_has_its_time_in_all(failed, tmp_pa
     start = time.monotonic()
     with server:
         to = NotifySettings(webhook=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=1.0)
-        assert list(tell(to, failed, "night", tmp_path)) == ["gate.webhook: no answer within 1 s"]
+        assert list(send_notifications(to, failed, "night", tmp_path)) == ["gate.webhook: no answer within 1 s"]
     assert time.monotonic() - start < 5
 
 
 def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
     passed = judged(NotWorse(0.01), [0.0])
     command = (sys.executable, "-c", "open('got', 'w')")
-    list(tell(NotifySettings(command), passed, "night", tmp_path))
+    list(send_notifications(NotifySettings(command), passed, "night", tmp_path))
     assert not (tmp_path / "got").exists()
-    list(tell(NotifySettings(command, when="always"), passed, "night", tmp_path))
+    list(send_notifications(NotifySettings(command, when="always"), passed, "night", tmp_path))
     assert (tmp_path / "got").exists()
 
 
@@ -401,15 +411,15 @@ def test_a_web_hook_gets_json_and_its_failures_are_words(failed, tmp_path):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
     try:
-        assert list(tell(NotifySettings(webhook=url), failed, "night", tmp_path)) == []
+        assert list(send_notifications(NotifySettings(webhook=url), failed, "night", tmp_path)) == []
         assert "significantly worse" in got[0]["text"]
-        assert list(tell(NotifySettings(webhook=f"{url}/bad"), failed, "night", tmp_path)) == [
+        assert list(send_notifications(NotifySettings(webhook=f"{url}/bad"), failed, "night", tmp_path)) == [
             "gate.webhook: answered with status 500"
         ]
     finally:
         server.shutdown()
         server.server_close()
-    assert "no answer" in next(tell(NotifySettings(webhook=url, timeout=0.5), failed, "night", tmp_path))
+    assert "no answer" in next(send_notifications(NotifySettings(webhook=url, timeout=0.5), failed, "night", tmp_path))
 
 
 def test_a_rule_names_metrics_in_any_case():

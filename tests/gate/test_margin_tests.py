@@ -13,10 +13,10 @@ from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate import Equivalent, Evidence, MarginResult, NonInferior, key_of, name_of
-from sigdask.nightly.gate.margin_tests import SKEWED
-from sigdask.nightly.report.gate import junit, render
-from sigdask.statistics.matched_proportions import MatchedProportions, design_effect, score
+from sigdask.nightly.gate import Equivalent, Evidence, MarginResult, NonInferior, format_rule_name, get_key
+from sigdask.nightly.gate.margin_tests import MAX_SKEWNESS
+from sigdask.nightly.report.gate import render, render_junit
+from sigdask.statistics.matched_proportions import MatchedProportions, compute_score, estimate_design_effect
 
 
 def compared(counts, metric="mean", **options):
@@ -27,7 +27,9 @@ def compared(counts, metric="mean", **options):
 
 def shown_of(counts, rule, metric="mean", **options):
     results = compared(counts, metric, **{k: v for k, v in options.items() if k == "by"})
-    return gather(counts, results, [rule], baseline="base", trials=999, **options).shown[rule, key_of(results[0])]
+    return gather(counts, results, [rule], baseline="base", trials=999, **options).margin_results[
+        rule, get_key(results[0])
+    ]
 
 
 def verdict_of(counts, rule, metric="mean"):
@@ -54,7 +56,7 @@ def test_means_of_0_1_scores_take_the_score_test_and_no_trial():
     found = shown_of(Counts.from_scores({"new": new, "base": base}), rule, count=uncounted)
     assert (found.method, found.n_trials) == ("score test", None)
     assert (found.matched.wins, found.matched.losses) == (4, 9)
-    assert found.p_value == pytest.approx(stats.norm.sf(float(score(4, 9, 300, 0.05))), rel=1e-12)
+    assert found.p_value == pytest.approx(stats.norm.sf(float(compute_score(4, 9, 300, 0.05))), rel=1e-12)
 
 
 def test_up_to_200_items_the_exact_test_is_taken():
@@ -97,7 +99,7 @@ def test_subsets_are_looked_at_on_their_own():
     scores = {"new": [*new, 0.3, 0.4, 0.5], "base": [*base, 0.2, 0.5, 0.1]}
     counts = Counts.from_scores(scores, groups={"kind": ["binary"] * 240 + ["graded"] * 3}, name="t")
     rule = NonInferior(0.05, 0.05)
-    found = gather(counts, compared(counts, by="kind"), [rule], baseline="base", by="kind", trials=999).shown
+    found = gather(counts, compared(counts, by="kind"), [rule], baseline="base", by="kind", trials=999).margin_results
     methods = {key[1]: s.method.partition(",")[0] for (_, key), s in found.items()}
     assert methods == {"binary": "score test", "graded": "shifted shuffle"}
 
@@ -110,9 +112,9 @@ def test_larger_units_take_the_cluster_robust_test_and_say_so():
     counts = Counts.from_scores({"new": new, "base": base}, groups={"document": [f"d{k // 5}" for k in range(400)]})
     rule = NonInferior(0.2, 0.05)
     alone, found = (shown_of(c, rule, count=uncounted) for c in (counts, counts.with_unit("document")))
-    effect = design_effect(new - base, np.repeat(np.arange(80), 5))
+    effect = estimate_design_effect(new - base, np.repeat(np.arange(80), 5))
     assert effect > 1.5
-    z = float(score(0, int((new == 0).sum()), 400, 0.2)) / math.sqrt(effect)
+    z = float(compute_score(0, int((new == 0).sum()), 400, 0.2)) / math.sqrt(effect)
     assert found.p_value == pytest.approx(stats.t.sf(z, 79))
     assert found.p_value > alone.p_value
     assert re.fullmatch(r"cluster-robust score test, 80 units, design effect \d\.\d+", found.method)
@@ -155,7 +157,7 @@ def test_the_smallest_margin_of_f1_is_where_the_normal_approximation_crosses_the
     results = compared(counts, "f1")
     rule = NonInferior(0.3, 0.01)
     evidence = gather(counts, results, [rule], baseline="base", trials=999)
-    [(_, shown)], [sd] = evidence.shown.items(), evidence.spreads.values()
+    [(_, shown)], [sd] = evidence.margin_results.items(), evidence.spreads.values()
     [r] = results
     gain = r.difference if r.b == "base" else -r.difference
     assert stats.norm.sf((gain + shown.smallest_margin) / sd) == pytest.approx(0.01, rel=1e-9)
@@ -186,7 +188,7 @@ def test_the_smallest_margin_of_shuffles_is_that_of_all_means_of_subsets(better,
 def test_the_margin_that_an_equal_system_is_shown_within_has_its_power():
     """That of the normal approximation, inverted; of equivalence both tests must reject."""
     results = compared(Counts.from_scores({"new": [0.1, 0.4] * 20, "base": [0.2, 0.1] * 20}, name="t"))
-    key = key_of(results[0])
+    key = get_key(results[0])
     for kind, power in ((NonInferior, stats.norm.cdf), (Equivalent, lambda z: 2 * stats.norm.cdf(z) - 1)):
         rule = kind(1.0, 0.05)
         evidence = Evidence({"t": "base"}, {key: 0.5}, {(rule, key): MarginResult(0.01, "normal approximation")})
@@ -202,7 +204,7 @@ def test_equivalence_is_two_one_sided_tests():
         new, base = zero_one(wins, losses, 400)
         counts = Counts.from_scores({"new": new, "base": base}, name="t")
         found = shown_of(counts, Equivalent(0.05, 0.05))
-        both = [MatchedProportions(*pair, 400).p_value(0.05, 0.05) for pair in ((wins, losses), (losses, wins))]
+        both = [MatchedProportions(*pair, 400).compute_p_value(0.05, 0.05) for pair in ((wins, losses), (losses, wins))]
         assert found.p_value == max(both)
         assert (found.p_value <= 0.05) == passed
         assert shown_of(counts, NonInferior(0.05, 0.05)).p_value == both[0]
@@ -213,12 +215,12 @@ def test_equivalence_stands_in_text_json_and_junit():
     rule = Equivalent(0.05, 0.05)
     verdict = verdict_of(Counts.from_scores({"new": new, "base": base}, name="t"), rule)
     assert not verdict.passed
-    assert name_of(rule) == "equivalent(margin=0.05, alpha=0.05)"
+    assert format_rule_name(rule) == "equivalent(margin=0.05, alpha=0.05)"
     assert "new is not shown equivalent to base within 0.05 by mean on t" in render(verdict)
     [finding] = json.loads(verdict.to_json())["rules"][0]["findings"]
     assert (finding["method"], finding["n_better"], finding["n_worse"]) == ("score test", 2, 40)
-    assert finding["smallest_margin"] == MatchedProportions(2, 40, 400).smallest_margin(0.05)
-    [case] = ET.fromstring(junit(verdict, "night").encode()).iter("failure")
+    assert finding["smallest_margin"] == MatchedProportions(2, 40, 400).find_smallest_margin(0.05)
+    [case] = ET.fromstring(render_junit(verdict, "night").encode()).iter("failure")
     assert "not shown equivalent" in case.get("message")
 
 
@@ -234,7 +236,7 @@ def test_means_of_few_units_that_differ_or_skewed_differences_are_doubted():
     ]
     assert methods[0] == "shifted shuffle, from 7 discordant units: p may be too small"
     assert re.fullmatch(r"shifted shuffle, differences of skewness -\d+(\.\d+)?: p may be too small", methods[1])
-    assert -stats.skew(skewed - base) / math.sqrt(300) > SKEWED
+    assert -stats.skew(skewed - base) / math.sqrt(300) > MAX_SKEWNESS
     assert methods[2] == "shifted shuffle"
     up = Counts.from_scores({"new": base + (base - skewed), "base": base})
     assert shown_of(up, NonInferior(0.3, 0.05)).method == "shifted shuffle"  # rare gains make p larger
@@ -246,7 +248,12 @@ def test_the_documents_table_of_sizes_is_what_its_script_makes():
     page = (ROOT / "docs" / "statistics.md").read_text()
     for wins, text in ((0.0, "wins 0 %"), (0.01, "wins 1 %")):
         [row] = [line for line in page.splitlines() if line.startswith(f"| 300 items, margin 0.01, {text} ")]
-        at = [(w, x) for w in range(30) for x in range(30) if MatchedProportions(w, x, 300).p_value(0.01, 0.05) <= 0.05]
+        at = [
+            (w, x)
+            for w in range(30)
+            for x in range(30)
+            if MatchedProportions(w, x, 300).compute_p_value(0.01, 0.05) <= 0.05
+        ]
         cells = [[w, x, 300 - w - x] for w, x in at]
         size = stats.multinomial.pmf(cells, 300, [wins, wins + 0.01, 0.99 - 2 * wins]).sum()
         assert f"| {size:.3f} |" in row

@@ -7,10 +7,10 @@ from gated import gather, judge
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.nightly.gate import NotWorse, name_of
+from sigdask.nightly.gate import NotWorse, format_rule_name
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.statistics.power.sign_power import sign_power
+from sigdask.statistics.power.sign_power import compute_sign_power
 
 
 def verdict_of(counts, rule, **options):
@@ -49,7 +49,7 @@ def test_of_0_1_scores_it_is_the_loss_that_the_sign_test_finds():
     weights = np.array([10 * x, 6 / x, 284])
     losses, wins, _ = weights / weights.sum()
     assert losses - wins == pytest.approx(finding.detectable, rel=1e-6)
-    assert sign_power(300, losses, wins, 0.05, 2) == pytest.approx(0.8, abs=2e-3)
+    assert compute_sign_power(300, losses, wins, 0.05, 2) == pytest.approx(0.8, abs=2e-3)
 
 
 def test_subsets_are_simulated_each_on_its_own_items():
@@ -61,7 +61,7 @@ def test_subsets_are_simulated_each_on_its_own_items():
 
 
 def test_how_the_loss_is_found_names_no_other_rule():
-    assert name_of(NotWorse(0.01, detectable="simulated")) == name_of(NotWorse(0.01))
+    assert format_rule_name(NotWorse(0.01, detectable="simulated")) == format_rule_name(NotWorse(0.01))
 
 
 def test_a_plan_asks_for_it(tmp_path):

@@ -12,10 +12,10 @@ from conftest import ROOT
 from sigdask.io import compiled_cache as room
 
 MODULE = """
-from sigdask.io.compiled_cache import TEMPORARY, compiled
+from sigdask.io.compiled_cache import TEMPORARY_FOLDERS, compiled
 import os, pathlib, numba
 
-@compiled()
+@cached_njit()
 def twice(x):
     return 2 * x
 
@@ -76,10 +76,10 @@ def test_a_folder_that_strangers_may_write_to_is_not_read(tmp_path, monkeypatch,
     folder = tmp_path / "open"
     folder.mkdir()
     monkeypatch.setattr(room.numba.config, "CACHE_DIR", str(folder))
-    monkeypatch.setenv(room.VARIABLE, str(folder))
-    room._distrust_strangers()
+    monkeypatch.setenv(room.CACHE_VARIABLE, str(folder))
+    room._check_folder_owner()
     assert str(folder) == room.numba.config.CACHE_DIR
     folder.chmod(0o777)
-    room._distrust_strangers()
-    assert (room.numba.config.CACHE_DIR, os.environ[room.VARIABLE]) == ("", "")
+    room._check_folder_owner()
+    assert (room.numba.config.CACHE_DIR, os.environ[room.CACHE_VARIABLE]) == ("", "")
     assert "another user may write there" in caplog.text

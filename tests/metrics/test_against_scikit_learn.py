@@ -10,7 +10,7 @@ from sklearn import metrics as sk
 
 from sigdask.api import compare
 from sigdask.counts import Counts
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 
 GOLD = sorted("ABC")
 SCORES = {
@@ -42,7 +42,7 @@ SCORES = {
 
 def score(metric, gold, predicted):
     counts = Counts.from_labels(gold, {"s": predicted, "other": predicted[::-1]})
-    bound = find(metric).bind(counts)
+    bound = find_metric(metric).bind(counts)
     sums = np.array([[int(counts.field(f)[:, 0].sum()) for f in bound.fields]])
     return float(bound.form.score(sums)[0])
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import black_box, find
+from sigdask.metrics import black_box, find_metric
 
 LABELS = list("abcd")
 SET = st.sets(st.sampled_from(LABELS))
@@ -48,7 +48,7 @@ SCORES = {
 
 
 def score(metric, counts, system=0):
-    bound = find(metric).bind(counts)
+    bound = find_metric(metric).bind(counts)
     sums = np.array([[counts.field(f)[:, min(system, counts.field(f).shape[1] - 1)].sum() for f in bound.fields]])
     return float(bound.form.score(sums)[0])
 
@@ -126,7 +126,7 @@ def test_micro_jaccard_is_exchanged_item_by_item():
     p = Fraction(sum(abs(d) >= abs(observed) for d in differences), len(differences))
     [found] = compare_all(counts, metrics="micro-jaccard")
     assert found.p_value == float(p)
-    assert find("hamming-loss").bind(counts).higher_is_better is False
+    assert find_metric("hamming-loss").bind(counts).higher_is_better is False
 
 
 def test_black_boxes_see_the_sets_as_tuples():
@@ -145,13 +145,13 @@ def test_black_boxes_see_the_sets_as_tuples():
 @pytest.mark.parametrize("metric", ["jaccard", "samples-f1", "samples-recall"])
 def test_scores_of_sets_say_what_they_need(metric):
     with pytest.raises(InputError, match="needs sets of labels: lists in JSON, or cells such as a|b"):
-        find(metric).bind(Counts.from_labels(list("ab"), {"x": list("ab"), "y": list("ba")}))
+        find_metric(metric).bind(Counts.from_labels(list("ab"), {"x": list("ab"), "y": list("ba")}))
 
 
 @pytest.mark.parametrize("metric", ["kappa", "mcc"])
 def test_agreement_of_single_labels_is_not_taken_of_sets(metric):
     with pytest.raises(InputError, match="one label an item"):
-        find(metric).bind(Counts.from_label_sets([["a"]], {"x": [["a"]], "y": [[]]}))
+        find_metric(metric).bind(Counts.from_label_sets([["a"]], {"x": [["a"]], "y": [[]]}))
 
 
 def test_single_labels_have_a_hamming_loss_and_subset_accuracy_as_in_scikit_learn():

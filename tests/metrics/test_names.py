@@ -8,8 +8,8 @@ from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import read
-from sigdask.metrics import METRICS, find
-from sigdask.statistics.crosscheck import count_fits
+from sigdask.metrics import METRICS, find_metric
+from sigdask.statistics.crosscheck import compute_fit_p
 
 LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")})
 
@@ -35,7 +35,7 @@ LABELS = Counts.from_labels(list("AABB"), {"x": list("AAAB"), "y": list("BABB")}
 )
 def test_a_name_that_is_no_metric_is_an_error_with_a_remedy(name, message):
     with pytest.raises(InputError, match=message):
-        find(name)
+        find_metric(name)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_name_that_is_no_metric_is_an_error_with_a_remedy(name, message):
 )
 def test_a_metric_that_the_data_cannot_give_says_what_they_lack(name, message):
     with pytest.raises(InputError, match=message):
-        find(name).bind(LABELS)
+        find_metric(name).bind(LABELS)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -65,7 +65,7 @@ def test_every_built_in_metric_binds_to_some_data(name, tmp_path):
     bound = 0
     for counts in data:
         try:
-            bound += find(name).bind(counts).name == name
+            bound += find_metric(name).bind(counts).name == name
         except InputError:
             continue
     assert bound
@@ -97,7 +97,7 @@ def test_a_black_box_of_13_units_is_sampled_10_000_times():
     result = compare(np.arange(1, 14), np.zeros(13), metric=sigdask.black_box(lambda o, _: sum(o)), second_run=False)
     assert (result.method, result.n_trials) == ("approximate", 10_000)
     # 13 differences of one sign: 2 of 8,192 arrangements are as extreme
-    assert count_fits(result.n_extreme, 10_000, 2 / 2**13) > 1e-4
+    assert compute_fit_p(result.n_extreme, 10_000, 2 / 2**13) > 1e-4
 
 
 def test_a_black_box_that_fails_or_returns_nan_is_the_users_error():

@@ -10,10 +10,10 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, detect, read
-from sigdask.metrics import black_box, find, replicates
-from sigdask.randomization.panels.build import build
+from sigdask.metrics import black_box, find_metric, replicates
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 N = 40
 
@@ -47,8 +47,8 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
     counts = counts_of(labelled, apart=apart)
     n_items = 3 * N if apart else N
     assert counts.n_items == n_items
-    bound = replicates.bind(find(metric), counts)
-    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (n_items, 2)) for f in bound.fields], axis=-1)
+    bound = replicates.bind_metric(find_metric(metric), counts)
+    arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (n_items, 2)) for f in bound.fields], axis=-1)
     for swapped in (np.zeros(n_items, bool), *(rng_of(k).random(n_items) < 0.5 for k in range(5))):
         of_replicate = swapped.reshape(3, N) if apart else np.tile(swapped, (3, 1))
         means = []
@@ -58,9 +58,9 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
             single = [Counts.from_labels(gold, {"p": p, "q": seed["x"]}) for p, seed in zip(pseudo, seeds, strict=True)]
             scores = []
             for c in single:
-                b = find(metric).bind(c)
+                b = find_metric(metric).bind(c)
                 scores.append(
-                    b.form.score(np.array([np.broadcast_to(b.field(f, c), (N, 2))[:, 0].sum() for f in b.fields]))
+                    b.form.score(np.array([np.broadcast_to(b.get_field(f, c), (N, 2))[:, 0].sum() for f in b.fields]))
                 )
             means.append(np.mean(scores))
         for k, mean in enumerate(means):
@@ -72,11 +72,13 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
 @pytest.mark.parametrize("metric", ["accuracy", "macro-f1"])
 def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
     counts = counts_of(labelled, apart=apart)
-    bound = replicates.bind(find(metric), counts)
-    units = SwapUnits.of(counts, 0)
-    [placed] = build(counts, units, [bound], [(0, 1)])
-    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (counts.n_items, 2)) for f in bound.fields], axis=-1)
-    bits = swap_bits(units.key, run=0, first=0, n_trials=1000, n_units=units.n_units).astype(np.int64)[:, units.index]
+    bound = replicates.bind_metric(find_metric(metric), counts)
+    units = SwapUnits.from_counts(counts, 0)
+    [placed] = build_panels(counts, units, [bound], [(0, 1)])
+    arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (counts.n_items, 2)) for f in bound.fields], axis=-1)
+    bits = draw_swap_bits(units.key, run=0, first=0, n_trials=1000, n_units=units.n_units).astype(np.int64)[
+        :, units.index
+    ]
     moved = bits @ (arrays[:, 1] - arrays[:, 0])
     a = bound.form.score(arrays[:, 0].sum(0) + moved)
     b = bound.form.score(arrays[:, 1].sum(0) - moved)
@@ -259,6 +261,6 @@ def test_each_run_of_multeval_has_its_official_scores(multeval):
     runs = list(official["scores"])
     counts = read(*(f"{n}={folder / n}" for n in runs), gold=folder / "refs.test2010.lc.tok.en.0", options=Options())
     for name, key in (("BLEU:tokenize=none", "BLEU_tok_none"), ("chrF", "chrF2")):
-        bound = find(name).bind(counts)
-        sums = np.stack([bound.field(f, counts).sum(0) for f in bound.fields], axis=-1)
+        bound = find_metric(name).bind(counts)
+        sums = np.stack([bound.get_field(f, counts).sum(0) for f in bound.fields], axis=-1)
         assert bound.form.score(sums).round(6).tolist() == [official["scores"][n][key] for n in runs]

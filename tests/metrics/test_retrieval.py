@@ -9,7 +9,7 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import read
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 
 MEASURES = ("AP", "nDCG@10", "nDCG", "P@5", "RR", "RR@10", "Rprec", "SetP", "SetR", "SetF", "SetF(beta=0.5)", "Bpref",
             "R@20", "AP(rel=2)", "AP@10", "AP(rel=2)@10", "IPrec@0.1", "Success@3", "Judged@10", "P(judged_only=True)@5",
@@ -45,8 +45,8 @@ def library_score(counts, measure, rankings):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_systems_and_pseudo_systems_have_the_librarys_score(counts, measure):
-    bound = find(measure, counts).bind(counts)
-    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (N_TOPICS, 2)) for f in bound.fields], axis=-1)
+    bound = find_metric(measure, counts).bind(counts)
+    arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (N_TOPICS, 2)) for f in bound.fields], axis=-1)
     x, y = counts.outputs.systems
     for swapped in [np.zeros(N_TOPICS, bool), *(rng_of(6).random((8, N_TOPICS)) < 0.5)]:
         pseudo = [b if s else a for a, b, s in zip(x, y, swapped, strict=True)]
@@ -67,7 +67,7 @@ def test_the_order_of_ties_is_that_of_trec_eval(files, counts):
 def test_err_has_the_sum_of_its_definition(counts):
     if not ir_measures.gdeval.is_available():
         pytest.skip("gdeval needs perl")
-    scores = find("ERR@10", counts).bind(counts).own["score[ERR@10]"]
+    scores = find_metric("ERR@10", counts).bind(counts).own["score[ERR@10]"]
     for s, rankings in enumerate(counts.outputs.systems):
         for k, (documents, judged) in enumerate(zip(rankings, counts.outputs.gold, strict=True)):
             expected, stays = 0.0, 1.0
@@ -105,24 +105,24 @@ def test_names_of_trec_eval_are_names_too(counts, ours, trec):
 )
 def test_a_name_that_is_no_measure_is_an_error_with_a_remedy(counts, name, message):
     with pytest.raises(InputError, match=message):
-        find(name, counts).bind(counts)
+        find_metric(name, counts).bind(counts)
 
 
 @pytest.mark.parametrize(("name", "listed"), [("ndcg@10", "nDCG@10"), ("map", "map"), ("p@5", "P@5"), ("AP", "AP")])
 def test_a_measure_keeps_the_name_that_it_is_listed_by(counts, name, listed):
-    assert find(name, counts).bind(counts).name == listed
+    assert find_metric(name, counts).bind(counts).name == listed
 
 
 def test_measures_need_rankings():
     labels = Counts.from_labels(list("AB"), {"x": list("AB"), "y": list("BB")})
     with pytest.raises(InputError, match="needs rankings and judgements"):
-        find("AP", labels).bind(labels)
+        find_metric("AP", labels).bind(labels)
 
 
 def test_without_the_library_the_extra_is_named(counts, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ir_measures", None)
     with pytest.raises(InputError, match=r"pip install 'sigdask\[ir\]'"):
-        find("AP", counts)
+        find_metric("AP", counts)
 
 
 def test_relevance_below_0_is_not_relevant_and_for_bpref_not_judged(files, tmp_path):
@@ -137,10 +137,10 @@ def test_relevance_below_0_is_not_relevant_and_for_bpref_not_judged(files, tmp_p
     below, zero, dropped = (read(files / "x", files / "y", gold=tmp_path / n) for n in ("below", "zero", "dropped"))
     for measure, same in (("AP", zero), ("nDCG@10", zero), ("Judged@10", zero), ("Bpref", dropped)):
         column = f"score[{measure}]"
-        of_below, of_same = (find(measure, c).bind(c).own[column] for c in (below, same))
+        of_below, of_same = (find_metric(measure, c).bind(c).own[column] for c in (below, same))
         assert (of_below == of_same).all()
     with pytest.raises(InputError, match="relevance -2"):
-        find("infAP", below).bind(below)
+        find_metric("infAP", below).bind(below)
 
 
 def test_a_black_box_takes_documents_best_first_and_judgements(counts):

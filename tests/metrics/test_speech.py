@@ -9,9 +9,9 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 WORDS = ["so", "Well", "we", "we", "went", "to", "the", "uh,", "sea", "and", "it's", "über", "cold"]
 
@@ -56,11 +56,11 @@ def normalised(text):
 )
 def test_systems_and_pseudo_systems_have_jiwers_corpus_score(texts, counts, metric, score, changed):
     gold, systems = texts
-    bound = find(metric).bind(counts)
-    arrays = np.stack([np.broadcast_to(bound.field(f, counts), (50, 2)) for f in bound.fields], axis=-1)
+    bound = find_metric(metric).bind(counts)
+    arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (50, 2)) for f in bound.fields], axis=-1)
     assert arrays.dtype == np.int64
-    units = SwapUnits.of(counts, 0)
-    bits = swap_bits(units.key, run=0, first=0, n_trials=25, n_units=50)[:, units.index]
+    units = SwapUnits.from_counts(counts, 0)
+    bits = draw_swap_bits(units.key, run=0, first=0, n_trials=25, n_units=50)[:, units.index]
     bits[0] = False
     for row in bits:
         pseudo = [changed(y if s else x) for x, y, s in zip(*systems, row, strict=True)]
@@ -79,24 +79,24 @@ def test_rates_are_linear_lower_is_better_and_say_how_they_counted(counts):
 
 
 def test_many_utterances_are_aligned_block_by_block(monkeypatch, counts):
-    whole = find("WER").bind(counts)
+    whole = find_metric("WER").bind(counts)
     monkeypatch.setattr("sigdask.metrics.speech.BLOCK", 7)
-    parts = find("WER").bind(counts)
+    parts = find_metric("WER").bind(counts)
     for name in whole.fields:
-        assert (whole.field(name, counts) == parts.field(name, counts)).all()
+        assert (whole.get_field(name, counts) == parts.get_field(name, counts)).all()
 
 
 def test_rates_need_texts_of_one_reference_with_words(tmp_path):
     with pytest.raises(InputError, match="needs texts and references"):
-        find("WER").bind(Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]}))
+        find_metric("WER").bind(Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]}))
     for name in ("x", "y", "g"):
         (tmp_path / name).write_text("a b\n")
     two = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", options=Options(references=(tmp_path / "g",)))
     with pytest.raises(InputError, match="takes one reference; these data have 2"):
-        find("CER").bind(two)
+        find_metric("CER").bind(two)
     (tmp_path / "g").write_text(" \n")
     silent = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "g", format="speech")
     with pytest.raises(InputError, match="the references have no words"):
-        find("WER").bind(silent)
+        find_metric("WER").bind(silent)
     with pytest.raises(InputError, match="punctuation = '2' must be 0 or 1"):
-        find("WER:punctuation=2")
+        find_metric("WER:punctuation=2")

@@ -10,11 +10,11 @@ from panel_of import rng_of
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, read
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
-from sigdask.randomization.kernels.scored import count_scored, parameters
+from sigdask.randomization.kernels.scored import count_scored, get_parameters
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 TOOLS = {
     "BLEU": sacrebleu.BLEU(force=True),
@@ -54,10 +54,10 @@ def counts(texts, tmp_path):
 @pytest.mark.parametrize("metric", TOOLS)
 def test_systems_and_pseudo_systems_have_sacrebleus_corpus_score(texts, counts, metric):
     systems, references = texts
-    bound = find(metric).bind(counts)
-    arrays = np.stack([bound.field(f, counts) for f in bound.fields], axis=-1)  # (n_items, 2, n_fields)
-    units = SwapUnits.of(counts, 0)
-    bits = swap_bits(units.key, run=0, first=0, n_trials=25, n_units=60)
+    bound = find_metric(metric).bind(counts)
+    arrays = np.stack([bound.get_field(f, counts) for f in bound.fields], axis=-1)  # (n_items, 2, n_fields)
+    units = SwapUnits.from_counts(counts, 0)
+    bits = draw_swap_bits(units.key, run=0, first=0, n_trials=25, n_units=60)
     bits[0] = False
     for row in bits:
         pseudo = [y if s else x for x, y, s in zip(*systems, row, strict=True)]
@@ -83,19 +83,19 @@ def test_the_fused_score_is_that_of_the_form(form, n_fields):
         totals = sums[:, k].astype(float)
         observed = np.array([a[k] - b[k]])
         moved = np.zeros((2, n_fields, 1))
-        count_scored(*parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1])
+        count_scored(*get_parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1])
     assert (counted == 1).all()
 
 
 @pytest.mark.parametrize("metric", ["BLEU", "chrF"])
 def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
-    from sigdask.randomization.panels.build import build
+    from sigdask.randomization.panels.build import build_panels
 
-    bound = find(metric).bind(counts)
-    units = SwapUnits.of(counts, 0)
-    [placed] = build(counts, units, [bound], [(0, 1)])
-    arrays = np.stack([bound.field(f, counts) for f in bound.fields], axis=-1)
-    bits = swap_bits(units.key, run=0, first=0, n_trials=2000, n_units=60).astype(np.int64)
+    bound = find_metric(metric).bind(counts)
+    units = SwapUnits.from_counts(counts, 0)
+    [placed] = build_panels(counts, units, [bound], [(0, 1)])
+    arrays = np.stack([bound.get_field(f, counts) for f in bound.fields], axis=-1)
+    bits = draw_swap_bits(units.key, run=0, first=0, n_trials=2000, n_units=60).astype(np.int64)
     moved = bits @ (arrays[:, 1] - arrays[:, 0]).reshape(60, -1)
     a = bound.form.score(arrays[:, 0].sum(0) + moved)
     b = bound.form.score(arrays[:, 1].sum(0) - moved)
@@ -133,7 +133,7 @@ def test_bleu_of_labels_is_refused():
     from sigdask.counts import Counts
 
     with pytest.raises(InputError, match="needs texts and references"):
-        find("BLEU").bind(Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]}))
+        find_metric("BLEU").bind(Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]}))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -187,8 +187,8 @@ def test_ted_has_its_official_scores_and_two_conclusions(shared_data):
 
 
 def scores_of(counts, metric):
-    bound = find(metric).bind(counts)
-    sums = np.stack([bound.field(f, counts).sum(0) for f in bound.fields], axis=-1)
+    bound = find_metric(metric).bind(counts)
+    sums = np.stack([bound.get_field(f, counts).sum(0) for f in bound.fields], axis=-1)
     return bound.form.score(sums).round(6).tolist()
 
 
@@ -236,11 +236,11 @@ def test_results_repeat_the_signature(counts):
 
 def test_a_tokenizer_that_cannot_be_had_is_an_error(counts, monkeypatch):
     with pytest.raises(InputError, match="tokenize = 'de' must be one of 13a, none"):
-        find("BLEU:tokenize=de")
+        find_metric("BLEU:tokenize=de")
 
     def missing(**_options):
         raise RuntimeError('Please install "sacrebleu[ja]"')
 
     monkeypatch.setattr(sacrebleu.metrics, "BLEU", missing)
     with pytest.raises(InputError, match="sacrebleu cannot be had so .*sacrebleu\\[ja\\]"):
-        find("BLEU:tokenize=ja-mecab").bind(counts)
+        find_metric("BLEU:tokenize=ja-mecab").bind(counts)

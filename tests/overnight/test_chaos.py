@@ -20,10 +20,10 @@ from sqlalchemy import text
 
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.store import open_store, reading
-from sigdask.nightly.store.history import plan_of
-from sigdask.nightly.store.results import results_at, results_of
-from sigdask.results.views import result_views
+from sigdask.nightly.store import open_for_reading, open_store
+from sigdask.nightly.store.history import find_plan
+from sigdask.nightly.store.results import build_results_table, fetch_results_at
+from sigdask.results.views import iter_results
 
 TRIALS = 400
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -44,9 +44,9 @@ def calm(tmp_path_factory):
 
 def results_in(store):
     """The results that hold, in an order of their own."""
-    with reading(str(store)) as connection:
-        held = results_of(results_at(connection, plan_of(connection, None), None), 0.05)
-    return sorted(map(repr, result_views(held)))
+    with open_for_reading(str(store)) as connection:
+        held = build_results_table(fetch_results_at(connection, find_plan(connection, None), None), 0.05)
+    return sorted(map(repr, iter_results(held)))
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(k, marks=pytest.mark.chaos) for k in range(1, 20))])

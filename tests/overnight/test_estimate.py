@@ -13,14 +13,14 @@ from sigdask.errors import InputError
 from sigdask.execution import prefetch as ahead
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.cost import render
-from sigdask.nightly.report.text import history_text, status_text
+from sigdask.nightly.report.text import format_history, format_status
 from sigdask.nightly.run import count, run_plan
 from sigdask.nightly.run import estimate as estimating
 from sigdask.nightly.run.candidate_rankings import read_rankings
-from sigdask.nightly.run.estimate import estimate
+from sigdask.nightly.run.estimate import estimate_costs
 from sigdask.nightly.store import Store
 from sigdask.nightly.store import status as views
-from sigdask.nightly.store.status import runs, status
+from sigdask.nightly.store.status import list_runs, read_status
 from sigdask.statistics.exact.sums import meet_in_the_middle
 
 
@@ -58,7 +58,7 @@ def test_the_time_is_that_of_the_run(folder):
     (folder / "plan.toml").write_text(text)
     plan = load_plan(folder / "plan.toml")
     cost = min(
-        (estimate(plan)[0] for _ in range(3)), key=lambda own: own.seconds
+        (estimate_costs(plan)[0] for _ in range(3)), key=lambda own: own.seconds
     )  # of a machine that does other things too
     counts = plan.test_sets[0].read()
     start = time.process_time()
@@ -200,11 +200,9 @@ def several_kinds(folder):
 
 
 def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        meet_in_the_middle, "LARGEST_HALF", 11
-    )  # so that exact values of 26 units are counted in 16 parts
+    monkeypatch.setattr(meet_in_the_middle, "MAX_HALF", 11)  # so that exact values of 26 units are counted in 16 parts
     plan = several_kinds(tmp_path)
-    costs = estimate(plan)
+    costs = estimate_costs(plan)
     total = sum(cost.total for cost in costs)
     # both runs of 3 pairs and their family; bootstrap; 3 exact p in 16 parts; two labellings and 3 rankings, one each
     assert total > 7 * 20_000 + 3000
@@ -215,24 +213,24 @@ def test_check_run_status_and_history_name_the_same_number_of_trials(tmp_path, m
     assert [ahead.total for ahead in told.ahead] == [total]
     assert {all_ for _, all_, _, _ in told.told} == {total}
     assert told.told[-1][0] == total
-    found = status(plan.store)
-    assert (found.have, found.wanted) == (total, total)
+    found = read_status(plan.store)
+    assert (found.n_counted, found.n_wanted) == (total, total)
     assert [p.wanted for p in found.run.progress] == [cost.total for cost in costs]
-    assert f"{total:,} of {total:,} trials" in status_text(found, 0.0)
-    assert f" {total:,} " in history_text(runs(plan.store))
+    assert f"{total:,} of {total:,} trials" in format_status(found, 0.0)
+    assert f" {total:,} " in format_history(list_runs(plan.store))
 
 
 def test_check_and_run_predict_the_time_of_the_same_work_by_one_function(tmp_path, monkeypatch):
     """Where every trial is said to take as long, the run is ahead of just what check has told."""
     plan = several_kinds(tmp_path)
     for where in (count, estimating):
-        monkeypatch.setattr(where, "seconds_per_trial", lambda _: 2.0**-10)
-    monkeypatch.setattr(ahead, "timed_longer", lambda _, costs: costs)
+        monkeypatch.setattr(where, "measure_trial_seconds", lambda _: 2.0**-10)
+    monkeypatch.setattr(ahead, "retime_trials", lambda _, costs: costs)
     told = Told()
     run_plan(plan, progress=told)
     [seen] = told.ahead
     samples = sum(job.n_trials for one in read_rankings(plan) for job in one.lists.sample_jobs)  # drawn apart
-    assert sum(cost.seconds for cost in estimate(plan)) == pytest.approx(seen.seconds + samples * 2.0**-10)
+    assert sum(cost.seconds for cost in estimate_costs(plan)) == pytest.approx(seen.seconds + samples * 2.0**-10)
 
 
 def test_status_tells_the_time_that_the_driver_predicts(tmp_path, monkeypatch):
@@ -242,12 +240,12 @@ def test_status_tells_the_time_that_the_driver_predicts(tmp_path, monkeypatch):
 
     def commit(self, *asked):
         keep(self, *asked)
-        kept.append((asked[2] if len(asked) > 2 else None, status(plan.store)))
+        kept.append((asked[2] if len(asked) > 2 else None, read_status(plan.store)))
 
     monkeypatch.setattr(Store, "commit", commit)
     monkeypatch.setattr(views.time, "time", lambda: 0.0)  # so that nothing has passed since the run went on
     run_plan(plan)
-    some = [(left, seen) for left, seen in kept if seen.have < seen.wanted]
+    some = [(left, seen) for left, seen in kept if seen.n_counted < seen.n_wanted]
     assert some
     assert all(seen.seconds_left == left > 0 for left, seen in some)
 
@@ -261,8 +259,8 @@ def test_a_family_over_the_whole_plan_is_in_the_number_of_trials_once(tmp_path):
     plan = load_plan(tmp_path / "plan.toml")
     told = Told()
     outcome = run_plan(plan, progress=told)
-    found = status(plan.store)
-    assert found.wanted == found.have == outcome.n_counted == told.told[-1][1] == 5000 * (2 * 2 * 3 + 1)
+    found = read_status(plan.store)
+    assert found.n_wanted == found.n_counted == outcome.n_counted == told.told[-1][1] == 5000 * (2 * 2 * 3 + 1)
 
 
 def test_with_a_rule_to_stop_the_time_is_an_upper_limit(tmp_path):

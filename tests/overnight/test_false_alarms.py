@@ -14,14 +14,14 @@ from sigdask.api import compare_all
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.nightly.gate import Evidence, NonInferior, NotWorse, judge, name_of
-from sigdask.nightly.gate.evidence import gather
+from sigdask.nightly.gate import Evidence, NonInferior, NotWorse, format_rule_name, judge_rules
+from sigdask.nightly.gate.evidence import gather_evidence
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.report.gate import render
-from sigdask.nightly.store import history, open_store, reading
+from sigdask.nightly.store import history, open_for_reading, open_store
 from sigdask.results import schema
-from sigdask.results.rows import table_from_results
-from sigdask.statistics.online_fdr import levels, levels_before
+from sigdask.results.rows import results_to_table
+from sigdask.statistics.online_fdr import compute_levels, compute_old_levels
 
 ROOT = Path(__file__).parents[2]
 AT_ALPHA = (NotWorse(0.01, baseline="base"),)
@@ -64,8 +64,8 @@ def run(folder, gate="", plan="plan.toml"):
 
 
 def runs_in(folder):
-    with reading(str(folder / "plan.sqlite")) as connection:
-        return history.runs_of(connection, "plan")[::-1]
+    with open_for_reading(str(folder / "plan.sqlite")) as connection:
+        return history.list_runs(connection, "plan")[::-1]
 
 
 def call(*arguments):
@@ -130,8 +130,10 @@ def verdict_of(lost, won, *, fdr="none", past=(), rules=AT_ALPHA, **options):
     base, new = night(lost, won)
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
     results = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none")
-    evidence = Evidence({"night": "base"}, history={name_of(rules[0]): past}, **options)
-    return judge(rules, results.table, evidence + gather(counts, results.table, rules, baseline="base"), fdr=fdr)
+    evidence = Evidence({"night": "base"}, history={format_rule_name(rules[0]): past}, **options)
+    return judge_rules(
+        rules, results.table, evidence + gather_evidence(counts, results.table, rules, baseline="base"), fdr=fdr
+    )
 
 
 def test_the_loss_that_lond_misses_is_said_to_be_missed():
@@ -153,15 +155,15 @@ def test_rules_share_the_false_alarms_of_a_year_by_their_comparisons():
     both = NotWorse(0.05, false_alarms_per_year=4.0)
     apart = [NotWorse(0.05, adjust=adjust, false_alarms_per_year=4.0) for adjust in ("holm", "none")]
     evidence = Evidence({"night": "base"})
-    [alone] = judge([both], table, evidence).rules
+    [alone] = judge_rules([both], table, evidence).rules
     assert (alone.level, alone.least_level) == pytest.approx((4 / 365, 2 / 365))
-    shared = judge([*apart, NotWorse(0.02)], table, evidence, runs_per_year=100).rules
+    shared = judge_rules([*apart, NotWorse(0.02)], table, evidence, runs_per_year=100).rules
     assert [rule.level for rule in shared] == pytest.approx([0.02, 0.02, 0.02])
     assert [rule.least_level for rule in shared] == pytest.approx([0.01, 0.01, 0.01])
     assert [rule.alarms_per_year for rule in shared] == pytest.approx([2, 2, 2])
     assert sum(rule.alarms_per_year for rule in shared[:2]) == pytest.approx(4)  # those of the year; alpha comes on top
     assert "0.02 over 2 of the gate's 4 comparisons: 4 false alarms a year over 100 runs" in shared[0].notes[0]
-    [capped] = judge([NotWorse(0.05, false_alarms_per_year=4.0)], table, evidence, runs_per_year=12).rules
+    [capped] = judge_rules([NotWorse(0.05, false_alarms_per_year=4.0)], table, evidence, runs_per_year=12).rules
     assert (capped.level, capped.alarms_per_year) == pytest.approx((0.05, 0.6))
     assert "alpha 0.05, which is stricter than 4 false alarms a year over 12 runs" in capped.notes[0]
 
@@ -184,8 +186,8 @@ def test_a_score_that_is_undefined_does_not_pass():
     base, new = night(0, 3)
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
     [result] = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none")
-    table = table_from_results([replace(result, score_a=math.nan, difference=math.nan)], 0.05)
-    verdict = judge([NotWorse(0.01)], table, Evidence({"night": "base"}))
+    table = results_to_table([replace(result, score_a=math.nan, difference=math.nan)], 0.05)
+    verdict = judge_rules([NotWorse(0.01)], table, Evidence({"night": "base"}))
     assert not verdict.passed
     assert "no score: new or base has none by mean on night" in render(verdict)
 
@@ -219,7 +221,7 @@ def test_nights_with_the_same_outputs_count_once_for_an_online_rule_and_keep_the
         write_scores(tmp_path, lost, 3)
         run(tmp_path, gate)
     found = [own.details["verdict"]["rules"][0] for own in runs_in(tmp_path)]
-    first, second, third = levels([1.0, 1.0], 0.05, "lord++")
+    first, second, third = compute_levels([1.0, 1.0], 0.05, "lord++")
     assert [rule["level"] for rule in found] == [first, second, second, second, third]
     assert {rule["fdr"] for rule in found} == {"lord++"}
 
@@ -230,11 +232,11 @@ def test_levels_of_a_store_of_version_0_2_stay_and_new_nights_go_on_from_them(tm
         write_scores(tmp_path, lost, 3)
         run(tmp_path, gate)
     with open_store(str(tmp_path / "plan.sqlite"), "plan") as store:
-        for own in store.runs():
+        for own in store.list_runs():
             [rule] = own.details["verdict"]["rules"]
             for name in ("level", "least_level", "fdr", "repeats", "n_blind", "alarms_per_year", "p_value"):
                 del rule[name]
-            store.amend(own.number, {"verdict": own.details["verdict"]})
+            store.amend_run(own.number, {"verdict": own.details["verdict"]})
     kept = [own.details for own in runs_in(tmp_path)]
     p = [next(iter(details["gate"].values())) for details in kept]
     run(tmp_path)  # the fourth night again: its level is that of the weights before
@@ -242,9 +244,9 @@ def test_levels_of_a_store_of_version_0_2_stay_and_new_nights_go_on_from_them(tm
     run(tmp_path)
     again = [own.details for own in runs_in(tmp_path)]
     assert again[:4] == kept
-    before = levels_before(p, 0.05, "lord++")
+    before = compute_old_levels(p, 0.05, "lord++")
     found = [details["verdict"]["rules"][0]["level"] for details in again[4:]]
-    assert found == [before[3], levels(p, 0.05, "lord++", recorded=before[:4])[-1]]
+    assert found == [before[3], compute_levels(p, 0.05, "lord++", recorded=before[:4])[-1]]
 
 
 def test_nights_without_an_online_rule_are_no_part_of_its_sequence(tmp_path):
@@ -253,7 +255,7 @@ def test_nights_without_an_online_rule_are_no_part_of_its_sequence(tmp_path):
         write_scores(tmp_path, lost, 3)
         run(tmp_path, fdr + rules)
     found = [own.details["verdict"]["rules"][0]["level"] for own in runs_in(tmp_path)]
-    assert found == [0.05, 0.05, *levels([1.0], 0.05, "lond")]
+    assert found == [0.05, 0.05, *compute_levels([1.0], 0.05, "lond")]
 
 
 def test_the_level_of_each_night_stands_wherever_the_gate_does(tmp_path):
@@ -273,7 +275,7 @@ def test_the_level_of_each_night_stands_wherever_the_gate_does(tmp_path):
     assert "level 0.0109</h3>" in page
     assert "the gate's levels, of adjusted p: 0.0109 in runs 1 to 2" in page
     written = json.loads((tmp_path / "night.json").read_text())
-    validate(written, json.loads(schema.text()))
+    validate(written, json.loads(schema.read_schema()))
     assert written["gate"]["rules"][0]["level"] == pytest.approx(4 / 365)
     assert json.loads((tmp_path / "gate.json").read_text())["rules"][0]["level"] == pytest.approx(4 / 365)
 
@@ -357,7 +359,7 @@ def test_non_inferiority_from_few_units_is_doubted_in_the_first_line():
     counts = Counts.from_labels(gold, {"base": gold, "new": new}, name="night")
     results = compare_all(counts, metrics=["macro-f1"], baseline="base", second_run=False, cluster="none")
     rules = [NonInferior(0.2, 0.05)]
-    verdict = judge(rules, results.table, gather(counts, results.table, rules, baseline="base"))
+    verdict = judge_rules(rules, results.table, gather_evidence(counts, results.table, rules, baseline="base"))
     assert verdict.passed
     assert "discordant units: p may be too small" in verdict.rules[0].findings[0].text
     assert render(verdict).startswith("gate: passed, but p of 1 comparison may be too small (see the notes)")

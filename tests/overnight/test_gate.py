@@ -10,9 +10,9 @@ import pytest
 from gated import judge_plan
 
 from sigdask.api import compare_all
-from sigdask.nightly.gate import Evidence, name_of
+from sigdask.nightly.gate import Evidence, format_rule_name
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.run.gate import publish
+from sigdask.nightly.run.gate import publish_verdict
 
 START = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)
 
@@ -66,7 +66,7 @@ def test_a_plan_is_judged_written_and_told(plan):
     verdict = judge_plan(plan, results_of(plan))
     assert [rule.passed for rule in verdict.rules] == [False, True]
     assert [len(rule.findings) for rule in verdict.rules] == [3, 2]
-    assert list(publish(plan, verdict, START)) == []
+    assert list(publish_verdict(plan, verdict, START)) == []
     folder = plan.path.parent
     assert ET.parse(folder / "gate-2026-01-31.xml").getroot().get("failures") == "1"
     assert json.loads((folder / "gate.json").read_text())["passed"] is False
@@ -75,7 +75,7 @@ def test_a_plan_is_judged_written_and_told(plan):
 
 def test_the_history_moves_the_level(plan):
     results = results_of(plan)
-    name = name_of(plan.gate.rules[0])
+    name = format_rule_name(plan.gate.rules[0])
     levels = [
         judge_plan(plan, results, past=Evidence(history=h)).rules[0].level
         for h in ({}, {name: [0.5] * 30}, {name: [1e-9]})
@@ -94,7 +94,7 @@ def test_too_few_trials_for_the_level_of_the_night_are_said(plan):
 def test_a_file_that_cannot_be_written_is_a_word_and_no_error(plan):
     (plan.path.parent / "gate.json").mkdir()
     verdict = judge_plan(plan, results_of(plan))
-    words = list(publish(plan, verdict, START))
+    words = list(publish_verdict(plan, verdict, START))
     assert len(words) == 1
     assert "gate.json: cannot be written" in words[0]
 

@@ -15,11 +15,11 @@ from panel_of import rng_of
 
 from sigdask.cli import commands
 from sigdask.errors import HeldError, InputError
-from sigdask.nightly.gate.margin_tests import RUNGS
+from sigdask.nightly.gate.margin_tests import MARGIN_STEPS
 from sigdask.nightly.plan import TestSet, load_plan
 from sigdask.nightly.run import count, gate, run_plan
-from sigdask.nightly.run.gate import earlier
-from sigdask.nightly.store import PlanRun, history, open_store, reading
+from sigdask.nightly.run.gate import list_p_values
+from sigdask.nightly.store import PlanRun, history, open_for_reading, open_store
 
 PLAN = """
 trials = 9999
@@ -88,12 +88,12 @@ def test_the_history_of_a_rule_has_each_night_of_other_inputs_once(folder):
         scores(folder, effect)
         run(folder)
     [store] = [p for p in folder.iterdir() if p.suffix not in {".toml", ".csv", ".json", ".txt", ".xml"}]
-    with reading(str(store)) as connection:
-        runs = history.runs_of(connection, history.plan_of(connection, None))[::-1]
+    with open_for_reading(str(store)) as connection:
+        runs = history.list_runs(connection, history.find_plan(connection, None))[::-1]
     assert len(runs) == 5
-    kept = earlier(runs, runs[-1])
+    kept = list_p_values(runs, runs[-1])
     assert {len(p) for p in kept.values()} == {2}
-    assert [len(next(iter(earlier(runs, r).values()), [])) for r in runs] == [0, 0, 1, 1, 2]
+    assert [len(next(iter(list_p_values(runs, r).values()), [])) for r in runs] == [0, 0, 1, 1, 2]
     assert all(0 < p <= 1 for own in kept.values() for p in own)
 
 
@@ -103,8 +103,8 @@ def test_a_run_that_changed_nothing_gives_way_to_the_later_one():
         return PlanRun(number, "plan", "", 0.0, 0.0, 0.0, "finished", "", 0, details, "")
 
     runs = [made(1, "a", 0.1), made(2, "a", 0.2), made(3, "b"), made(4, "b", 0.3), made(5, "c")]
-    assert earlier(runs, runs[-1]) == {"rule": [0.2, 0.3]}
-    assert earlier(runs, runs[1]) == {}
+    assert list_p_values(runs, runs[-1]) == {"rule": [0.2, 0.3]}
+    assert list_p_values(runs, runs[1]) == {}
 
 
 def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
@@ -112,7 +112,7 @@ def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
     run(folder)
     before = tallies_in(folder / "plan.sqlite")
     # the comparison, the one with the margin, those about the smallest margin: each with its exact value
-    assert len(before) == 2 * (2 + len(RUNGS))
+    assert len(before) == 2 * (2 + len(MARGIN_STEPS))
     first = json.loads((folder / "gate.json").read_text())
     monkeypatch.setattr(count, "run_tasks", None)
     assert run(folder)[0] == 0

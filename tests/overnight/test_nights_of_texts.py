@@ -8,10 +8,10 @@ from counters import texts_of
 
 from sigdask.execution import extract
 from sigdask.metrics.extraction import parts
-from sigdask.metrics.extraction.processes import Processes
+from sigdask.metrics.extraction.processes import ProcessExtraction
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.run.estimate import estimate
+from sigdask.nightly.run.estimate import estimate_costs
 from sigdask.nightly.store import open_store
 
 PLAN = """
@@ -32,7 +32,7 @@ format = "segments"
 @pytest.fixture
 def night(tmp_path, monkeypatch):
     """A plan of three systems, whose extraction is never too short for processes."""
-    monkeypatch.setattr(extract, "SHORT", 0.0)
+    monkeypatch.setattr(extract, "SHORT_SECONDS", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-2)
     counts = texts_of(60, 3)
     for name, outputs in zip(counts.systems, counts.outputs.systems, strict=True):
@@ -43,7 +43,7 @@ def night(tmp_path, monkeypatch):
         (tmp_path / "p.toml").write_text(PLAN.format(cluster=cluster))
         outcome = run_plan(load_plan(tmp_path / "p.toml"), **options)
         with open_store(outcome.location, "p") as store:
-            return outcome, store.runs()[-1].details.get("extracted")
+            return outcome, store.list_runs()[-1].details.get("extracted")
 
     return run
 
@@ -72,8 +72,10 @@ def test_one_changed_file_costs_its_own_extraction(night, tmp_path, cluster):
 
 def test_extraction_runs_on_two_processes(night, monkeypatch):
     used = []
-    counting = Processes.__call__
-    monkeypatch.setattr(Processes, "__call__", lambda self, *given: used.append(self.n) or counting(self, *given))
+    counting = ProcessExtraction.__call__
+    monkeypatch.setattr(
+        ProcessExtraction, "__call__", lambda self, *given: used.append(self.n) or counting(self, *given)
+    )
     outcome, _ = night()
     assert (used, outcome.exit_status) == ([2], 0)
 
@@ -89,7 +91,7 @@ def test_damaged_entries_of_a_store_are_made_anew(night, tmp_path):
 
 
 def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypatch):
-    monkeypatch.setattr("sigdask.metrics.extraction.progress.WORTH_TELLING", 0.0)
+    monkeypatch.setattr("sigdask.metrics.extraction.progress.MIN_SECONDS", 0.0)
     said = []
     night(note=said.append)
     assert said[0].startswith("extracting BLEU, chrF: 360 outputs")
@@ -98,7 +100,7 @@ def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypat
 def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):
     monkeypatch.setenv("SIGDASK_CACHE", str(tmp_path / "cache"))
     (tmp_path / "p.toml").write_text(PLAN.format(cluster="none"))
-    estimate(load_plan(tmp_path / "p.toml"))
+    estimate_costs(load_plan(tmp_path / "p.toml"))
     assert night()[1] == {"news": {"made": {}, "kept": 6}}
     monkeypatch.setenv("SIGDASK_CACHE", "off")
     assert night()[1] == {"news": {"made": {}, "kept": 6}}

@@ -9,7 +9,7 @@ from sigdask.api import compare_all
 from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.store.status import report
+from sigdask.nightly.store.status import build_report
 
 DONE = {"trials": 4096, "sets": 1, "systems": 3}
 
@@ -36,7 +36,7 @@ def test_intervals_are_those_of_compare_and_only_what_is_lacking_is_counted(tmp_
     compared = compare_all(counts, metrics=["mean"], trials=100, seed=3, cluster="none", **asked)
     assert intervals(outcome.results["set0"]) == intervals(compared)
     assert run_plan(plan, cluster="none").n_counted == 0
-    held = report(plan.store, plan.name).results["set0"]
+    held = build_report(plan.store, plan.name).results["set0"]
     assert intervals(held) == intervals(compared)
     fewer = run_plan(plan_of(tmp_path, interval="bootstrap", resamples=3000), cluster="none")
     assert intervals(fewer.results["set0"]) == intervals(more.results["set0"])  # a prefix of what is kept

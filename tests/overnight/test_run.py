@@ -23,8 +23,8 @@ from sigdask.formats import Options, read
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import count, run_plan
 from sigdask.nightly.store import Store, open_store
-from sigdask.nightly.store.status import report, runs, status
-from sigdask.randomization.tallies import round_of
+from sigdask.nightly.store.status import build_report, list_runs, read_status
+from sigdask.randomization.tallies import find_round
 from sigdask.results.messages.notes import Note
 from sigdask.statistics.classical import names
 
@@ -67,7 +67,7 @@ def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_p
         compared = compare_all(counts, cluster="none", **asked)
         assert [r.tests for r in outcome.results[test_set.name]] == [r.tests for r in compared]
     assert run_plan(plan, cluster="none").n_changed == 0
-    held = report(plan.store, plan.name).results
+    held = build_report(plan.store, plan.name).results
     assert {name: [r.tests for r in own] for name, own in held.items()} == {
         name: [r.tests for r in own] for name, own in outcome.results.items()
     }
@@ -79,7 +79,7 @@ def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
         file.write('tests = "t"\n[report]\ncsv = "r.csv"\njson = "r.json"\nhtml = "r.html"\n')
     outcome = run_plan(load_plan(path), cluster="none")
     assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
-    held = report(load_plan(path).store, "night").results
+    held = build_report(load_plan(path).store, "night").results
     assert [[t.name for t in results[0].tests] for results in held.values()] == [[*names.NAMES], ["t"]]
     header, *rows = (path.parent / "r.csv").read_text().splitlines()
     assert "chi2_statistic,chi2_p_value" in header
@@ -149,7 +149,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
     second = run_plan(load_plan(folder / "night.toml"), cluster="none")
     assert second.n_counted == 19 * 2 * 5000
     assert second.n_changed == 19
-    changes = report(str(folder / "night.sqlite")).changes
+    changes = build_report(str(folder / "night.sqlite")).changes
     assert {"system7" in {c.now.a, c.now.b} for c in changes} == {True}
     assert {kinds[0] for kinds in changes.kinds} == {"scores"}
 
@@ -189,9 +189,9 @@ def test_breadth_first_gives_every_comparison_a_bound_before_any_has_its_last(pl
     monkeypatch.setattr(Store, "commit", watched)
     monkeypatch.setattr(count, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(count, "FLUSH_SHARE", 0.0)
-    monkeypatch.setattr(count, "task_seconds", lambda *_: 1e-9)
+    monkeypatch.setattr(count, "compute_task_seconds", lambda *_: 1e-9)
     run_plan(plan, cluster="none")
-    firsts = [round_of(first)[0] for kept in commits for _, first in kept]
+    firsts = [find_round(first)[0] for kept in commits for _, first in kept]
     assert firsts == sorted(firsts)
 
 
@@ -220,7 +220,7 @@ def test_a_metric_that_fails_on_one_set_leaves_the_others_counted(tmp_path):
     found = json.loads(done.stdout)["results"]
     assert {(r["test_set"], r["metric"], r["n_trials"]) for r in found} == {(f"set{k}", "mean", 20_000) for k in (0, 1)}
     assert len(found) == 30
-    shown = status(str(folder / "night.sqlite"))
+    shown = read_status(str(folder / "night.sqlite"))
     assert (shown.state, [p.finished for p in shown.run.progress]) == ("failed", [15, 15])
     assert "no score today" in shown.run.message
     compared = sigdask("compare", "set0.csv", "--metric", "mean", "--metric", "my:fails", cwd=folder)
@@ -294,7 +294,7 @@ def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, m
     want = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
     monkeypatch.setattr(count, "run_tasks", Breaking(count.run_tasks, 3, ClusterLostError("gone")))
     monkeypatch.setattr(count.StopSignal, "sleep", lambda *_: None)
-    monkeypatch.setattr(count, "task_seconds", lambda *_: 1e-9)
+    monkeypatch.setattr(count, "compute_task_seconds", lambda *_: 1e-9)
     notes = []
     outcome = run_plan(plan, cluster="none", note=notes.append)
     assert outcome.results == want.results
@@ -316,7 +316,7 @@ def test_a_cluster_that_is_none_is_refused_before_anything_is_read(plan, cluster
         (plan.path.parent / f"set{number}.csv").unlink()
     with pytest.raises(InputError, match=r"cluster .*(bogus|none\.toml|nowhere)"):
         run_plan(plan, cluster=cluster)
-    assert len(runs(plan.store)) == 1
+    assert len(list_runs(plan.store)) == 1
 
 
 def test_a_second_driver_is_refused_with_status_2(plan):
@@ -424,7 +424,7 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
     for a, b in ((0, 1), (0, 2), (1, 2)):
         assert re.search(rf"^s{a} +s{b} +[\d.]", out, re.MULTILINE)
     assert tallies_in(folder / "night.sqlite")  # contiguous from trial 0
-    assert status(str(folder / "night.sqlite")).state == "stopped"
+    assert read_status(str(folder / "night.sqlite")).state == "stopped"
 
 
 def wait_for_run(folder, table="runs"):
@@ -458,7 +458,7 @@ def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     assert 0 < found["trials"] < found["wanted"]
     assert found["seconds_left"] > 0
     assert "trials a second" in text
-    assert status(str(folder / "night.sqlite")).state == "killed"
+    assert read_status(str(folder / "night.sqlite")).state == "killed"
 
 
 def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
@@ -468,7 +468,7 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     write_scores(folder / "set0.csv", 6, seed=77)
     run_plan(load_plan(path), cluster="none")
     run_plan(load_plan(path), cluster="none")
-    assert [(found.state, changed) for found, changed in runs(str(folder / "night.sqlite"))] == [
+    assert [(found.state, changed) for found, changed in list_runs(str(folder / "night.sqlite"))] == [
         ("finished", 0), ("finished", 15), ("finished", 15)
     ]  # fmt: skip
     text = called("history", path, cwd=folder).stdout
@@ -490,7 +490,7 @@ def test_history_counts_what_changed_as_the_run_did_what_is_gone_included(tmp_pa
     (folder / "set0.csv").write_text("\n".join(rows) + "\n")
     second = run_plan(load_plan(path), cluster="none")
     assert (first.n_changed, second.n_changed) == (15, 5)
-    assert [changed for _, changed in runs(str(folder / "night.sqlite"))] == [5, 15]
+    assert [changed for _, changed in list_runs(str(folder / "night.sqlite"))] == [5, 15]
     assert "5 gone" in called("report", path, cwd=folder).stdout
 
 
@@ -558,9 +558,9 @@ def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
 def test_an_unknown_plan_or_run_in_a_store_is_an_error(plan):
     run_plan(plan, cluster="none")
     with pytest.raises(InputError, match="no run of a plan 'other'"):
-        status(plan.store, "other")
+        read_status(plan.store, "other")
     with pytest.raises(InputError, match="has no run 7"):
-        report(plan.store, plan.name, 7)
+        build_report(plan.store, plan.name, 7)
 
 
 @pytest.mark.slow

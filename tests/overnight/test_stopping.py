@@ -14,9 +14,9 @@ from nights import tallies_in, write_plan
 from sigdask.analysis.comparison.stopping import early as stopping
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.store.status import report, status
-from sigdask.results.messages.checks import NOT_FOUND
-from sigdask.statistics.stopping import places, sequence_interval
+from sigdask.nightly.store.status import build_report, read_status
+from sigdask.results.messages.checks import STOP_UNKNOWN
+from sigdask.statistics.stopping import compute_sequence_interval, locate_exceedances
 
 BESAG = 'adjust = "none"\nstopping = { rule = "besag-clifford", h = 10 }'
 SEQUENCE = 'adjust = "none"\nstopping = { rule = "confidence-sequence", epsilon = 0.001 }'
@@ -40,7 +40,7 @@ def test_besag_and_cliffords_p_is_that_of_the_tenth_exceedance(tmp_path):
     most = {row[3] for row in tallies_in(tmp_path / "night" / "night.sqlite")}
     assert min(most) == 4096
     counted = [row[3] for row in tallies_in(tmp_path / "night" / "night.sqlite") if row[1] == 0]
-    assert report(plan.store).run.details["savings"]["set0"] == 1 - sum(counted) / (300_000 * len(counted))
+    assert build_report(plan.store).run.details["savings"]["set0"] == 1 - sum(counted) / (300_000 * len(counted))
 
 
 @pytest.mark.parametrize("more", [BESAG, SEQUENCE])
@@ -48,10 +48,10 @@ def test_what_a_rule_has_ended_is_finished(tmp_path, more):
     plan = plan_of(tmp_path / "night", more)
     for _ in range(2):
         run_plan(plan, cluster="none")
-        found = status(plan.store)
+        found = read_status(plan.store)
         [progress] = found.run.progress
         assert (found.state, progress.comparisons, progress.reached, progress.finished) == ("finished", 21, 21, 21)
-        assert 0 < found.have == found.wanted < 2 * 21 * 300_000
+        assert 0 < found.n_counted == found.n_wanted < 2 * 21 * 300_000
         assert "(100 %)" in called("status", plan.path, cwd=plan.path.parent).stdout
 
 
@@ -68,14 +68,14 @@ def test_few_trials_where_a_rule_stopped_are_no_lack_of_trials(tmp_path):
 
 def first_exceedances(plan, r, h):
     """Trial by trial, without blocks."""
-    from sigdask.nightly.run.work import study_of
+    from sigdask.nightly.run.work import build_study
 
     [test_set] = plan.test_sets
     counts = test_set.read()
-    job = study_of(plan, [(test_set, counts)]).jobs[0]
+    job = build_study(plan, [(test_set, counts)]).jobs[0]
     names = counts.systems
     [row] = [k for k, (i, j) in enumerate(job.panel.pairs) if (names[i], names[j]) == (r.a, r.b)]
-    panel = job.panel.part([row], [0])
+    panel = job.panel.select([row], [0])
     k = 0
     for first in range(0, 300_000, 100):
         here = int(panel.tally(run=0, first=first, n_trials=min(100, 300_000 - first)).counts[0, 0, 2])
@@ -112,7 +112,10 @@ def test_with_fewer_trials_than_are_kept_the_rule_sees_those_asked_for(tmp_path,
         assert told(lowered) == told(at_once)
         assert lowered.exit_status == 0
         assert max(r.n_trials for r in lowered.results["set0"]) <= trials
-        assert status(str(tmp_path / "b" / "night.sqlite")).have == status(str(tmp_path / "a" / "night.sqlite")).have
+        assert (
+            read_status(str(tmp_path / "b" / "night.sqlite")).n_counted
+            == read_status(str(tmp_path / "a" / "night.sqlite")).n_counted
+        )
 
 
 def told(outcome):
@@ -124,7 +127,7 @@ def test_the_confidence_sequence_gives_decisions_and_no_p(tmp_path):
     results = run_plan(plan, cluster="none").results["set0"]
     for r in results:
         assert math.isnan(r.p_value)
-        assert r.p_interval == sequence_interval(r.n_extreme, r.n_trials, 0.001)
+        assert r.p_interval == compute_sequence_interval(r.n_extreme, r.n_trials, 0.001)
         low, high = r.p_interval
         if r.stopped.is_significant is not None:
             assert r.verdict(0.05) == ("significant" if high < 0.05 else "not significant")
@@ -153,21 +156,21 @@ def test_a_stop_while_the_tenth_exceedances_are_looked_for_bounds_p_and_the_next
     plan = plan_of(tmp_path / "b", BESAG)
 
     def interrupted(*block):
-        yield from list(places(*block))[:2]
+        yield from list(locate_exceedances(*block))[:2]
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(stopping, "places", interrupted)
+    monkeypatch.setattr(stopping, "locate_exceedances", interrupted)
     stopped = run_plan(plan, cluster="none")
     assert (stopped.exit_status, stopped.stopped) == (3, "SIGTERM")
     loose = 0
     for bound, found in zip(stopped.results["set0"], at_once.results["set0"], strict=True):
         assert bound.p_value >= found.p_value
-        if NOT_FOUND in bound.notes:
+        if STOP_UNKNOWN in bound.notes:
             loose += 1
         else:
             assert bound.p_value == found.p_value
     assert loose
-    assert report(plan.store).n_incomplete == loose
+    assert build_report(plan.store).n_incomplete == loose
     monkeypatch.undo()
     later = run_plan(plan, cluster="none")
     assert (later.exit_status, later.n_counted) == (0, 0)

@@ -15,7 +15,7 @@ from plan_of import changed, good, keys_of, lay_out, without, written
 from sigdask.cli import commands
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
-from sigdask.nightly.plan.errors import dotted
+from sigdask.nightly.plan.errors import format_key
 
 HUGE = 10**400
 DAY = dt.date(2026, 1, 31)
@@ -191,16 +191,16 @@ def test_there_are_more_than_two_hundred_broken_plans():
 
 
 @pytest.mark.parametrize(
-    ("path", "value"), MUTANTS, ids=[f"{dotted(p)}={str(v)[:30]!r}-{n}" for n, (p, v) in enumerate(MUTANTS)]
+    ("path", "value"), MUTANTS, ids=[f"{format_key(p)}={str(v)[:30]!r}-{n}" for n, (p, v) in enumerate(MUTANTS)]
 )
 def test_a_wrong_value_is_one_clear_error_that_names_its_key(folder, path, value):
     message = refused(folder, written(changed(path, value)).encode())
-    assert any(dotted(key) in message for key in (path, path[:-1], *ALSO_AT.get(path, ())) if key)
+    assert any(format_key(key) in message for key in (path, path[:-1], *ALSO_AT.get(path, ())) if key)
     assert "expected" in message or "did you mean" in message or SAYS_ITSELF.search(message), message
     assert f"{folder / 'plan.toml'}, line " in message or " errors\n" in message
 
 
-@pytest.mark.parametrize("path", list(keys_of(good())), ids=dotted)
+@pytest.mark.parametrize("path", list(keys_of(good())), ids=format_key)
 def test_a_misspelt_key_is_refused_with_the_nearest_known_one(folder, path):
     name = path[-1]
     plan = changed((*path[:-1], name[:-1] + "q" if len(name) > 3 else name + "x"), 1)
@@ -214,7 +214,7 @@ def test_a_misspelt_key_is_refused_with_the_nearest_known_one(folder, path):
         assert f"did you mean '{name}'?" in message
 
 
-@pytest.mark.parametrize("path", NEEDED, ids=dotted)
+@pytest.mark.parametrize("path", NEEDED, ids=format_key)
 def test_a_key_that_is_needed_is_missed(folder, path):
     plan = without(path)
     if path == ("test_set",):
@@ -255,7 +255,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "value", "text"), TEXTS, ids=[dotted(p) for p, _, _ in TEXTS])
+@pytest.mark.parametrize(("path", "value", "text"), TEXTS, ids=[format_key(p) for p, _, _ in TEXTS])
 def test_the_message_says_what_was_found_and_what_was_expected(folder, path, value, text):
     plan = changed(path, value)
     if path == ("gate", "rules", 0, "baseline"):

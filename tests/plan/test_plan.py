@@ -11,10 +11,10 @@ from plan_of import good, lay_out, written
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate import Equivalent, NonInferior, NotWorse
-from sigdask.nightly.plan import Plan, ReportFiles, load_plan, schema, schema_text
-from sigdask.nightly.plan.lines import lines_of_keys
-from sigdask.nightly.run.estimate import estimate
-from sigdask.nightly.store.database import url_of
+from sigdask.nightly.plan import Plan, ReportFiles, build_schema, format_schema, load_plan
+from sigdask.nightly.plan.lines import find_key_lines
+from sigdask.nightly.run.estimate import estimate_costs
+from sigdask.nightly.store.database import parse_url
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
 
 
@@ -56,12 +56,14 @@ def test_a_plan_with_every_key_is_what_it_says(folder):
     assert two.gold == folder / "labels" / "gold.csv"
     assert three.options.missing == "pairwise"
     assert four.options.references == (folder / "text" / "gold2.txt",)
-    assert set(four.files()) == {folder / "text" / f"{n}.txt" for n in ("base", "new", "gold", "gold2", "documents")}
+    assert set(four.list_files()) == {
+        folder / "text" / f"{n}.txt" for n in ("base", "new", "gold", "gold2", "documents")
+    }
     assert plan.stopping == BesagClifford(20)
     assert plan.gate.rules == (
         NotWorse(0.01, "holm", "base", ("one",)), NonInferior(0.5, 0.05, "base", (), ("mean",)),
     )  # fmt: skip
-    assert plan.gate.tell.command[0].endswith("/true")
+    assert plan.gate.notify.command[0].endswith("/true")
 
 
 def test_a_plan_reads_like_the_command_line_does(folder):
@@ -184,7 +186,7 @@ def test_a_store_beside_a_plan_with_any_name(folder):
     (folder / "a?b%20c.toml").write_text(SMALLEST)
     plan = load_plan(folder / "a?b%20c.toml")
     assert plan.store == str(folder / "a?b%20c.sqlite")
-    assert url_of(plan.store).database == plan.store
+    assert parse_url(plan.store).database == plan.store
 
 
 def test_the_gates_rules_take_the_plans_level_and_adjustment(folder):
@@ -206,7 +208,7 @@ def test_no_module_is_imported_until_it_is_used(folder, monkeypatch):
 
 def test_reports_carry_the_date_of_the_run():
     start = datetime(2026, 1, 31, 6, 5, tzinfo=UTC)
-    report = ReportFiles(Path("a-{date}.json"), Path("b-{date}T{time}.txt")).at(start)
+    report = ReportFiles(Path("a-{date}.json"), Path("b-{date}T{time}.txt")).fill_dates(start)
     assert (str(report.json), str(report.text)) == ("a-2026-01-31.json", "b-2026-01-31T060500.txt")
 
 
@@ -231,7 +233,7 @@ def test_the_plans_of_the_docs_are_plans(tmp_path):
     plan = loaded(tmp_path, complete.replace('"logger"', '"true"'))
     assert [t.baseline for t in plan.test_sets] == ["production"] * 3
     assert [t.metrics for t in plan.test_sets] == [("mean",), ("accuracy", "macro-f1"), ("BLEU", "chrF")]
-    assert [cost.n_comparisons for cost in estimate(plan)] == [1, 2, 2]
+    assert [cost.n_comparisons for cost in estimate_costs(plan)] == [1, 2, 2]
 
 
 LINES = """\
@@ -263,7 +265,7 @@ gold = "x"
 def test_keys_are_found_on_their_lines():
     import tomllib
 
-    found = lines_of_keys(LINES, tomllib.loads(LINES))
+    found = find_key_lines(LINES, tomllib.loads(LINES))
     assert found == {
         ("seed",): 2, ("gate",): 4, ("gate", "rules"): 5, ("gate", "command"): 9, ("test_set", 0): 10,
         ("test_set", 0, "name"): 11, ("test_set", 0, "metrics"): 12, ("test_set", 0, "map"): 14,
@@ -276,12 +278,12 @@ def test_very_long_lists_cost_no_more_than_their_lines():
     import tomllib
 
     text = "seed = 1\nmetrics = [\n" + '  "mean",\n' * 20_000 + "]\nalpha = 0.1\n"
-    assert lines_of_keys(text, tomllib.loads(text))[("seed",)] == 1
+    assert find_key_lines(text, tomllib.loads(text))[("seed",)] == 1
 
 
 def test_the_kept_schema_is_what_the_keys_say():
     kept = (ROOT / "sigdask" / "nightly" / "plan" / "schema.json").read_text()
-    assert undescribed(json.loads(kept)) == undescribed(json.loads(schema_text()))
+    assert undescribed(json.loads(kept)) == undescribed(json.loads(format_schema()))
 
 
 def undescribed(schema):
@@ -294,19 +296,19 @@ def undescribed(schema):
 
 
 def test_the_schema_knows_every_key_and_no_null():
-    found = json.dumps(schema())
+    found = json.dumps(build_schema())
     for key in ("test_set", "systems", "non-inferior", "confidence-sequence", "runs_per_year", "webhook"):
         assert f'"{key}"' in found
     assert "null" not in found
-    assert schema()["additionalProperties"] is False
-    assert schema()["anyOf"] == [{"required": [name]} for name in ("test_set", "rankings", "independence")]
+    assert build_schema()["additionalProperties"] is False
+    assert build_schema()["anyOf"] == [{"required": [name]} for name in ("test_set", "rankings", "independence")]
 
 
 def test_the_schema_accepts_the_good_plan_and_refuses_a_misspelt_one():
     jsonschema = pytest.importorskip("jsonschema")
-    jsonschema.validate(good(), schema())
+    jsonschema.validate(good(), build_schema())
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**good(), "metrcs": ["mean"]}, schema())
+        jsonschema.validate({**good(), "metrcs": ["mean"]}, build_schema())
 
 
 def test_equivalence_is_a_rule_with_a_margin(folder):

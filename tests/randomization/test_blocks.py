@@ -7,12 +7,12 @@ import pytest
 from panel_of import panel_of, rng_of
 
 from sigdask.counts import Counts
-from sigdask.metrics import find, metric
+from sigdask.metrics import find_metric, metric
 from sigdask.metrics.forms import Bleu, Ratios
 from sigdask.randomization import blocks
-from sigdask.randomization.blocks import SystemBlock, frame_of, from_sums, panels_of, parts_of
-from sigdask.randomization.families.max_t import Family
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.blocks import SystemBlock, build_frame, build_from_sums, list_panels, split_panel
+from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.sums import SwapUnits
 
@@ -34,18 +34,21 @@ def panels():
     scores = Counts.from_scores({f"s{k}": rng.normal(size=80) for k in range(N_SYSTEMS)})
     pairs = [(i, j) for i in range(N_SYSTEMS) for j in range(i)]
     spread = metric(name="root", fields=("score",))(lambda score: np.sqrt(np.abs(score)))
-    chosen = [find("mean").bind(scores), spread.bind(scores)]
-    for placed in build(scores, SwapUnits.of(scores, 0), chosen, pairs):
+    chosen = [find_metric("mean").bind(scores), spread.bind(scores)]
+    for placed in build_panels(scores, SwapUnits.from_counts(scores, 0), chosen, pairs):
         yield placed.panel
 
 
 def cut(counted, n_bytes, monkeypatch, *, first, n_trials):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", n_bytes)
     made = [
-        [SystemBlock.of(part).sums(run=1, first=first, n_trials=n_trials) for part in parts_of(panel)]
-        for panel in panels_of(counted)
+        [
+            SystemBlock.from_panel(part).compute_sums(run=1, first=first, n_trials=n_trials)
+            for part in split_panel(panel)
+        ]
+        for panel in list_panels(counted)
     ]
-    return from_sums(frame_of(counted), made), [len(own) for own in made]
+    return build_from_sums(build_frame(counted), made), [len(own) for own in made]
 
 
 @pytest.mark.parametrize("per_block", [1, 2, 3, 6, 7])
@@ -65,7 +68,7 @@ def test_families_are_counted_alike_from_blocks(side, studentised, monkeypatch):
     several = list(panels())
     several[1] = replace(several[1], key=(7, 7))
     families = [
-        Family(
+        MaxTFamily(
             (FamilyMember(panel, m),),
             np.array([[[0, row]] for row in range(len(panel.pairs))]),
             side,
@@ -77,7 +80,7 @@ def test_families_are_counted_alike_from_blocks(side, studentised, monkeypatch):
     ]
     members = tuple(FamilyMember(panel, m, 1 + m) for panel in several for m in range(len(panel.metrics)))
     parts = np.array([[[k, row]] for k in range(len(members)) for row in range(0, 21, 5)])
-    families.append(Family(members, parts, side, False, studentised))
+    families.append(MaxTFamily(members, parts, side, False, studentised))
     for family in families:
         whole = family.tally(run=1, first=5, n_trials=1500)
         twin, _ = cut(family, 2 * family.panels[0].nbytes // N_SYSTEMS, monkeypatch, first=5, n_trials=1500)
@@ -94,8 +97,8 @@ def test_a_slab_begins_anywhere_within_the_sums(monkeypatch):
 
 def test_a_block_holds_its_arrangement_and_not_what_that_was_made_of():
     values = rng_of(3).integers(0, 2, (4000, 3, 1))
-    for part in parts_of(panel_of(values, [Ratios(((1,),), ((0,),))])):
-        block = SystemBlock.of(part)
+    for part in split_panel(panel_of(values, [Ratios(((1,),), ((0,),))])):
+        block = SystemBlock.from_panel(part)
         assert block.arranged.pieces is not None
         held = (block.frame.values, block.frame.addresses)
         assert [(len(own), own.base) for own in held] == [(0, None), (0, None)]

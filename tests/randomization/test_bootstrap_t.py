@@ -13,15 +13,15 @@ from sigdask.randomization.families.bootstrap_t import (
     SINGLE_STEP,
     STEP_DOWN,
     StudentisedBootstrap,
-    cells_of,
-    critical_value,
-    lower_edges,
+    compute_lower_edges,
+    find_cells,
+    find_critical_value,
 )
-from sigdask.randomization.families.max_t import Family
-from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.families.max_t import MaxTFamily
+from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import drawn_units
+from sigdask.randomization.stream.shuffles import draw_units
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
@@ -36,9 +36,13 @@ def bootstrap_of(values, form=MEAN, *, side=0, seed=3, subset=None, n_units=None
     )
     pairs = np.array([(i, j) for i in range(n_systems) for j in range(i + 1, n_systems)])
     bound = BoundMetric("m", tuple(counts.fields), form)
-    [placed] = PanelSharing.of(counts, [bound], pairs).panels(SwapUnits.of(counts, seed), subset, every_unit=True)
+    [placed] = PanelGroups.from_metrics(counts, [bound], pairs).build(
+        SwapUnits.from_counts(counts, seed), subset, every_unit=True
+    )
     parts = np.array([[[0, row]] for row in range(len(pairs))])
-    return StudentisedBootstrap(Family((FamilyMember(placed.panel, 0),), parts, side, studentised=True), (n,)), pairs
+    return StudentisedBootstrap(
+        MaxTFamily((FamilyMember(placed.panel, 0),), parts, side, studentised=True), (n,)
+    ), pairs
 
 
 def scores(n=12, n_systems=4, seed=1, most=50):
@@ -69,8 +73,8 @@ def plain_counts(contributions, observed, indices, side):
 
 
 def resamples(made, n_trials=N_TRIALS):
-    [own] = made.sets
-    return drawn_units(own.key, run=0, first=0, n_trials=n_trials, n_units=own.n_units)
+    [own] = made.test_sets
+    return draw_units(own.key, run=0, first=0, n_trials=n_trials, n_units=own.n_units)
 
 
 @pytest.mark.parametrize("side", [0, 1, -1])
@@ -85,8 +89,8 @@ def test_counts_are_those_of_plain_numpy_with_the_same_resamples(side):
     assert tally.counts[: len(pairs), 0, STEP_DOWN].tolist() == down.tolist()
     assert tally.counts[len(pairs) - 1, 0].tolist() == [N_TRIALS, N_TRIALS]
     largest = np.sort(found.max(axis=1)) * np.sqrt(12 / 11)  # errors here divide by n, there by n - 1
-    at = np.searchsorted(lower_edges(), largest[-149], side="right")  # 150 of 3,001 may reach it
-    assert critical_value(tally, 0.05) == pytest.approx(lower_edges()[at], abs=0.02)
+    at = np.searchsorted(compute_lower_edges(), largest[-149], side="right")  # 150 of 3,001 may reach it
+    assert find_critical_value(tally, 0.05) == pytest.approx(compute_lower_edges()[at], abs=0.02)
 
 
 def test_counts_of_documents_are_those_of_a_ratio_linearised_by_hand():
@@ -143,7 +147,7 @@ def test_units_of_one_kind_and_an_order_of_systems_change_no_count():
     correct = (rng.random((300, 3)) < [0.5, 0.6, 0.65]).astype(int)
     values = np.stack([correct, np.ones_like(correct)], axis=-1)
     made, pairs = bootstrap_of(values)
-    [own] = made.sets
+    [own] = made.test_sets
     assert len(own.multiplicity) == 8  # of 300 units
     d = (correct[:, pairs[:, 0]] - correct[:, pairs[:, 1]]).astype(float)
     single, down, _ = plain_counts(d, d.sum(axis=0), resamples(made, 500), 0)
@@ -166,7 +170,7 @@ def test_two_test_sets_are_resampled_apart_and_judged_by_one_maximum():
     one, pairs = bootstrap_of(scores(10, 2, seed=1), name="one")
     two, _ = bootstrap_of(scores(14, 2, seed=2), name="two")
     members = (*one.family.members, *two.family.members)
-    family = Family(members, np.array([[[0, 0]], [[1, 0]]]), studentised=True)
+    family = MaxTFamily(members, np.array([[[0, 0]], [[1, 0]]]), studentised=True)
     both = StudentisedBootstrap(family, (10, 14))
     found = []
     for n, seed, made in ((10, 1, one), (14, 2, two)):
@@ -189,19 +193,19 @@ def test_a_critical_value_is_passed_by_just_those_whose_single_step_p_is_at_most
     tally = made.tally(run=0, first=0, n_trials=4000)
     p = (tally.counts[: len(pairs), 0, SINGLE_STEP] + 1) / 4001
     for alpha in (0.01, 0.05, 0.3):
-        passed = made.statistics > critical_value(tally, alpha)
+        passed = made.statistics > find_critical_value(tally, alpha)
         assert passed.any()
         assert (p[passed] <= alpha).all()
-        assert (p[made.statistics > 1.01 * critical_value(tally, alpha)] <= alpha).all()
-        assert (p[made.statistics < 0.99 * critical_value(tally, alpha)] > alpha).all()
-    assert critical_value(made.tally(run=0, first=0, n_trials=18), 0.05) == np.inf  # 1 / 19 is above
+        assert (p[made.statistics > 1.01 * find_critical_value(tally, alpha)] <= alpha).all()
+        assert (p[made.statistics < 0.99 * find_critical_value(tally, alpha)] > alpha).all()
+    assert find_critical_value(made.tally(run=0, first=0, n_trials=18), 0.05) == np.inf  # 1 / 19 is above
 
 
 def test_cells_begin_where_they_say():
-    edges = lower_edges()
-    assert (cells_of(edges) == np.arange(len(edges))).all()
-    assert (cells_of(np.nextafter(edges[1:], 0)) <= np.arange(1, len(edges))).all()
-    assert cells_of(np.array([-np.inf, -1.0, np.inf])).tolist() == [0, 0, len(edges) - 1]
+    edges = compute_lower_edges()
+    assert (find_cells(edges) == np.arange(len(edges))).all()
+    assert (find_cells(np.nextafter(edges[1:], 0)) <= np.arange(1, len(edges))).all()
+    assert find_cells(np.array([-np.inf, -1.0, np.inf])).tolist() == [0, 0, len(edges) - 1]
 
 
 @pytest.mark.parametrize("form", [Bleu(), Formula("jumps", lambda a, b: a // (b + 1))])

@@ -11,14 +11,14 @@ from scipy import stats
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import black_box, find
+from sigdask.metrics import black_box, find_metric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.statistics.bounds import bound, interval, trials_to_decide
-from sigdask.statistics.crosscheck import count_fits
-from sigdask.verify import yeh_exact
+from sigdask.statistics.bounds import clopper_pearson, compute_bound, estimate_trials_to_decide
+from sigdask.statistics.crosscheck import compute_fit_p
+from sigdask.verify import compute_yeh_exact
 
 # STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
 ONE_SIDED = {"recall": 9.756279177963734e-05, "f1": 0.014775685752788524, "precision": 0.019994289562099043}
@@ -44,7 +44,7 @@ def test_yehs_example_one_and_two_sided(yeh, metric):
 
 @pytest.mark.parametrize("metric", ONE_SIDED)
 def test_the_cells_of_yehs_example_give_the_exact_values(metric):
-    assert float(yeh_exact(metric)) == ONE_SIDED[metric]
+    assert float(compute_yeh_exact(metric)) == ONE_SIDED[metric]
 
 
 def test_values_known_to_be_wrong_are_not_produced(yeh):
@@ -109,7 +109,7 @@ def test_swapping_a_and_b_mirrors_everything():
 
 
 def test_fewer_trials_are_a_prefix_of_more(yeh):
-    [placed] = build(yeh, SwapUnits.of(yeh, 0), [find("f1").bind(yeh)], [(0, 1)])
+    [placed] = build_panels(yeh, SwapUnits.from_counts(yeh, 0), [find_metric("f1").bind(yeh)], [(0, 1)])
     few, rest = placed.panel.tally(n_trials=5000), placed.panel.tally(first=5000, n_trials=7000)
     assert ((few + rest).counts == placed.panel.tally(n_trials=12_000).counts).all()
 
@@ -120,7 +120,7 @@ def test_enumeration_fits_sampling():
     sampled = compare(a, b, method="both", trials=2**18)
     assert exact.method == "exact"
     assert sampled.exact.p_lo == exact.p_value
-    assert count_fits(sampled.n_extreme, 2**18, exact.p_value) > 1e-4
+    assert compute_fit_p(sampled.n_extreme, 2**18, exact.p_value) > 1e-4
     assert [c.verdict for c in sampled.checks if c.name == "exact value"] == ["agrees"]
 
 
@@ -135,30 +135,30 @@ def test_method_exact_needs_no_trial_for_what_has_a_binomial_tail(yeh):
     (0, 999, 0.0, 0.00368576286573938),  # R binom.test; 1 - 0.025^(1/999)
 ])  # fmt: skip
 def test_the_interval_is_clopper_and_pearsons(k, n, low, high):
-    assert interval(k, n, 0.95) == pytest.approx((low, high), rel=1e-11)
+    assert clopper_pearson(k, n, 0.95) == pytest.approx((low, high), rel=1e-11)
 
 
 def test_the_bound_is_never_0_and_1_at_most():
-    assert bound(0, 999) == 0.001
-    assert bound(999, 999) == 1.0
+    assert compute_bound(0, 999) == 0.001
+    assert compute_bound(999, 999) == 1.0
 
 
 def test_trials_to_decide_would_decide():
-    n = trials_to_decide(0.048, 0.05)
-    low, high = interval(round(0.048 * n), n)
+    n = estimate_trials_to_decide(0.048, 0.05)
+    low, high = clopper_pearson(round(0.048 * n), n)
     assert not low <= 0.05 < high
-    assert trials_to_decide(0.05, 0.05) is None
-    assert trials_to_decide(0.05, 0.05 + 1e-9) is None  # more than there are in a stream
+    assert estimate_trials_to_decide(0.05, 0.05) is None
+    assert estimate_trials_to_decide(0.05, 0.05 + 1e-9) is None  # more than there are in a stream
 
 
 @pytest.mark.parametrize(
     ("p", "alpha"), [(0.7, 0.75), (0.8, 0.75), (0.3, 0.2), (0.048, 0.05), (1e-4, 0.05), (0.9, 0.001)]
 )
 def test_trials_to_decide_are_not_many_more_than_it_takes(p, alpha):
-    n = trials_to_decide(p, alpha)
+    n = estimate_trials_to_decide(p, alpha)
 
     def decides(trials):
-        low, high = interval(round(p * trials), trials)
+        low, high = clopper_pearson(round(p * trials), trials)
         return not low <= alpha < high
 
     assert decides(n)
@@ -207,7 +207,7 @@ def responses(seed, n_items):
 def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
     form, score = FORMS[name]
     values = responses(seed, n_items)
-    panel = panel_of(values, [form]).enumeration(0, 0)
+    panel = panel_of(values, [form]).build_enumeration(0, 0)
     n = len(panel.addresses)
     counted = panel.tally(n_trials=2**n).counts[0, 0, :3]
     bits = reference.all_arrangements(n_items)
@@ -224,7 +224,7 @@ def test_orbit_of_ten_units_in_every_tail(name, tail):
     p_values = np.empty(2**n)
     for k, swap in enumerate(reference.all_arrangements(n)):
         arranged = np.where(swap[:, None, None], values[:, ::-1], values)
-        panel = panel_of(arranged, [FORMS[name][0]]).enumeration(0, 0)
+        panel = panel_of(arranged, [FORMS[name][0]]).build_enumeration(0, 0)
         n_kept = len(panel.addresses)
         p_values[k] = panel.tally(n_trials=2**n_kept).counts[0, 0, tail] / 2**n_kept
     levels = np.arange(1, 2**n + 1) / 2**n
@@ -269,10 +269,10 @@ def test_trials_outside_the_stream_are_refused(trials):
 def test_a_black_box_is_counted_in_the_trials_and_run_asked_for(run, first, n_trials):
     scores = rng_of(7).integers(0, 9, (2, 30))
     counts = Counts.from_scores({"a": scores[0], "b": scores[1]})
-    units = SwapUnits.of(counts, 3)
+    units = SwapUnits.from_counts(counts, 3)
     box = black_box(lambda outputs, _: float(sum(outputs)), name="total")
-    [whole] = build(counts, units, [find("mean").bind(counts)], [(0, 1)])
-    ours = OutputsPanel.of(counts, units, box, (0, 1)).tally(run=run, first=first, n_trials=n_trials)
+    [whole] = build_panels(counts, units, [find_metric("mean").bind(counts)], [(0, 1)])
+    ours = OutputsPanel.from_counts(counts, units, box, (0, 1)).tally(run=run, first=first, n_trials=n_trials)
     assert ours.n_trials == n_trials
     assert (ours.counts == whole.panel.tally(run=run, first=first, n_trials=n_trials).counts).all()
 
@@ -283,7 +283,7 @@ def test_the_interval_solves_the_equations_of_clopper_and_pearson(n, data):
     # P(X >= k | low) = P(X <= k | high) = 0.005. Not against SciPy's proportion_ci: its root is within an absolute
     # tolerance, so that at k = 1 of 1.8 million these tails come out 7e-5 off, relatively
     k = data.draw(st.one_of(st.integers(0, n), st.integers(0, min(n, 50))))
-    low, high = interval(k, n)
+    low, high = clopper_pearson(k, n)
     assert low <= k / n <= high
     assert low == 0.0 if k == 0 else stats.binom.sf(k - 1, n, low) == pytest.approx(0.005, rel=1e-7)
     assert high == 1.0 if k == n else stats.binom.cdf(k, n, high) == pytest.approx(0.005, rel=1e-7)
@@ -292,5 +292,5 @@ def test_the_interval_solves_the_equations_of_clopper_and_pearson(n, data):
 @pytest.mark.parametrize("n", [1, 46_693, 2**20, 2**40])
 def test_the_interval_of_no_and_of_one_exceedance_has_a_closed_form(n):
     # (1 - high)^n = 0.005 at k = 0; 1 - (1 - low)^n = 0.005 at k = 1
-    assert interval(0, n)[1] == pytest.approx(-np.expm1(np.log(0.005) / n), rel=1e-9)
-    assert interval(1, n)[0] == pytest.approx(-np.expm1(np.log1p(-0.005) / n), rel=1e-9)
+    assert clopper_pearson(0, n)[1] == pytest.approx(-np.expm1(np.log(0.005) / n), rel=1e-9)
+    assert clopper_pearson(1, n)[0] == pytest.approx(-np.expm1(np.log1p(-0.005) / n), rel=1e-9)

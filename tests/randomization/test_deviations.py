@@ -10,23 +10,23 @@ from scipy import stats
 from sigdask.analysis.comparison.pairs import ResolvedSpec, list_comparisons
 from sigdask.api import compare_all
 from sigdask.counts import Counts, Outputs
-from sigdask.metrics import black_box, find, metric
-from sigdask.nightly.gate import NonInferior, NotWorse, key_of
-from sigdask.nightly.gate.margin_tests import normal_p, shifted
+from sigdask.metrics import black_box, find_metric, metric
+from sigdask.nightly.gate import NonInferior, NotWorse, get_key
+from sigdask.nightly.gate.margin_tests import compute_normal_p, shift_scores
 from sigdask.randomization.families import deviations
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 
 def panels_of(counts, *names):
-    asked = ResolvedSpec(counts, SwapUnits.of(counts, 0), np.array([[0, 1]]), "randomization", None)
-    c = list_comparisons(asked, [find(n) if isinstance(n, str) else n for n in names], None)
+    asked = ResolvedSpec(counts, SwapUnits.from_counts(counts, 0), np.array([[0, 1]]), "randomization", None)
+    c = list_comparisons(asked, [find_metric(n) if isinstance(n, str) else n for n in names], None)
     return [(c.panels[c.panel[k]], c.row[k], c.column[k]) for k in range(len(c))]
 
 
 def sd_of(counts, name):
     panel, row, column = panels_of(counts, name)[0]
-    return panel.swap_deviations()[row, column]
+    return panel.estimate_swap_deviations()[row, column]
 
 
 def responses(rng, n=300):
@@ -47,7 +47,7 @@ def test_the_spread_of_a_mean_is_the_root_of_its_squared_differences():
 
 def test_the_spread_of_f1_is_nearly_that_of_its_shuffled_differences():
     counts = responses(np.random.default_rng(2))
-    bits = swap_bits(SwapUnits.of(counts, 0).key, run=0, first=0, n_trials=4096, n_units=300)
+    bits = draw_swap_bits(SwapUnits.from_counts(counts, 0).key, run=0, first=0, n_trials=4096, n_units=300)
     tp, predicted, gold = (np.broadcast_to(counts.field(f), (300, 2)) for f in ("tp", "predicted", "gold"))
 
     def swapped(field, own, other):
@@ -64,37 +64,37 @@ def test_a_black_box_spreads_like_the_metric_it_copies():
     counts = Counts.from_scores({"a": rng.integers(0, 9, 60), "b": rng.integers(0, 9, 60)})
     box = black_box(lambda outputs, gold: float(np.mean(outputs)), name="box")
     panel, row, column = panels_of(counts, box)[0]
-    assert panel.swap_deviations()[row, column] == pytest.approx(sd_of(counts, "mean"), rel=0.15)
+    assert panel.estimate_swap_deviations()[row, column] == pytest.approx(sd_of(counts, "mean"), rel=0.15)
 
 
 def test_identical_systems_have_no_spread():
     counts = Counts.from_labels(list("xyx"), {"a": list("xyy"), "b": list("xyy")})
     assert sd_of(counts, "accuracy") == 0
     assert sd_of(counts, "macro-f1") == 0
-    assert normal_p(0.5, 0.0) == 1.0
-    assert normal_p(0.0, 0.0) == 1.0
+    assert compute_normal_p(0.5, 0.0) == 1.0
+    assert compute_normal_p(0.0, 0.0) == 1.0
 
 
 def test_shifted_scores_stay_exact_decimals_and_leave_the_baseline():
     counts = Counts.from_scores({"a": [0.7341, 0.1, 0.25], "base": [0.5, 0.5, 0.5]})
-    data, names = shifted(counts, find("mean").bind(counts), "base", {"a": [0.05, 0.1]})
+    data, names = shift_scores(counts, find_metric("mean").bind(counts), "base", {"a": [0.05, 0.1]})
     assert data.field("score").tolist() == [[0.5, 0.7841, 0.8341], [0.5, 0.15, 0.2], [0.5, 0.3, 0.35]]
     assert data.systems == ("base", names["a", 0.05], names["a", 0.1])
 
 
 def test_lower_is_better_shifts_the_other_way():
     counts = Counts.from_scores({"a": [3.0, 1.0], "base": [2.0, 2.0]})
-    data, _ = shifted(counts, find("mean:better=lower").bind(counts), "base", {"a": [0.5]})
+    data, _ = shift_scores(counts, find_metric("mean:better=lower").bind(counts), "base", {"a": [0.5]})
     assert data.field("score").tolist() == [[2.0, 2.5], [2.0, 0.5]]
 
 
 def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
     counts = responses(np.random.default_rng(4))
-    data, _ = shifted(counts, find("recall").bind(counts), "b", {"a": [0.1]})
+    data, _ = shift_scores(counts, find_metric("recall").bind(counts), "b", {"a": [0.1]})
     gold = counts.field("gold")[:, 0]
     assert np.allclose(data.field("score")[:, 1], counts.field("tp")[:, 0] + 0.1 * gold)
     assert (data.field("items")[:, 0] == gold).all()
-    assert shifted(counts, find("f1").bind(counts), "b", {"a": [0.1]}) is None
+    assert shift_scores(counts, find_metric("f1").bind(counts), "b", {"a": [0.1]}) is None
 
 
 def p_of(counts, rule, metric, **options):
@@ -102,7 +102,7 @@ def p_of(counts, rule, metric, **options):
         counts, metrics=[metric], baseline="base", trials=999, second_run=False, method="randomization"
     )
     found = gather(counts, results, [rule], baseline="base", trials=999, **options)
-    return found.shown[rule, key_of(results[0])]
+    return found.margin_results[rule, get_key(results[0])]
 
 
 def test_a_shift_to_exact_symmetry_is_an_exact_test():
@@ -117,7 +117,9 @@ def test_a_shift_to_exact_symmetry_is_an_exact_test():
             {"new": base - margin + np.round([s * d for s, d in zip(signs, sizes, strict=True)], 1), "base": base}
         )
         results = compare_all(counts, metrics=["mean"], baseline="base", second_run=False)
-        p_values.append(gather(counts, results, [rule], baseline="base").shown[rule, key_of(results[0])].p_value)
+        p_values.append(
+            gather(counts, results, [rule], baseline="base").margin_results[rule, get_key(results[0])].p_value
+        )
     for k in range(1, 2**n + 1):
         assert sum(p <= k / 2**n for p in p_values) <= k
 
@@ -198,7 +200,7 @@ def test_the_baseline_may_stand_first_and_subsets_keep_apart():
     results = compare_all(counts, metrics=["mean"], by="kind", trials=999, second_run=False)
     rule = NonInferior(0.5, 0.05, baseline="base")
     found = gather(counts, results, [rule, NotWorse(0.05)], by="kind", trials=999)
-    shown = {key[1]: s.p_value <= 0.05 for (_, key), s in found.shown.items()}
+    shown = {key[1]: s.p_value <= 0.05 for (_, key), s in found.margin_results.items()}
     assert shown == {"good": True, "bad": False}
     assert len(found.spreads) == 2
 
@@ -232,7 +234,7 @@ def test_a_set_metric_spreads_like_the_black_box_it_copies():
         outputs=Outputs(tuple(columns[1:]), columns[0]),
     )  # fmt: skip
     panel, row, column = panels_of(counts, black_box(type_f1))[0]
-    assert sd_of(counts, "type-f1") == pytest.approx(panel.swap_deviations()[row, column], rel=0.15)
+    assert sd_of(counts, "type-f1") == pytest.approx(panel.estimate_swap_deviations()[row, column], rel=0.15)
     assert p_of(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"
 
 
@@ -261,15 +263,17 @@ def test_many_pairs_have_the_deviations_and_the_skewness_of_each_alone(values):
          "large": rng.integers(0, 2**40, (300, 9))}[values]  # fmt: skip
     counts = Counts.from_scores({f"s{k}": column.tolist() for k, column in enumerate(x.astype(float).T)})
     asked = ResolvedSpec(
-        counts, SwapUnits.of(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None
+        counts, SwapUnits.from_counts(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None
     )
-    [panel] = list_comparisons(asked, [find("mean")], None).panels
-    together = deviations.power_sums(panel, 0, None, exact=True)
+    [panel] = list_comparisons(asked, [find_metric("mean")], None).panels
+    together = deviations.sum_powers_by_products(panel, 0, None, exact=True)
     assert (together is None) == (values == "large")
-    alone = [deviations.swap_deviations(panel, 0, [row])[0] for row in range(36)]
-    assert deviations.swap_deviations(panel, 0).tolist() == alone  # to the last bit: maxima are compared by them
+    alone = [deviations.compute_swap_deviations(panel, 0, [row])[0] for row in range(36)]
+    assert (
+        deviations.compute_swap_deviations(panel, 0).tolist() == alone
+    )  # to the last bit: maxima are compared by them
     expected = [stats.skew(x[:, i].astype(float) - x[:, j]) for i in range(9) for j in range(i)]
-    assert deviations.skewness(panel, 0) == pytest.approx(expected, rel=1e-8)
-    assert deviations.skewness(panel, 0)[:3] == pytest.approx(
-        [deviations.skewness(panel, 0, [row])[0] for row in range(3)], rel=1e-8
+    assert deviations.compute_skewness(panel, 0) == pytest.approx(expected, rel=1e-8)
+    assert deviations.compute_skewness(panel, 0)[:3] == pytest.approx(
+        [deviations.compute_skewness(panel, 0, [row])[0] for row in range(3)], rel=1e-8
     )

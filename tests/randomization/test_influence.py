@@ -9,7 +9,7 @@ import pytest
 from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.influence import ComparisonVerdicts, unit_influence
+from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
@@ -23,7 +23,7 @@ def influence_of(d, decision=0, side=0, level=0.05):
     pairs = [(k, n_sets) for k in range(n_sets)]
     panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN], pairs=pairs)
     whole = np.full(n_sets, decision, np.int8), np.full(n_sets, level), np.full(n_sets, side, np.int8)
-    return unit_influence(panel, 0, np.arange(n_sets), ComparisonVerdicts(*whole))
+    return compute_influence(panel, 0, np.arange(n_sets), ComparisonVerdicts(*whole))
 
 
 def drawn_losses(n_units, n_sets=400):
@@ -68,7 +68,7 @@ def test_gains_of_one_size_that_are_no_0_and_1_are_of_one_sign():
     scores = np.stack([np.full(20, 4), np.full(20, 3)], axis=1)  # ratings, all a step better
     panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
     whole = ComparisonVerdicts(np.ones(1, np.int8), np.full(1, 0.05), np.zeros(1, np.int8))
-    assert unit_influence(panel, 0, np.arange(1), whole).has_one_sign.tolist() == [True]
+    assert compute_influence(panel, 0, np.arange(1), whole).has_one_sign.tolist() == [True]
 
 
 def test_one_sign_is_found_beyond_the_units_that_are_looked_at_first():
@@ -131,10 +131,10 @@ def test_contributions_to_f1_are_linearised():
     values[0, 0] = values[0, 1] + [0, 40, 0]
     panel = panel_of(values, [F1])
     whole = ComparisonVerdicts(np.zeros(1, np.int8), np.full(1, 0.05), np.zeros(1, np.int8))
-    found = unit_influence(panel, 0, np.arange(1), whole)
+    found = compute_influence(panel, 0, np.arange(1), whole)
     assert found.is_skewed[0]
     assert found.n_deciding[0] == 1
-    [a, b] = F1.score(panel.sums(0, panel.totals - panel.values[0]))  # oracle: scored again without the unit
+    [a, b] = F1.score(panel.to_arguments(0, panel.totals - panel.values[0]))  # oracle: scored again without the unit
     assert found.reverses[0] == ((a > b) != (panel.differences[0, 0] > 0))
 
 
@@ -144,7 +144,7 @@ def test_thousands_of_pairs_take_well_under_a_second():
     n = len(panel.pairs)
     assert n == 8256
     whole = ComparisonVerdicts(np.zeros(n, np.int8), np.full(n, 0.05), np.zeros(n, np.int8))
-    _ = panel.signs, panel.n_discordant  # results need them anyway
+    _ = panel.sign_counts, panel.n_discordant  # results need them anyway
     begun = time.process_time()
-    assert unit_influence(panel, 0, np.arange(n), whole).is_skewed.any()
+    assert compute_influence(panel, 0, np.arange(n), whole).is_skewed.any()
     assert time.process_time() - begun < 1

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Formula, Ratios
-from sigdask.randomization.families.max_t import CHUNK, Family, family_tally
-from sigdask.randomization.families.tukey import Relabelling, relabel_tally
+from sigdask.randomization.families.max_t import CHUNK, MaxTFamily, tally_family
+from sigdask.randomization.families.tukey import Relabelling, tally_relabelling
 from sigdask.randomization.panels.families import FamilyMember
-from sigdask.randomization.stream.shuffles import swap_bits
-from sigdask.statistics.crosscheck import count_fits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.statistics.crosscheck import compute_fit_p
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 RECALL = Ratios(((1, 0, 0),), ((0, 0, 1),))
@@ -43,7 +43,7 @@ def scores_panel(scores):
 
 def family_of(panel, *, metric=0, side=0):
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
-    return Family((FamilyMember(panel, metric),), parts, side)
+    return MaxTFamily((FamilyMember(panel, metric),), parts, side)
 
 
 def score(form, sums):
@@ -54,7 +54,7 @@ def score(form, sums):
 
 def fractions(panel, values, form):
     """Observed and shuffled differences of all pairs, shape (n_pairs,) and (n_trials, n_pairs)."""
-    bits = swap_bits(panel.key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
+    bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
     observed, trials = [], []
     for i, j in panel.pairs:
         observed.append(score(form, values[:, i].sum(0)) - score(form, values[:, j].sum(0)))
@@ -80,7 +80,7 @@ def test_a_family_is_counted_as_fractions_count_it(form, side, seed, n_items, n_
     assert sorted(range(len(order)), key=lambda h: extreme(observed[h])) == pytest.approx(order) or [
         extreme(observed[h]) for h in order
     ] == sorted(extreme(d) for d in observed)
-    counts = family_tally(family, run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
+    counts = tally_family(family, run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
     for rank, h in enumerate(order):
         t = observed[h]
         want = [
@@ -98,7 +98,7 @@ def test_marginal_counts_of_a_family_are_those_of_its_pairs():
     assert len(panel.pairs) > 2 * CHUNK
     alone = panel.tally(n_trials=5000).counts
     for m in range(3):
-        counts = family_tally(family_of(panel, metric=m), run=0, first=0, n_trials=5000).counts
+        counts = tally_family(family_of(panel, metric=m), run=0, first=0, n_trials=5000).counts
         assert counts[:, 0, :3].tolist() == alone[:, m].tolist()
 
 
@@ -115,7 +115,7 @@ def test_a_mean_over_two_sets_is_the_sum_of_its_parts():
     panels = [panel_of(one, [F1]), replace(panel_of(two, [F1]), key=(7, 7))]
     members = tuple(FamilyMember(panel, 0, 0.5) for panel in panels)
     parts = np.array([[[0, row], [1, row]] for row in range(3)])
-    counts = family_tally(Family(members, parts), run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
+    counts = tally_family(MaxTFamily(members, parts), run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
     (seen_one, trials_one), (seen_two, trials_two) = (
         fractions(panel, values, F1) for panel, values in zip(panels, (one, two), strict=True)
     )
@@ -129,8 +129,8 @@ def test_a_tie_under_cancellation_counts_in_the_joint_tail():
     # means of tenths plus a large constant: the difference is tiny beside the scores
     rng = rng_of(8)
     scores = rng.integers(-3, 4, (12, 3)) + 10**9
-    exact = family_tally(family_of(scores_panel(scores)), run=0, first=0, n_trials=4096).counts
-    shifted = family_tally(family_of(scores_panel(scores - 10**9)), run=0, first=0, n_trials=4096).counts
+    exact = tally_family(family_of(scores_panel(scores)), run=0, first=0, n_trials=4096).counts
+    shifted = tally_family(family_of(scores_panel(scores - 10**9)), run=0, first=0, n_trials=4096).counts
     assert exact.tolist() == shifted.tolist()
 
 
@@ -143,7 +143,7 @@ def test_ties_of_a_mean_whose_parts_cancel_count(seed):
     one[:, 0], two[:, 1] = differences * 10**6, rng.permutation(differences) * 10**6
     one[0, 0] += rng.integers(-2, 3)  # the mean is tiny beside its parts
     members = (FamilyMember(scores_panel(one), 0, 0.5), FamilyMember(replace(scores_panel(two), key=(7, 7)), 0, 0.5))
-    family = Family(members, np.array([[[0, 0], [1, 0]]])).enumeration()
+    family = MaxTFamily(members, np.array([[[0, 0], [1, 0]]])).build_enumeration()
     counts = family.tally(run=0, first=0, n_trials=family.n_arrangements).counts[0, 0]
     parts = np.concatenate([one[:, 0] - one[:, 1], two[:, 0] - two[:, 1]])
     parts = parts[parts != 0]
@@ -157,11 +157,11 @@ def test_exact_max_t_of_all_arrangements(oracles):
     o = oracles["maxT_signflip_single_step"]
     family = family_of(scores_panel(np.array(o["inputs"]["scores"])))
     assert (family.can_enumerate, family.n_arrangements) == (True, 32)
-    counts = family.enumeration().tally(run=0, first=0, n_trials=32).counts[:, 0, 3]
+    counts = family.build_enumeration().tally(run=0, first=0, n_trials=32).counts[:, 0, 3]
     assert [Fraction(int(c), 32) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
     n = 2**16
     for c, p in zip(family.tally(run=0, first=0, n_trials=n).counts[:, 0, 3], o["expected"], strict=True):
-        assert count_fits(int(c), n, p) > 1e-4
+        assert compute_fit_p(int(c), n, p) > 1e-4
 
 
 def test_exact_tukey_of_all_relabellings(oracles):
@@ -169,11 +169,11 @@ def test_exact_tukey_of_all_relabellings(oracles):
     panel = scores_panel(np.array(o["inputs"]["scores"]))
     family = Relabelling((FamilyMember(panel, 0),), np.array([[0, 0], [0, 1], [0, 2]]))
     assert (family.can_enumerate, family.n_arrangements) == (True, 6**5)
-    counts = relabel_tally(replace(family, enumerated=True), run=0, first=0, n_trials=6**5).counts[:, 0, 0]
+    counts = tally_relabelling(replace(family, enumerated=True), run=0, first=0, n_trials=6**5).counts[:, 0, 0]
     assert [Fraction(int(c), 6**5) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
     n = 2**16
     for c, p in zip(family.tally(run=0, first=0, n_trials=n).counts[:, 0, 0], o["expected"], strict=True):
-        assert count_fits(int(c), n, p) > 1e-4
+        assert compute_fit_p(int(c), n, p) > 1e-4
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -183,7 +183,7 @@ def test_a_relabelling_is_counted_as_fractions_count_it(form, seed, n_items, n_s
     values = values_of(seed, n_items, n_systems)
     panel = panel_of(values, [form])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
-    counts = relabel_tally(Relabelling((FamilyMember(panel, 0),), rows), run=run, first=2, n_trials=N_TRIALS).counts
+    counts = tally_relabelling(Relabelling((FamilyMember(panel, 0),), rows), run=run, first=2, n_trials=N_TRIALS).counts
     labels = reference.relabellings(panel.key, run, 2, N_TRIALS, n_items, n_systems)
     ranges = []
     for trial in labels:
@@ -203,9 +203,9 @@ def test_relabellings_are_uniform():
 
 def test_families_of_two_test_sets_enumerate_the_units_of_both():
     one, two = scores_panel(np.array([[1, 0], [2, 0]])), replace(scores_panel(np.array([[1, 0], [3, 0]])), key=(5, 5))
-    family = Family((FamilyMember(one, 0), FamilyMember(two, 0)), np.array([[[0, 0]], [[1, 0]]]))
+    family = MaxTFamily((FamilyMember(one, 0), FamilyMember(two, 0)), np.array([[[0, 0]], [[1, 0]]]))
     assert family.n_arrangements == 16
-    counts = family.enumeration().tally(run=0, first=0, n_trials=16).counts[:, 0]
+    counts = family.build_enumeration().tally(run=0, first=0, n_trials=16).counts[:, 0]
     assert counts[:, 2].tolist() == [8, 8]  # each set alone: 2 of 4
     # max(|+-1+-2|, |+-1+-3|) / 2 >= 3/2: 1 - 1/2 * 1/2 for the first; the second alone reaches 2
     assert counts[:, 3].tolist() == [12, 8]

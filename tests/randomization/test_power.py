@@ -9,17 +9,17 @@ import pytest
 from conftest import ROOT
 from scipy import stats
 
-from sigdask.analysis.power.points import PowerPoint, PowerTarget, RejectionRule, measured
+from sigdask.analysis.power.points import PowerPoint, PowerTarget, RejectionRule, measure_power
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.power.population import SystemPairs
-from sigdask.randomization.power.rejection import n_rejected
+from sigdask.randomization.power.rejection import count_rejected
 from sigdask.randomization.power.resampled import PowerSamples
-from sigdask.randomization.power.samples import draw
+from sigdask.randomization.power.samples import draw_samples
 
 KEY = (1, 2)
 ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}
@@ -32,8 +32,8 @@ def pairs_of(values, form=MEAN):
     fields = {f"f{k}": values[:, :, k] for k in range(values.shape[2])}
     counts = Counts(tuple("abcdef"[: values.shape[1]]), fields, len(values))
     systems = np.array([*itertools.combinations(range(values.shape[1]), 2)])
-    [placed] = PanelSharing.of(counts, [BoundMetric("m", tuple(fields), form)], systems).panels(
-        SwapUnits.of(counts, 0), every_unit=True
+    [placed] = PanelGroups.from_metrics(counts, [BoundMetric("m", tuple(fields), form)], systems).build(
+        SwapUnits.from_counts(counts, 0), every_unit=True
     )
     return SystemPairs(placed.panel)
 
@@ -46,15 +46,15 @@ def of_means(scores):
 
 def test_a_sample_is_the_same_in_any_partition_and_the_beginning_of_a_larger_one():
     weights = np.array([0.1, 0.2, 0.3, 0.4])
-    whole = draw(KEY, weights, first=0, n_samples=50, size=11)
-    parts = [draw(KEY, weights, first=first, n_samples=25, size=11) for first in (0, 25)]
+    whole = draw_samples(KEY, weights, first=0, n_samples=50, size=11)
+    parts = [draw_samples(KEY, weights, first=first, n_samples=25, size=11) for first in (0, 25)]
     assert (whole == np.concatenate(parts)).all()
-    assert (draw(KEY, weights, first=0, n_samples=50, size=30)[:, :11] == whole).all()
+    assert (draw_samples(KEY, weights, first=0, n_samples=50, size=30)[:, :11] == whole).all()
 
 
 def test_units_are_drawn_as_often_as_their_weights_say():
     weights = np.array([0.05, 0.0, 0.25, 0.6, 0.1])
-    found = np.bincount(draw(KEY, weights, first=7, n_samples=2000, size=50).ravel(), minlength=5)
+    found = np.bincount(draw_samples(KEY, weights, first=7, n_samples=2000, size=50).ravel(), minlength=5)
     assert found[1] == 0
     assert stats.chisquare(found[weights > 0], 100_000 * weights[weights > 0]).pvalue > 1e-4
 
@@ -64,7 +64,7 @@ def test_simulated_size_and_power_of_the_sign_test_meet_the_oracle(n_wins, place
     known = ORACLES["sign_test_size_power_n34"]
     pairs = of_means([[1, 0]] * n_wins + [[0, 1]] * (10 - n_wins))
     n = 6000
-    found = n_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=34, first=0, n=n)
+    found = count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=34, first=0, n=n)
     assert stats.binomtest(found, n, known["expected"][place]).pvalue > 1e-4
 
 
@@ -75,13 +75,13 @@ def test_simulated_power_of_near_normal_differences_is_that_of_the_matched_t_tes
     pairs = of_means(np.column_stack([base + d, base]))
     observed, n, size = pairs[0], 6000, 40
     wanted = 0.45 * 1000
-    strength = observed.strength_of(wanted)
-    weights = observed.weights(strength)
+    strength = observed.find_strength(wanted)
+    weights = observed.compute_weights(strength)
     spread = np.sqrt(weights @ (observed.influences - wanted) ** 2)
     shift = wanted / spread * np.sqrt(size)
     bar = stats.t.isf(0.025, size - 1)
     expected = stats.nct.sf(bar, size - 1, shift) + stats.nct.cdf(-bar, size - 1, shift)
-    found = n_rejected(observed, KEY, strength, "two-sided", 0.05, size=size, first=0, n=n) / n
+    found = count_rejected(observed, KEY, strength, "two-sided", 0.05, size=size, first=0, n=n) / n
     assert found == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / n) + 0.01)
 
 
@@ -107,11 +107,13 @@ def test_each_sample_is_judged_as_all_its_arrangements_would_judge_it(form, alte
     else:
         values[:, :, 1], values[:, 0, 0] = 1, values[:, 0, 0] + 12
     observed, size, alpha = pairs_of(values, form)[0], 11, 0.05
-    drawn = observed.panel.values[observed.order][draw(KEY, observed.weights(0.0), first=0, n_samples=150, size=size)]
+    drawn = observed.panel.values[observed.order][
+        draw_samples(KEY, observed.compute_weights(0.0), first=0, n_samples=150, size=size)
+    ]
     agreed = 0
     for k, sample in enumerate(drawn.astype(int)):
         p = exact_p(form.score, sample[:, 0], sample[:, 1], alternative)
-        judged = n_rejected(observed, KEY, 0.0, alternative, alpha, size=size, first=k, n=1)
+        judged = count_rejected(observed, KEY, 0.0, alternative, alpha, size=size, first=k, n=1)
         agreed += judged == (p <= alpha) or abs(p - alpha) < 4 * np.sqrt(alpha / 4096)
     assert agreed == 150  # but for what lies within the error of the last round
 
@@ -125,7 +127,9 @@ def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
     whole = panel.tally(run=0, first=0, n_trials=200).counts
     parts = [panel.tally(run=0, first=first, n_trials=n).counts for first, n in ((0, 77), (77, 123))]
     assert (whole == sum(parts)).all()
-    assert (whole == np.stack([panel.part([k]).tally(run=0, first=0, n_trials=200).counts[0] for k in range(3)])).all()
+    assert (
+        whole == np.stack([panel.select([k]).tally(run=0, first=0, n_trials=200).counts[0] for k in range(3)])
+    ).all()
 
 
 def test_what_travels_holds_the_pairs_that_are_drawn_from_alone_and_counts_the_same():
@@ -140,16 +144,16 @@ def test_a_sign_test_of_the_engine_is_exact_and_its_simulation_agrees():
     rng = np.random.default_rng(4)
     pairs = of_means(rng.integers(0, 2, (80, 2)) | [[1, 0]] * 30 + [[0, 0]] * 50)
     place, test = PowerTarget(pairs, 0, 1), RejectionRule("two-sided", 0.05, 3000)
-    strength = pairs[0].strength_of(0.2)
-    [(power, error)] = measured(
+    strength = pairs[0].find_strength(0.2)
+    [(power, error)] = measure_power(
         [PowerPoint(place, strength, 90, 3000)], test, lambda jobs: count_jobs(jobs, cluster="none")
     )
-    found = n_rejected(pairs[0], KEY, strength, "two-sided", 0.05, size=90, first=0, n=3000)
+    found = count_rejected(pairs[0], KEY, strength, "two-sided", 0.05, size=90, first=0, n=3000)
     assert error == 0
     assert stats.binomtest(found, 3000, power).pvalue > 1e-4
 
 
 def test_too_few_units_reject_nothing():
     pairs = of_means([[3, 1]] * 5 + [[9, 1]] * 5)
-    assert n_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=5, first=0, n=100) == 0
-    assert n_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=6, first=0, n=100) == 100
+    assert count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=5, first=0, n=100) == 0
+    assert count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=6, first=0, n=100) == 100

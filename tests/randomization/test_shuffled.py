@@ -9,11 +9,11 @@ from panel_of import panel_of, rng_of
 
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
-from sigdask.randomization.contributions import contributions
+from sigdask.randomization.contributions import compute_contributions
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sets import build_sets
+from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffled_differences import shuffled
+from sigdask.randomization.stream.shuffled_differences import iter_differences
 
 MEAN = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {
@@ -43,11 +43,11 @@ def check(panel, n_trials=300):
     n = 2 ** int(panel.n_discordant.max()) if panel.enumerated else n_trials
     for run, first in ((0, 0), *([] if panel.enumerated else [(1, 37)])):
         for column in range(panel.shape[1]):
-            part = panel.part(range(panel.shape[0]), [column])
+            part = panel.select(range(panel.shape[0]), [column])
             counts = part.tally(run=run, first=first, n_trials=n).counts[:, 0]
-            found = list(shuffled(part, run=run, first=first, n_trials=n))
+            found = list(iter_differences(part, run=run, first=first, n_trials=n))
             assert [one.extreme.sum(axis=0).tolist() for one in found] == counts.tolist()
-            seen = part.scores_of_pairs[:, 0]
+            seen = part.pair_scores[:, 0]
             np.testing.assert_allclose([one.observed for one in found], seen[:, 0] - seen[:, 1], atol=1e-9)
 
 
@@ -72,7 +72,7 @@ def test_ties_count_with_few_and_many_units_and_unequal_ones(form):
 
 def test_all_arrangements_are_those_that_are_drawn():
     panel = panel_of(values_of(4, n_items=9, n_systems=2), [FORMS["a ratio"]])
-    [found] = shuffled(panel.enumeration(0, 0), n_trials=2 ** int(panel.n_discordant[0, 0]))
+    [found] = iter_differences(panel.build_enumeration(0, 0), n_trials=2 ** int(panel.n_discordant[0, 0]))
     by_hand = np.sort(found.differences)
     np.testing.assert_allclose(by_hand, -by_hand[::-1], atol=1e-12)  # every arrangement has its opposite
 
@@ -96,19 +96,19 @@ def test_a_contribution_is_half_of_what_the_exchange_of_the_unit_takes_away(form
 
     expected = np.array([(difference(values) - difference(exchanged(values, u))) / 2 for u in range(len(values))])
     found = np.zeros(len(values))
-    found[panel.addresses] = contributions(panel, 0, 0)
+    found[panel.addresses] = compute_contributions(panel, 0, 0)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     if form is MEAN:
         assert found.sum() == pytest.approx(difference(values), abs=1e-12)
 
 
 def test_a_contribution_to_a_score_of_sets_is_what_the_exchange_of_its_terms_takes_away():
-    counts, metrics = kinds.terms(), [kinds.find(name) for name in ("type-f1", "type-recall")]
-    units = SwapUnits.of(counts, 0)
-    [(panel, _)] = build_sets(counts, units, [m.bind(counts) for m in metrics], [(0, 1)])
+    counts, metrics = kinds.terms(), [kinds.find_metric(name) for name in ("type-f1", "type-recall")]
+    units = SwapUnits.from_counts(counts, 0)
+    [(panel, _)] = build_set_panels(counts, units, [m.bind(counts) for m in metrics], [(0, 1)])
     for column in range(2):
-        found = contributions(panel, 0, column)
-        a, b = panel.scores_of_pairs[0, column]
+        found = compute_contributions(panel, 0, column)
+        a, b = panel.pair_scores[0, column]
         for item in range(counts.n_items):
             columns = [own.copy() for own in counts.outputs.systems]
             columns[0][item], columns[1][item] = columns[1][item], columns[0][item]
@@ -116,7 +116,7 @@ def test_a_contribution_to_a_score_of_sets_is_what_the_exchange_of_its_terms_tak
                 counts.systems, counts.fields, counts.n_items, ids=counts.ids,
                 outputs=Outputs(tuple(columns), counts.outputs.gold),
             )  # fmt: skip
-            [(moved, _)] = build_sets(other, units, [m.bind(other) for m in metrics], [(0, 1)])
-            c, d = moved.scores_of_pairs[0, column]
+            [(moved, _)] = build_set_panels(other, units, [m.bind(other) for m in metrics], [(0, 1)])
+            c, d = moved.pair_scores[0, column]
             [at] = np.flatnonzero(panel.addresses == units.index[item])
             assert found[at] == pytest.approx(((a - b) - (c - d)) / 2, abs=1e-12)

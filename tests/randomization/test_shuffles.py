@@ -7,9 +7,15 @@ from scipy import stats
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.randomization.kernels.relabel import relabelled_sums
+from sigdask.randomization.kernels.relabel import sum_relabelled
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import counting_words, philox, relabel_word, stream_key, swap_bits
+from sigdask.randomization.stream.shuffles import (
+    compute_stream_key,
+    draw_swap_bits,
+    fill_counting_words,
+    get_relabel_word,
+    philox,
+)
 
 ONES = 0xFFFFFFFF
 # Random123 1.14, tests/kat_vectors, lines "philox4x32 10": counter, key, words
@@ -22,7 +28,7 @@ KNOWN_ANSWERS = [
         (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
     ),
 ]
-KEY = stream_key(7, "set", ["a", "b"])
+KEY = compute_stream_key(7, "set", ["a", "b"])
 
 
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN_ANSWERS)
@@ -40,19 +46,19 @@ def test_the_kernel_gives_the_known_answer():
 @pytest.mark.parametrize("run", [0, 1, 255])
 def test_bits_stand_at_their_addresses(first, run):
     expected = reference.swaps(KEY, run, first, 6, 200)
-    assert (swap_bits(KEY, run=run, first=first, n_trials=6, n_units=200) == expected).all()
+    assert (draw_swap_bits(KEY, run=run, first=first, n_trials=6, n_units=200) == expected).all()
 
 
 def test_any_range_of_trials_and_units_is_a_slice_of_the_whole():
-    whole = swap_bits(KEY, run=0, first=0, n_trials=100, n_units=300)
-    part = swap_bits(KEY, run=0, first=37, n_trials=20, n_units=130)
+    whole = draw_swap_bits(KEY, run=0, first=0, n_trials=100, n_units=300)
+    part = draw_swap_bits(KEY, run=0, first=37, n_trials=20, n_units=130)
     assert (part == whole[37:57, :130]).all()
 
 
 def test_the_stream_of_scheme_1_is_frozen():
     # a change here is a new scheme: it changes every p-value ever printed
-    assert stream_key(0, "", 3) == (3124904427, 461010963)
-    bits = swap_bits(stream_key(0, "newstest", ["a", "b"]), run=1, first=2**33, n_trials=4, n_units=128)
+    assert compute_stream_key(0, "", 3) == (3124904427, 461010963)
+    bits = draw_swap_bits(compute_stream_key(0, "newstest", ["a", "b"]), run=1, first=2**33, n_trials=4, n_units=128)
     assert np.packbits(bits[:, :32]).tobytes().hex() == "499b248bc79e0d40252289df7b340330"
 
 
@@ -69,12 +75,12 @@ def test_the_stream_of_scheme_1_is_frozen():
 )
 def test_the_stream_of_relabellings_is_frozen(run, word, golden):
     # system k gives k + 1, ten or a hundred times as much in the second and third unit: digits are labels
-    key = stream_key(0, "newstest", ["a", "b", "c"])
+    key = compute_stream_key(0, "newstest", ["a", "b", "c"])
     values = (10 ** np.arange(3))[:, None, None] * np.arange(1, 5)[None, :, None]
     sums = np.zeros((4, 4, 1), np.int64)
-    relabelled_sums(
+    sum_relabelled(
         np.array(key, np.uint32),
-        relabel_word(run),
+        get_relabel_word(run),
         2**33,
         np.arange(3),
         values,
@@ -83,7 +89,7 @@ def test_the_stream_of_relabellings_is_frozen(run, word, golden):
         sums,
     )
     assert sums[:, :, 0].tolist() == golden
-    assert int(relabel_word(run)) == word
+    assert int(get_relabel_word(run)) == word
     labels = reference.relabellings(key, run, 2**33, 4, 3, 4) + 1  # (trial, unit, system)
     assert (labels * [[1], [10], [100]]).sum(axis=1).tolist() == golden
 
@@ -101,32 +107,34 @@ def test_the_names_of_replicates_are_frozen(ids, names, apart, together):
     counts = Counts.of_replicates([one, one], apart=True)
     assert counts.ids == names
     assert counts.groups["segment"] == (ids or ("1", "2")) * 2
-    assert SwapUnits.of(counts, 0).key == stream_key(0, "", sorted(names)) == apart
-    assert SwapUnits.of(counts.with_unit("segment"), 0).key == stream_key(0, "", ["x", "y"] if ids else ["1", "2"])
-    assert SwapUnits.of(Counts.of_replicates([one, one]), 0).key == together
+    assert SwapUnits.from_counts(counts, 0).key == compute_stream_key(0, "", sorted(names)) == apart
+    assert SwapUnits.from_counts(counts.with_unit("segment"), 0).key == compute_stream_key(
+        0, "", ["x", "y"] if ids else ["1", "2"]
+    )
+    assert SwapUnits.from_counts(Counts.of_replicates([one, one]), 0).key == together
 
 
 def test_key_depends_on_seed_name_and_units_and_on_nothing_else():
     keys = {
-        stream_key(0, "", ["a", "b"]),
-        stream_key(1, "", ["a", "b"]),
-        stream_key(0, "x", ["a", "b"]),
-        stream_key(0, "", ["ab"]),
-        stream_key(0, "", ["a", "c"]),
-        stream_key(0, "", 2),
+        compute_stream_key(0, "", ["a", "b"]),
+        compute_stream_key(1, "", ["a", "b"]),
+        compute_stream_key(0, "x", ["a", "b"]),
+        compute_stream_key(0, "", ["ab"]),
+        compute_stream_key(0, "", ["a", "c"]),
+        compute_stream_key(0, "", 2),
     }
     assert len(keys) == 6
-    assert stream_key(0, "caf\u00e9", 2) == stream_key(0, "cafe\u0301", 2)
+    assert compute_stream_key(0, "caf\u00e9", 2) == compute_stream_key(0, "cafe\u0301", 2)
 
 
 def test_a_negative_seed_is_refused():
     with pytest.raises(InputError, match="seed = -1"):
-        stream_key(-1, "", 2)
+        compute_stream_key(-1, "", 2)
 
 
 @pytest.mark.slow
 def test_bits_are_even_unrelated_between_units_and_between_trials():
-    bits = swap_bits(KEY, run=0, first=0, n_trials=2**13, n_units=256)
+    bits = draw_swap_bits(KEY, run=0, first=0, n_trials=2**13, n_units=256)
     signs = 2 * bits.astype(np.float32) - 1  # sums of at most 2**13 ones are exact
     assert abs(signs.sum(dtype=float)) / np.sqrt(signs.size) < 5
     for along in (signs, signs.T):
@@ -137,14 +145,14 @@ def test_bits_are_even_unrelated_between_units_and_between_trials():
 
 
 def test_runs_of_equal_bits_are_as_many_as_chance_gives():
-    bits = swap_bits(KEY, run=0, first=0, n_trials=2**14, n_units=128)
+    bits = draw_swap_bits(KEY, run=0, first=0, n_trials=2**14, n_units=128)
     changes = (bits[1:] != bits[:-1]).sum(0)  # Bin(n - 1, 1/2) for each unit
     p = stats.kstest((changes - (2**14 - 1) / 2) / np.sqrt((2**14 - 1) / 4), "norm").pvalue
     assert p > 1e-4
 
 
 def test_both_runs_are_independent():
-    a, b = (swap_bits(KEY, run=run, first=0, n_trials=2**13, n_units=128) for run in (0, 1))
+    a, b = (draw_swap_bits(KEY, run=run, first=0, n_trials=2**13, n_units=128) for run in (0, 1))
     assert abs((2.0 * a - 1).ravel() @ (2.0 * b - 1).ravel()) / np.sqrt(a.size) < 5
 
 
@@ -152,14 +160,14 @@ def test_numpys_philox4x64_as_another_generator_gives_the_same_p():
     d = np.array([3, 1, -2, 5, 4, -1, 2, 2, -3, 6, 1, 1, -4, 2, 7, -5, 3, 1, 2, -2, 4, 1])
     n = 2**16
     other = np.unpackbits(np.random.Philox(3).random_raw(n).view(np.uint8)).reshape(n, 64)[:, : len(d)]
-    ours = swap_bits(stream_key(1, "", len(d)), run=0, first=0, n_trials=n, n_units=len(d))
+    ours = draw_swap_bits(compute_stream_key(1, "", len(d)), run=0, first=0, n_trials=n, n_units=len(d))
     p1, p2 = (float((abs(d.sum() - 2 * (bits.astype(int) @ d)) >= abs(d.sum())).mean()) for bits in (other, ours))
     assert abs(p1 - p2) < 5 * np.sqrt(2 * p1 * (1 - p1) / n)
 
 
 def test_counting_words_are_all_arrangements():
     words = np.empty((4, 8), np.uint32)
-    counting_words(0, words)
+    fill_counting_words(0, words)
     assert words[0].tolist() == list(range(8))
     assert not words[1:].any()
 
@@ -168,14 +176,14 @@ def test_unit_ids_are_canonical_nfc_and_in_byte_order():
     # UTF-8 bytes order U+FF5E before U+1F600, where UTF-16 would not; capitals before small letters
     ids = ["\U0001f600", "a", "caf\u00e9", "Z", "\uff5e", "10", "9"]
     order = ["10", "9", "Z", "a", "caf\u00e9", "\uff5e", "\U0001f600"]
-    units = SwapUnits.of(scores_of(ids), 0)
+    units = SwapUnits.from_counts(scores_of(ids), 0)
     assert [order[k] for k in units.index] == ids
-    assert units.key == stream_key(0, "", order)
+    assert units.key == compute_stream_key(0, "", order)
 
 
 def test_the_same_ids_decomposed_or_in_another_order_have_the_same_shuffles():
-    composed = SwapUnits.of(scores_of(["caf\u00e9", "b", "\u00c5"]), 3)
-    decomposed = SwapUnits.of(scores_of(["A\u030a", "cafe\u0301", "b"]), 3)
+    composed = SwapUnits.from_counts(scores_of(["caf\u00e9", "b", "\u00c5"]), 3)
+    decomposed = SwapUnits.from_counts(scores_of(["A\u030a", "cafe\u0301", "b"]), 3)
     assert composed.key == decomposed.key
     assert composed.index.tolist() == [1, 0, 2]
     assert decomposed.index.tolist() == [2, 1, 0]
@@ -183,9 +191,9 @@ def test_the_same_ids_decomposed_or_in_another_order_have_the_same_shuffles():
 
 def test_items_of_one_unit_have_one_address():
     counts = Counts.from_scores({"a": [1, 2, 3], "b": [3, 2, 1]}, groups={"document": ["y", "x", "y"]})
-    units = SwapUnits.of(counts.with_unit("document"), 0)
+    units = SwapUnits.from_counts(counts.with_unit("document"), 0)
     assert (units.index.tolist(), units.n_units) == ([1, 0, 1], 2)
-    assert units.key == stream_key(0, "", ["x", "y"])
+    assert units.key == compute_stream_key(0, "", ["x", "y"])
 
 
 def scores_of(ids):

@@ -17,14 +17,14 @@ F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["product", "pieces"])
 def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, monkeypatch):
-    monkeypatch.setattr(dense, "cost", lambda *_: seconds)
+    monkeypatch.setattr(dense, "estimate_seconds", lambda *_: seconds)
     values = rng_of(1).integers(0, 3, (20, 400, 40))
     panel = panel_of(values, [MACRO], pairs=[(0, k) for k in range(1, 400)])
-    [slab] = list(slabs.slabs(panel, run=0, first=0, n_trials=slabs.slab_size(panel)))
+    [slab] = list(slabs.iter_slabs(panel, run=0, first=0, n_trials=slabs.compute_slab_size(panel)))
     slab.count(0, np.zeros((399, 3), np.int64))
     room = slab.room
-    assert ("products" in room.named) == (seconds == 0)
-    used = sum(a.nbytes for a in (room.words, room.sums, room.table, *room.named.values()))
+    assert ("products" in room.named_arrays) == (seconds == 0)
+    used = sum(a.nbytes for a in (room.words, room.sums, room.table, *room.named_arrays.values()))
     assert 0.5 * slabs.ROOM_BYTES < used <= slabs.ROOM_BYTES
 
 
@@ -33,7 +33,7 @@ def test_no_budget_changes_a_count(budget, monkeypatch):
     panel = panel_of(rng_of(2).integers(0, 3, (150, 4, 3)), [F1])
     want = panel.tally(n_trials=3000).counts.tolist()
     monkeypatch.setattr(slabs, "ROOM_BYTES", budget)
-    assert slabs.slab_size(panel) >= slabs.FEWEST_TRIALS
+    assert slabs.compute_slab_size(panel) >= slabs.FEWEST_TRIALS
     assert panel.tally(n_trials=3000).counts.tolist() == want
 
 
@@ -68,8 +68,8 @@ def counts_of(n_items, *, n_systems=3):
 def test_the_observed_difference_is_to_the_last_bit_that_of_the_arrangement_without_a_swap(form, n_fields):
     panel = panel_of(counts_of(11)[:, :, :n_fields], [form])
     for pair in range(len(panel.pairs)):
-        [slab] = list(slabs.slabs(panel.enumeration(pair, 0), run=0, first=0, n_trials=64))
+        [slab] = list(slabs.iter_slabs(panel.build_enumeration(pair, 0), run=0, first=0, n_trials=64))
         out, tie = np.zeros((2, 1, 64))
         slab.add(0, np.array([0]), 1.0, out, tie)
-        assert slab.observed(0).tolist() == out[:, 0].tolist()
-        assert slab.observed(0) == pytest.approx(panel.differences[pair], rel=1e-13)
+        assert slab.get_observed(0).tolist() == out[:, 0].tolist()
+        assert slab.get_observed(0) == pytest.approx(panel.differences[pair], rel=1e-13)

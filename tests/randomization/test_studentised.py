@@ -11,16 +11,16 @@ from panel_of import panel_of, rng_of
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
-from sigdask.analysis.comparison.adjust import adjustment, joint_p_values
+from sigdask.analysis.comparison.adjust import build_adjustment, compute_joint_p_values
 from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
 from sigdask.analysis.comparison.spec import CompareSpec
-from sigdask.analysis.comparison.study import prepare
+from sigdask.analysis.comparison.study import prepare_study
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
-from sigdask.randomization.families.deviations import contributions, skewness, swap_deviations
-from sigdask.randomization.families.max_t import Family, family_tally
-from sigdask.randomization.families.skewed import least, skewed
+from sigdask.randomization.families.deviations import compute_contributions, compute_skewness, compute_swap_deviations
+from sigdask.randomization.families.max_t import MaxTFamily, tally_family
+from sigdask.randomization.families.skewed import compute_skewness_limit, find_skewed
 from sigdask.randomization.panels.families import FamilyMember
-from sigdask.statistics.bounds import interval
+from sigdask.statistics.bounds import clopper_pearson
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
@@ -201,7 +201,7 @@ def test_subsets_that_share_units_are_summed_by_unit_before_they_are_squared():
 
 def family_of(panel, metric=0, side=0, *, studentised=True):
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
-    return Family((FamilyMember(panel, metric),), parts, side, studentised=studentised)
+    return MaxTFamily((FamilyMember(panel, metric),), parts, side, studentised=studentised)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_contributions_are_the_derivative_of_the_score_by_each_units_exchange(fo
     tp = np.minimum(np.minimum(gold, predicted), rng.integers(0, 7, (300, 3, 1)))
     order = (predicted, gold, tp) if isinstance(form, ChrF) else (tp, predicted, gold)
     panel = panel_of(np.concatenate(order, axis=2), [form])
-    found = contributions(panel, 0, [0, 2])
+    found = compute_contributions(panel, 0, [0, 2])
     for row, (i, j) in zip(found, panel.pairs[[0, 2]], strict=True):
         pooled = (panel.totals[i] + panel.totals[j]) / 2
         moved = panel.values[:, i] - panel.values[:, j].astype(np.int64)
@@ -229,7 +229,7 @@ def test_contributions_are_the_derivative_of_the_score_by_each_units_exchange(fo
         numeric = (form.score(pooled + step * moved) - form.score(pooled - step * moved)) / (2 * step)
         assert row == pytest.approx(numeric, rel=1e-5, abs=1e-9)
     spread = np.sqrt((found**2).sum(axis=1))
-    assert swap_deviations(panel, 0, [0, 2]) == pytest.approx(spread, rel=1e-12)
+    assert compute_swap_deviations(panel, 0, [0, 2]) == pytest.approx(spread, rel=1e-12)
 
 
 def test_the_scale_of_bleu_is_nearly_the_spread_of_its_shuffled_differences():
@@ -244,7 +244,7 @@ def test_the_scale_of_bleu_is_nearly_the_spread_of_its_shuffled_differences():
     for row, (i, j) in enumerate(panel.pairs):
         shift = signs @ (panel.values[:, j].astype(np.int64) - panel.values[:, i])
         shuffled = Bleu().score(panel.totals[i] + shift) - Bleu().score(panel.totals[j] - shift)
-        assert swap_deviations(panel, 0, [row])[0] == pytest.approx(np.sqrt(np.mean(shuffled**2)), rel=0.05)
+        assert compute_swap_deviations(panel, 0, [row])[0] == pytest.approx(np.sqrt(np.mean(shuffled**2)), rel=0.05)
 
 
 def test_no_exchange_of_a_pair_changes_its_scale():
@@ -254,7 +254,7 @@ def test_no_exchange_of_a_pair_changes_its_scale():
     hit = rng.random(60) < 0.5
     swapped[hit] = values[hit][:, ::-1]
     for form in (Ratios(((1, 0, 0),), ((0, 1, 1),)), ChrF(), Formula("steps", lambda a, b, c: np.round(a / b, 1))):
-        one, two = (swap_deviations(panel_of(v, [form]), 0) for v in (values, swapped))
+        one, two = (compute_swap_deviations(panel_of(v, [form]), 0) for v in (values, swapped))
         assert one == pytest.approx(two, rel=1e-9 if not isinstance(form, Formula) else 0.5)
 
 
@@ -263,8 +263,8 @@ def test_a_score_in_steps_that_has_no_slope_is_scaled_by_a_sample_of_its_swaps()
     values = np.stack([rng.integers(0, 3, (60, 3)) + np.array([2, 0, 0]), np.ones((60, 3), int)], axis=-1)
     panel = panel_of(values, [Formula("steps", lambda a, n: np.round(a / n, 1))])
     smooth = panel_of(values, [MEAN])
-    assert swap_deviations(panel, 0) == pytest.approx(swap_deviations(smooth, 0), rel=0.25)
-    counts = family_tally(family_of(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
+    assert compute_swap_deviations(panel, 0) == pytest.approx(compute_swap_deviations(smooth, 0), rel=0.25)
+    counts = tally_family(family_of(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
     assert (counts[:2] < 10).all()  # the better system is found
 
 
@@ -278,8 +278,10 @@ def test_a_formula_of_whole_sums_alone_takes_part_in_a_family():
     rng = rng_of(10)
     values = np.stack([rng.integers(0, 3, (61, 3)) + np.array([2, 0, 0]), np.ones((61, 3), int)], axis=-1)
     panel = panel_of(values, [Formula("whole", whole)])
-    assert swap_deviations(panel, 0) == pytest.approx(swap_deviations(panel_of(values, [MEAN]), 0), rel=0.25)
-    counts = family_tally(family_of(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
+    assert compute_swap_deviations(panel, 0) == pytest.approx(
+        compute_swap_deviations(panel_of(values, [MEAN]), 0), rel=0.25
+    )
+    counts = tally_family(family_of(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
     assert (counts[:2] < 10).all()
 
 
@@ -312,8 +314,8 @@ def test_integers_and_floats_count_alike():
     halves = tuple(FamilyMember(panel, 0, 1.0) for _ in range(2))  # two members take the path of floats
     parts = np.array([[[row % 2, row]] for row in range(len(panel.pairs))])
     for side in (0, 1, -1):
-        whole = family_tally(family_of(panel, side=side), run=0, first=0, n_trials=3000)
-        split = family_tally(Family(halves, parts, side, studentised=True), run=0, first=0, n_trials=3000)
+        whole = tally_family(family_of(panel, side=side), run=0, first=0, n_trials=3000)
+        split = tally_family(MaxTFamily(halves, parts, side, studentised=True), run=0, first=0, n_trials=3000)
         assert whole.counts.tolist() == split.counts.tolist()
 
 
@@ -322,8 +324,8 @@ def test_equal_statistics_of_different_scales_are_ties():
     d = np.array([3, 1, 4, 1, 5, 9, 2, 6])
     values = np.stack([np.stack([d, 0 * d, 7 * d], axis=1), np.ones((8, 3), int)], axis=-1)
     panel = panel_of(values, [MEAN], pairs=[(0, 1), (2, 1)])
-    family = family_of(panel).enumeration()
-    counts = family_tally(family, run=0, first=0, n_trials=256).counts[:, 0]
+    family = family_of(panel).build_enumeration()
+    counts = tally_family(family, run=0, first=0, n_trials=256).counts[:, 0]
     assert counts[0, 2:].tolist() == counts[1, 2:].tolist() == [2, 2, 2]
 
 
@@ -335,9 +337,9 @@ def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_t
     for signs in product((1, -1), repeat=6):
         values = scores * np.array(signs)[:, None]
         panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN])
-        family = family_of(panel).enumeration()
-        counted = family_tally(family, run=0, first=0, n_trials=family.n_arrangements)
-        least_p.append(joint_p_values(family, method, counted)[0].min())
+        family = family_of(panel).build_enumeration()
+        counted = tally_family(family, run=0, first=0, n_trials=family.n_arrangements)
+        least_p.append(compute_joint_p_values(family, method, counted)[0].min())
     for k in range(1, 65):
         assert sum(p <= k / 64 for p in least_p) <= k
 
@@ -367,7 +369,7 @@ def test_the_interval_of_single_step_is_that_of_its_count():
     how = {"trials": 999, "adjust": "single-step-max-t", "method": "randomization"}
     for r in compare_all(three_systems(), metrics=["mean"], cluster="none", **how):
         k = round(r.p_adjusted * 1000) - 1
-        assert r.p_adjusted_interval == tuple(map(max, zip(interval(k, 999), r.p_interval, strict=True)))
+        assert r.p_adjusted_interval == tuple(map(max, zip(clopper_pearson(k, 999), r.p_interval, strict=True)))
 
 
 def test_the_interval_stands_in_the_json_and_the_frame():
@@ -383,8 +385,8 @@ def test_the_interval_stands_in_the_json_and_the_frame():
 
 
 def made(method, counts, **more):
-    exchange = ComparisonJobs.of(counts, CompareSpec(["mean"], **more), second_run=False)
-    return adjustment(method, FamilyComparisons.of(exchange), "two-sided").family
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(["mean"], **more), second_run=False)
+    return build_adjustment(method, FamilyComparisons.from_jobs(exchange), "two-sided").family
 
 
 def test_only_families_whose_statistics_changed_have_other_digests():
@@ -392,11 +394,13 @@ def test_only_families_whose_statistics_changed_have_other_digests():
     counts = Counts.from_scores({n: rng.integers(0, 9, 40) for n in "abc"})
     raw, studentised = made("max-t:raw", counts), made("max-t", counts)
     # of 0.1.0's max-t of the same data
-    assert raw.digests()[0, 0].tobytes().hex() == DIGEST_OF_0_1_0
-    assert studentised.digests()[0, 0].tobytes().hex() != DIGEST_OF_0_1_0
-    assert made("single-step-max-t", counts).digests()[0, 0] == studentised.digests()[0, 0]
+    assert raw.compute_digests()[0, 0].tobytes().hex() == DIGEST_OF_0_1_0
+    assert studentised.compute_digests()[0, 0].tobytes().hex() != DIGEST_OF_0_1_0
+    assert made("single-step-max-t", counts).compute_digests()[0, 0] == studentised.compute_digests()[0, 0]
     one = {"pairs": [("a", "b")]}  # a family of one is compared with itself alone
-    assert made("max-t", counts, **one).digests()[0, 0] == made("max-t:raw", counts, **one).digests()[0, 0]
+    assert (
+        made("max-t", counts, **one).compute_digests()[0, 0] == made("max-t:raw", counts, **one).compute_digests()[0, 0]
+    )
 
 
 DIGEST_OF_0_1_0 = "07fd502d9241ee02f65946219daa6353e9c9ae47"
@@ -416,7 +420,7 @@ def test_max_t_raw_takes_differences_as_they_are():
 def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
     sets = [replace(three_systems(), name=n) for n in ("x", "y")]
     studies = [
-        prepare([(c, CompareSpec(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
+        prepare_study([(c, CompareSpec(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
         for a in ("max-t", "max-t:raw")
     ]
     assert [w.across.family.studentised for w in studies] == [True, False]
@@ -431,9 +435,9 @@ def test_skewness_is_scipys():
     scores = np.rint(100 * rng.exponential(1, (50, 3))).astype(int)
     panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
     want = [stats.skew(scores[:, i] - scores[:, j]) for i, j in panel.pairs]
-    assert skewness(panel, 0) == pytest.approx(want, rel=1e-9)
+    assert compute_skewness(panel, 0) == pytest.approx(want, rel=1e-9)
     equal = panel_of(np.stack([np.full((9, 2), [3, 2]), np.ones((9, 2), int)], axis=-1), [MEAN])
-    assert skewness(equal, 0).tolist() == [0.0]
+    assert compute_skewness(equal, 0).tolist() == [0.0]
 
 
 def noise(rng, turned):
@@ -461,8 +465,8 @@ def test_a_hypothesis_is_skewed_beyond_both_limits():
         d[0] = rare
         values = np.stack([np.stack([d, 0 * d, np.arange(30) % 2], axis=1), np.ones((30, 3), int)], axis=-1)
         panel = panel_of(values, [MEAN])
-        assert skewed(family_of(panel)).tolist() == [fires, fires, False]  # differences of one size are exempt
-    assert least(10) == pytest.approx(2.576 * np.sqrt(0.6))  # of so few, chance is the wider one
+        assert find_skewed(family_of(panel)).tolist() == [fires, fires, False]  # differences of one size are exempt
+    assert compute_skewness_limit(10) == pytest.approx(2.576 * np.sqrt(0.6))  # of so few, chance is the wider one
 
 
 def test_all_comparisons_of_a_system_count_as_skewed_where_a_tenth_of_them_are():
@@ -470,9 +474,9 @@ def test_all_comparisons_of_a_system_count_as_skewed_where_a_tenth_of_them_are()
     drawn = np.rint(100 * rng.standard_normal((50, 12)))
     drawn[:, 0] += np.where(rng.random(50) < 0.06, -2000, 130)  # the rare losses of one system show in every pair
     normal = panel_of(np.stack([drawn[:, 1:], np.ones((50, 11))], axis=-1).astype(int), [MEAN])
-    assert not skewed(family_of(normal)).any()
+    assert not find_skewed(family_of(normal)).any()
     panel = panel_of(np.stack([drawn, np.ones((50, 12))], axis=-1).astype(int), [MEAN])
-    fires = skewed(family_of(panel))
+    fires = find_skewed(family_of(panel))
     assert fires.tolist() == [0 in pair for pair in panel.pairs.tolist()]
 
 
@@ -497,7 +501,7 @@ def test_the_default_finds_at_least_as_many_as_holm_on_real_matrices(shared_data
         results = compare_all(data, metrics=["mean"], trials=20_000, adjust=adjust, second_run=False, seed=1)
         p = np.array([(r.p_adjusted_by or {}).get("max-t", r.p_adjusted) for r in results])  # of max-T alone
         found[adjust] = (p <= 0.05).sum()
-        ends = interval(np.rint(p * 20_001 - 1).astype(int), 20_000)
+        ends = clopper_pearson(np.rint(p * 20_001 - 1).astype(int), 20_000)
         low, high = ((end <= 0.05).sum() for end in ends[::-1])
         assert low <= {"max-t": studentised, "max-t:raw": raw}[adjust] <= high
     assert found["max-t"] >= least_more

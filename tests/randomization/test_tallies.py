@@ -13,11 +13,11 @@ def tally_of(n_trials, extreme, trials=None):
 def test_a_sum_keeps_the_trials_of_each_pair_and_metric():
     some, whole = tally_of(100, 7, [100, 250]), tally_of(50, 2)
     for total in (some + whole, whole + some):
-        assert [total.trials_of(0, k) for k in (0, 1)] == [150, 300]
+        assert [total.get_n_trials(0, k) for k in (0, 1)] == [150, 300]
         assert total.n_trials == 150
         assert (total.counts == 9).all()
     both = some + tally_of(10, 1, [90, 10])
-    assert [both.trials_of(0, k) for k in (0, 1)] == [190, 260]
+    assert [both.get_n_trials(0, k) for k in (0, 1)] == [190, 260]
     assert both.n_trials == 190
 
 

@@ -6,7 +6,7 @@ from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.stream import trial_by_trial as module
-from sigdask.randomization.stream.trial_by_trial import trial_by_trial
+from sigdask.randomization.stream.trial_by_trial import count_by_trial
 
 LINEAR = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {
@@ -35,7 +35,7 @@ def test_scores_of_many_fields_are_counted_one_by_one_as_well():
 
 
 def check(panel):
-    each = trial_by_trial(panel, run=1, first=250, n_trials=100).astype(np.int64)
+    each = count_by_trial(panel, run=1, first=250, n_trials=100).astype(np.int64)
     assert 0 < each.sum() < each.size
     assert each.sum(axis=0).tolist() == panel.tally(run=1, first=250, n_trials=100).counts.tolist()
     for k in range(0, 100, 7):
@@ -44,6 +44,6 @@ def check(panel):
 
 def test_it_does_not_matter_how_many_pairs_are_looked_at_together(monkeypatch):
     panel = panel_of(values_of(6, 40, 6), [FORMS["ratio"]])
-    at_once = trial_by_trial(panel, run=0, first=0, n_trials=64)
+    at_once = count_by_trial(panel, run=0, first=0, n_trials=64)
     monkeypatch.setattr(module, "AT_ONCE", 40)
-    assert trial_by_trial(panel, run=0, first=0, n_trials=64).tolist() == at_once.tolist()
+    assert count_by_trial(panel, run=0, first=0, n_trials=64).tolist() == at_once.tolist()

@@ -9,7 +9,7 @@ import pytest
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.api import Candidates, evaluate
-from sigdask.randomization.stream.shuffles import sample_ranks, swap_bits
+from sigdask.randomization.stream.shuffles import draw_sample_ranks, draw_swap_bits
 
 
 def made(n=12, n_measures=3, seed=0, ids=True):
@@ -53,12 +53,12 @@ def plain_differences(panel, swapped):
 
 @pytest.fixture(scope="module", params=[0, 1], ids=["precision", "average precision"])
 def panel(request):
-    return MeasureRankings(made(), RankingSpec.of(n=[2, 5, 9])).exchanges[request.param]
+    return MeasureRankings(made(), RankingSpec.from_options(n=[2, 5, 9])).swap_panels[request.param]
 
 
 def test_shuffled_differences_are_those_of_rankings_sorted_again(panel):
-    bits = swap_bits(panel.key, run=0, first=7, n_trials=40, n_units=len(panel.gold))
-    [(found, _)] = panel.slabs(run=0, first=7, n_trials=40)
+    bits = draw_swap_bits(panel.key, run=0, first=7, n_trials=40, n_units=len(panel.gold))
+    [(found, _)] = panel.iter_slabs(run=0, first=7, n_trials=40)
     expected = [[float(d) for d in plain_differences(panel, row)] for row in bits]
     np.testing.assert_allclose(found.T, expected, atol=1e-15)
 
@@ -66,7 +66,7 @@ def test_shuffled_differences_are_those_of_rankings_sorted_again(panel):
 def test_counts_are_those_of_fractions_ties_included(panel):
     observed = plain_differences(panel, np.zeros(len(panel.gold), bool))
     n = 300
-    bits = swap_bits(panel.key, run=0, first=0, n_trials=n, n_units=len(panel.gold))
+    bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=n, n_units=len(panel.gold))
     drawn = [plain_differences(panel, row) for row in bits]
     expected = [
         [
@@ -81,7 +81,7 @@ def test_counts_are_those_of_fractions_ties_included(panel):
 
 def test_p_of_many_trials_is_that_of_all_arrangements():
     candidates = made(n=10, n_measures=2, seed=3)
-    panel = MeasureRankings(candidates, RankingSpec.of(n=[3, 6])).exchanges[0]
+    panel = MeasureRankings(candidates, RankingSpec.from_options(n=[3, 6])).swap_panels[0]
     observed = plain_differences(panel, np.zeros(10, bool))
     every = [plain_differences(panel, np.array(swapped)) for swapped in product([False, True], repeat=10)]
     found = evaluate(candidates, n=[3, 6], trials=40_000, cluster="none").differences
@@ -92,7 +92,7 @@ def test_p_of_many_trials_is_that_of_all_arrangements():
 
 def test_maxima_count_as_westfall_and_young_have_them(panel):
     tally = panel.tally(run=0, first=0, n_trials=500)
-    [(found, _)] = panel.slabs(run=0, first=0, n_trials=500)
+    [(found, _)] = panel.iter_slabs(run=0, first=0, n_trials=500)
     sizes = np.abs(found) * panel.scales[:, None]
     own = np.abs(panel.observed) * panel.scales
     for place, h in enumerate(panel.order):
@@ -103,11 +103,11 @@ def test_maxima_count_as_westfall_and_young_have_them(panel):
 
 def test_scales_are_deviations_that_no_exchange_changes():
     candidates = made(n=400, n_measures=2, seed=5)
-    lists = MeasureRankings(candidates, RankingSpec.of(n=[100]))
-    panel, average = lists.exchanges
-    [(found, _), *_] = panel.slabs(run=0, first=0, n_trials=4000)
+    lists = MeasureRankings(candidates, RankingSpec.from_options(n=[100]))
+    panel, average = lists.swap_panels
+    [(found, _), *_] = panel.iter_slabs(run=0, first=0, n_trials=4000)
     assert 1 / panel.scales[0] == pytest.approx(found[0].std(), rel=0.05)
-    [(found, _), *_] = average.slabs(run=0, first=0, n_trials=4000)
+    [(found, _), *_] = average.iter_slabs(run=0, first=0, n_trials=4000)
     assert 1 / average.scales[0] == pytest.approx(found[0].std(), rel=0.06)
 
 
@@ -165,8 +165,8 @@ def test_adjusted_p_is_never_below_its_own():
 
 
 def test_samples_are_random_and_of_their_size():
-    drawn = sample_ranks((1, 2), run=0, first=0, n_trials=4000, n_units=10)
+    drawn = draw_sample_ranks((1, 2), run=0, first=0, n_trials=4000, n_units=10)
     assert drawn.shape == (4000, 10)
     first = np.argsort(drawn, axis=1)[:, 0]
     assert np.bincount(first, minlength=10) == pytest.approx(np.full(10, 400), abs=5 * 19)
-    np.testing.assert_array_equal(drawn[5:9], sample_ranks((1, 2), run=0, first=5, n_trials=4, n_units=10))
+    np.testing.assert_array_equal(drawn[5:9], draw_sample_ranks((1, 2), run=0, first=5, n_trials=4, n_units=10))

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sigdask.statistics.bounds import interval
-from sigdask.statistics.candidates.lists import RankedList, average_precision, difference_sets, n_best
+from sigdask.statistics.bounds import clopper_pearson
+from sigdask.statistics.candidates.lists import RankedList, average_precision, count_difference_sets, count_n_best
 from sigdask.statistics.candidates.repeated import (
     binomial_test,
-    coverage,
-    dispersion,
-    expected_outside,
-    histogram,
-    widened_interval,
+    build_histogram,
+    compute_coverage,
+    compute_expected_misses,
+    compute_widened_interval,
+    estimate_dispersion,
 )
-from sigdask.statistics.candidates.tables import fisher, list_limits
+from sigdask.statistics.candidates.tables import compute_list_limits, fisher_exact
 
 
 def all_orders(scores, gold):
@@ -41,9 +41,9 @@ def test_ties_are_counted_as_all_their_orders_are(seed):
     rng = np.random.default_rng(seed)
     scores, gold = rng.integers(0, 3, 7).astype(float), rng.random(7) < 0.5
     gold[:2] = [True, False]
-    ranked, cutoffs = RankedList.of(scores, gold, np.arange(7)), np.arange(1, 8)
+    ranked, cutoffs = RankedList.from_scores(scores, gold, np.arange(7)), np.arange(1, 8)
     orders = list(all_orders(scores, gold))
-    best = n_best(ranked, cutoffs)
+    best = count_n_best(ranked, cutoffs)
     for n in cutoffs:
         counts = [sum(row[:n]) for row in orders]
         assert best.mean[n - 1] == pytest.approx(float(Fraction(sum(counts), len(counts))), rel=1e-12)
@@ -57,7 +57,7 @@ def test_difference_sets_are_those_of_sets():
     orders = np.array([rng.permutation(30) for _ in range(3)])
     sizes, gold = np.sort(rng.integers(0, 31, (3, 6)), axis=1), rng.integers(0, 2, 30)
     pairs = np.array([[0, 1], [2, 0]])
-    found = difference_sets(orders, sizes, gold, pairs)
+    found = count_difference_sets(orders, sizes, gold, pairs)
     for p, (a, b) in enumerate(pairs):
         for c in range(6):
             in_a, in_b = {*orders[a, : sizes[a, c]].tolist()}, {*orders[b, : sizes[b, c]].tolist()}
@@ -68,11 +68,11 @@ def test_difference_sets_are_those_of_sets():
 def test_fishers_test_is_that_of_scipy_and_r(oracles):
     o = oracles["evert_fisher_nbest"]
     cells = [o["inputs"][side][kind] for side in ("A_only", "B_only") for kind in ("tp", "fp")]
-    assert fisher(*(np.array([n]) for n in cells))[0] == pytest.approx(o["expected"], abs=o["tolerance"])
+    assert fisher_exact(*(np.array([n]) for n in cells))[0] == pytest.approx(o["expected"], abs=o["tolerance"])
     tables = np.random.default_rng(0).integers(0, 60, (150, 4))
     expected = [stats.fisher_exact(table.reshape(2, 2))[1] for table in tables]
-    np.testing.assert_allclose(fisher(*tables.T), expected, rtol=1e-9)
-    assert fisher(*(np.array([n]) for n in (0, 0, 3, 4)))[0] == 1.0
+    np.testing.assert_allclose(fisher_exact(*tables.T), expected, rtol=1e-9)
+    assert fisher_exact(*(np.array([n]) for n in (0, 0, 3, 4)))[0] == 1.0
 
 
 def test_the_true_candidates_of_a_list_are_those_that_no_tail_of_the_hypergeometric_rules_out():
@@ -85,7 +85,7 @@ def test_the_true_candidates_of_a_list_are_those_that_no_tail_of_the_hypergeomet
             for whole in range(k, n - (m - k) + 1)
             if stats.hypergeom.sf(k - 1, n, whole, m) > 0.025 and stats.hypergeom.cdf(k, n, whole, m) > 0.025
         ]
-        low, high = list_limits(np.array([k]), np.array([m]), np.array([n]), 0.95)
+        low, high = compute_list_limits(np.array([k]), np.array([m]), np.array([n]), 0.95)
         assert (low[0], high[0]) == (fits[0], fits[-1])
 
 
@@ -93,14 +93,14 @@ def test_the_true_candidates_of_a_list_are_those_that_no_tail_of_the_hypergeomet
 def test_intervals_of_precision_are_those_of_r(oracles, name):
     o = oracles[name]
     k, n = np.array([o["inputs"]["k"]]), np.array([o["inputs"]["n"]])
-    for low, high in (interval(k, n, 0.95), widened_interval(k, n, 0.95)):
+    for low, high in (clopper_pearson(k, n, 0.95), compute_widened_interval(k, n, 0.95)):
         assert [low[0], high[0]] == pytest.approx(o["expected"], abs=o["tolerance"])
 
 
 def test_a_wider_interval_holds_the_narrower_one():
     k, n = np.array([0, 1, 30, 99, 100]), np.full(5, 100)
-    low, high = widened_interval(k, n, 0.95)
-    wide_low, wide_high = widened_interval(k, n, 0.95, factor=2.5)
+    low, high = compute_widened_interval(k, n, 0.95)
+    wide_low, wide_high = compute_widened_interval(k, n, 0.95, factor=2.5)
     assert (wide_low <= low).all()
     assert (wide_high >= high).all()
     assert (wide_low[0], wide_high[-1]) == (0, 1)
@@ -117,7 +117,7 @@ def test_everts_intervals_miss_more_often_than_they_should(oracles, name):
         o["expected"], abs=o["tolerance"]
     )
     low = np.where(np.arange(80) < o["inputs"]["k"], 0.5, 0.0)
-    found = coverage(low, np.ones(80), 0.3, 0.95)
+    found = compute_coverage(low, np.ones(80), 0.3, 0.95)
     assert (found.n_outside, found.n_samples) == (o["inputs"]["k"], 80)
     assert found.p_value == pytest.approx(o["expected"], abs=1e-12)
     assert found.p_value < 0.05
@@ -135,7 +135,7 @@ def test_the_n_of_everts_deviations_is_of_candidates_not_of_true_positives():
     # lists accept 26 and 33 true ones; taken for N, these give other sigmas than those printed
     for sigma, true in ((0.044, 26), (0.047, 33)):
         accepted = np.full(80, 100)
-        found = dispersion(np.full(80, true), accepted)
+        found = estimate_dispersion(np.full(80, true), accepted)
         assert round(found.predicted, 3) == sigma
         p = true / 100
         assert round(np.sqrt(p * (1 - p) / true), 3) > 1.7 * sigma
@@ -155,7 +155,7 @@ def test_dispersion_is_that_of_pearsons_chi_squared():
     accepted = rng.integers(60, 140, 40)
     true = rng.binomial(accepted, 0.3)
     expected = stats.chi2_contingency(np.stack([true, accepted - true]), correction=False)
-    found = dispersion(true, accepted)
+    found = estimate_dispersion(true, accepted)
     assert (found.chi2, found.df) == (pytest.approx(expected.statistic, rel=1e-12), 39)
     assert found.p_value == pytest.approx(expected.pvalue, rel=1e-10)
 
@@ -164,22 +164,22 @@ def test_under_the_binomial_model_nothing_is_found_and_beyond_it_is():
     rng = np.random.default_rng(3)
     accepted = np.full(400, 100)
     binomial, wider = rng.binomial(100, 0.3, 400), rng.binomial(100, rng.beta(12, 28, 400))
-    quiet, loud = dispersion(binomial, accepted), dispersion(wider, accepted)
+    quiet, loud = estimate_dispersion(binomial, accepted), estimate_dispersion(wider, accepted)
     assert quiet.p_value > 0.01
     assert quiet.ratio == pytest.approx(1, abs=0.1)
     assert loud.p_value < 1e-12
     assert loud.factor == pytest.approx(1 + 99 / 41, rel=0.25)  # beta-binomial: 1 + (n - 1) / (a + b + 1)
-    outside = coverage(*widened_interval(wider, accepted, 0.95), loud.precision, 0.95)
-    widened = coverage(*widened_interval(wider, accepted, 0.95, loud.factor), loud.precision, 0.95)
+    outside = compute_coverage(*compute_widened_interval(wider, accepted, 0.95), loud.precision, 0.95)
+    widened = compute_coverage(*compute_widened_interval(wider, accepted, 0.95, loud.factor), loud.precision, 0.95)
     assert outside.n_outside > 80
     assert widened.n_outside < 30
 
 
 def test_exact_intervals_are_expected_to_miss_as_often_as_all_outcomes_say():
     outcomes = np.arange(101)
-    low, high = interval(outcomes, np.full(101, 100), 0.95)
+    low, high = clopper_pearson(outcomes, np.full(101, 100), 0.95)
     missed = (low > 0.3) | (high < 0.3)
-    assert expected_outside(np.full(80, 100), 0.3, 0.95) == pytest.approx(
+    assert compute_expected_misses(np.full(80, 100), 0.3, 0.95) == pytest.approx(
         80 * stats.binom.pmf(outcomes, 100, 0.3)[missed].sum(), rel=1e-10
     )
 
@@ -188,7 +188,7 @@ def test_bars_hold_every_sample_and_expect_as_many():
     rng = np.random.default_rng(4)
     accepted = rng.integers(80, 120, 300)
     true = rng.binomial(accepted, 0.3)
-    bars = histogram(true, accepted, true.sum() / accepted.sum())
+    bars = build_histogram(true, accepted, true.sum() / accepted.sum())
     assert bars.observed.sum() == 300
     assert bars.expected.sum() == pytest.approx(300, rel=1e-9)
     assert bars.df >= 5
@@ -204,9 +204,9 @@ def test_real_rankings_have_the_published_precision(shared_data):
         candidates = read(folder / "KrennPPV.tsv", CandidateColumns(gold=gold, ids=("PP", "verb")))
         for measure, scores in zip(candidates.measures, candidates.oriented, strict=True):
             known = official[gold][measure]
-            ranked = RankedList.of(scores, candidates.gold == 1, np.arange(len(candidates)))
+            ranked = RankedList.from_scores(scores, candidates.gold == 1, np.arange(len(candidates)))
             cutoffs = np.array([int(n) for n in known["nbest_precision"]])
-            best = n_best(ranked, cutoffs)
+            best = count_n_best(ranked, cutoffs)
             for k, n in enumerate(cutoffs):
                 row = known["nbest_precision"][str(n)]
                 found = [best.mean[k] / n, best.highest[k] / n, best.lowest[k] / n, best.found[k] / n]

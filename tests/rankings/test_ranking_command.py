@@ -149,12 +149,12 @@ def test_every_declared_option_is_on_the_command_line_and_in_plans():
 
     from sigdask.cli.declared.rankings import rankings as command
     from sigdask.nightly.plan.keys import RankingsKeys
-    from sigdask.options import CANDIDATES, RANKED
+    from sigdask.options import CANDIDATE_OPTIONS, RANKING_OPTIONS
 
     flags = {parameter.name: parameter for parameter in command.params}
     keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
     of_the_plan = {"seed", "alpha", "cluster", "workers"}
-    for name, said in {**RANKED, **CANDIDATES}.items():
+    for name, said in {**RANKING_OPTIONS, **CANDIDATE_OPTIONS}.items():
         if name != "progress":
             assert flags[name].help.startswith(said.help)
             assert name in keys | of_the_plan
@@ -219,12 +219,12 @@ def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_what_is_shown_fits_the_terminal(columns):
     from sigdask.api import Candidates, evaluate
-    from sigdask.report.layout import fitted
+    from sigdask.report.layout import wrap_lines
     from sigdask.report.terminal.candidate_rankings import render
 
     gold = [k % 3 == 0 for k in range(300)]
     scores = {f"a long name of measure {m}": [(k * (m + 7)) % 301 for k in range(300)] for m in range(4)}
     found = evaluate(Candidates.of(gold, scores), trials=100, samples=20, sample_size=100, cluster="none")
     for everything in (False, True):
-        text = fitted(render(found, everything=everything, width=columns), columns)
+        text = wrap_lines(render(found, everything=everything, width=columns), columns)
         assert max(map(len, text.splitlines())) <= columns

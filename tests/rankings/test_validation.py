@@ -8,12 +8,12 @@ from command import called
 
 from sigdask.analysis.candidate_rankings import Candidates, validate
 from sigdask.errors import InputError
-from sigdask.examples.repeated_samples import CUTOFF, probabilities, sample, write
+from sigdask.examples.repeated_samples import CUTOFF, draw_probabilities, draw_sample, write
 
 
 def samples_of(seed, overdispersion, n=80):
     rng = np.random.default_rng(seed)
-    made = (sample(rng, p) for p in probabilities(rng, n, overdispersion))
+    made = (draw_sample(rng, p) for p in draw_probabilities(rng, n, overdispersion))
     return {f"part {k}": Candidates.of(gold.tolist(), {"G2": scores}) for k, (gold, scores) in enumerate(made)}
 
 

@@ -11,7 +11,7 @@ from terminals import shown
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.summary import verdict
-from sigdask.report.terminal import CLOSEST, render, warnings
+from sigdask.report.terminal import MOST_CLOSEST, render, select_warnings
 from sigdask.results.table import DISAGREES
 
 ROWS = re.compile(r"^s\d+ +s\d+ +-?\d", re.MULTILINE)
@@ -37,20 +37,20 @@ def places(text, *parts):
 
 def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_calls_and_a_count_of_the_rest(many):
     text = render(many)
-    found = verdict.of(many)
+    found = verdict.build_verdict(many)
     assert text.startswith(found.headline)
     n, n_close = len(many), len(found.close)
-    assert n_close > CLOSEST
+    assert n_close > MOST_CLOSEST
     places(
         text,
         "ranking by mean; systems that share a letter are not significantly different\n",
         "borderline results (a different seed or two more units could change the verdict)\n",
         f"{n} comparisons: {found.n_significant} significant at 0.05, {n - found.n_significant} not significant (p "
-        f"adjusted by max-t); {n_close} borderline results, the {CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
+        f"adjusted by max-t); {n_close} borderline results, the {MOST_CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
         "checks: second run ",
         "sigdask ",
     )
-    assert len(ROWS.findall(text)) == CLOSEST
+    assert len(ROWS.findall(text)) == MOST_CLOSEST
     assert len(ROWS.findall(render(many, verbose=True))) == min(n_close, 40)
     assert len(ROWS.findall(render(many, everything=True))) == n
     assert "discriminative power" in render(many, verbose=True)
@@ -59,7 +59,7 @@ def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_call
 
 def test_the_table_of_close_calls_is_of_the_rows_that_the_verdict_names(many):
     rows = [line.split()[:2] for line in render(many).splitlines() if ROWS.match(line)]
-    assert rows == [[many[int(k)].a, many[int(k)].b] for k in verdict.of(many).close[:CLOSEST]]
+    assert rows == [[many[int(k)].a, many[int(k)].b] for k in verdict.build_verdict(many).close[:MOST_CLOSEST]]
 
 
 def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked():
@@ -67,7 +67,7 @@ def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked
     odd = replace(found, table=replace(found.table, p_adjusted=np.random.default_rng(0).random(780) ** 3))
     text = render(odd)
     assert "= not significantly different from the best (groups are too many for letters)\n" in text
-    [best] = verdict.of(odd).best
+    [best] = verdict.build_verdict(odd).best
     marked = re.findall(r"^ +\d+ +(s\d+) .*=$", render(odd, everything=True), re.MULTILINE)
     assert {*marked} == {*best.names}
 
@@ -118,10 +118,10 @@ def test_notes_that_explain_are_details_and_those_that_warn_are_not():
     scores = {f"s{k}": rng.integers(0, 2, 200) for k in range(3)}
     found = compare_all(scores, method="exact", interval="none")
     assert [note.kind for note in found.notes] == ["exact-by-holm"]
-    assert warnings(found) == []
-    assert [note.kind for note in warnings(found, verbose=True)] == ["exact-by-holm"]
+    assert select_warnings(found) == []
+    assert [note.kind for note in select_warnings(found, verbose=True)] == ["exact-by-holm"]
     few = compare_all({"a": [1, 2, 3], "b": [2, 1, 2]}, interval="none")
-    assert [note.kind for note in warnings(few)] == ["few-units"]
+    assert [note.kind for note in select_warnings(few)] == ["few-units"]
 
 
 def table_of(tmp_path, n_systems, n_items=12):

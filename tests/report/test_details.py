@@ -13,8 +13,8 @@ from panel_of import rng_of
 from sigdask.api import compare_opened
 from sigdask.cli import commands
 from sigdask.counts import Counts, Outputs
-from sigdask.report.page import page
-from sigdask.report.page.details import part
+from sigdask.report.page import render_page
+from sigdask.report.page.details import build_part
 from sigdask.report.summary import verdict
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -22,7 +22,9 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 def shown(counts, title="t", **options):
     results, opened = compare_opened([counts], **options)
-    return page({counts.name: results}, title=title, parts=part(results.table, opened, why="the close ones"))
+    return render_page(
+        {counts.name: results}, title=title, parts=build_part(results.table, opened, reason="the close ones")
+    )
 
 
 def data_of(text):
@@ -43,7 +45,7 @@ def translations(n=40):
 
 def test_the_numbers_of_the_page_are_those_of_what_was_opened(yeh):
     results, opened = compare_opened([yeh], trials=4096)
-    data = data_of(page({"": results}, title="t", parts=part(results.table, opened)))
+    data = data_of(render_page({"": results}, title="t", parts=build_part(results.table, opened)))
     assert [own["row"] for own in data["opened"]] == [0, 1, 2]
     for own, one, r in zip(data["opened"], opened, results, strict=True):
         assert own["title"] == f"I and II by {r.metric}"
@@ -65,7 +67,7 @@ def test_texts_travel_once_and_nothing_of_them_ends_a_script():
 
 
 def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch, yeh_file):
-    monkeypatch.setattr("sigdask.analysis.details.details.opened", lambda *_: pytest.fail("opened"))
+    monkeypatch.setattr("sigdask.analysis.details.details.compute_details", lambda *_: pytest.fail("opened"))
     found = CliRunner().invoke(commands, ["compare", str(yeh_file), "-m", "recall", "--trials", "99", "--json", "-"])
     assert found.exit_code == 0, found.output
 
@@ -131,9 +133,9 @@ def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
     scores = {f"s{k}": np.round(rng_of(k).normal(0.05 * k, 1, 50), 2) for k in range(8)}
     results, opened = compare_opened([Counts.from_scores(scores)], trials=499)
     assert len(results) == 28
-    assert [one.row for one in opened] == verdict.of(results).close.tolist()
+    assert [one.row for one in opened] == verdict.build_verdict(results).close.tolist()
     assert 0 < len(opened) < 28
-    text = page({"": results}, title="t", parts=part(results.table, opened, why="the close ones"))
+    text = render_page({"": results}, title="t", parts=build_part(results.table, opened, reason="the close ones"))
     assert f"{len(opened)} of 28 can be opened here or from the table: the close ones." in text
 
 

@@ -13,8 +13,8 @@ from sigdask.api import compare_all, compare_sets
 from sigdask.cli import commands
 from sigdask.counts import Counts
 from sigdask.report import page as of_page
-from sigdask.report.page import page, ranked
-from sigdask.report.tables.cells import p_cell
+from sigdask.report.page import ranked, render_page
+from sigdask.report.tables.cells import format_p_cell
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
 
@@ -42,7 +42,7 @@ def results(names=("x", "y", "z"), **more):
 
 
 def test_names_are_text_and_nothing_else():
-    found = Page(page({"": results(HOSTILE)}, title=HOSTILE[0], notes=HOSTILE))
+    found = Page(render_page({"": results(HOSTILE)}, title=HOSTILE[0], notes=HOSTILE))
     assert "img" not in found.tags
     assert found.tags.count("script") == 2  # the data and the page's own
     assert not [a for a in found.attributes if a.startswith("on") or a == "style"]
@@ -52,16 +52,16 @@ def test_names_are_text_and_nothing_else():
 
 def test_classical_tests_stand_on_the_page_beside_what_independence_costs(yeh):
     found = compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="all", unit="item")
-    text = page({"": found}, title="t")
+    text = render_page({"": found}, title="t")
     cells = Page(text).texts
     assert cells.count("mcnemar") == 1
     assert any(cell.startswith("for contrast, as if independent (r12 = 0.345: 1.24 times as wide)") for cell in cells)
     assert any(cell.startswith("f1: t, sign, wilcoxon,") and "does not fit" in cell for cell in cells)
-    assert "Classical tests" not in page({"": results()}, title="t")
+    assert "Classical tests" not in render_page({"": results()}, title="t")
 
 
 def test_the_page_asks_for_nothing():
-    text = page({"": results()}, title="t")
+    text = render_page({"": results()}, title="t")
     assert re.findall(r'(?:src|href)="(?!data:|#)', text) == []
     assert re.findall(r"https?:(?!//www.w3.org/2000/svg)", text) == []
     assert "default-src 'none'" in text
@@ -69,18 +69,18 @@ def test_the_page_asks_for_nothing():
 
 def test_every_comparison_ranking_and_warning_stands_in_it():
     own = results(name="news")
-    found = Page(page({"news": own}, title="night", created="today"))
+    found = Page(render_page({"news": own}, title="night", created="today"))
     for r in own:
         assert {r.a, r.b, f"{r.difference:+.4f}"} <= set(found.texts)
     assert {"night", "sigdask · today"} <= set(found.texts)
     assert any("step-down max-T" in text for text in found.texts)
     few = compare_all(Counts.from_scores({"a": [1, 2, 3], "b": [2, 2, 2]}), metrics=["mean"])
-    assert any("only 3 units" in text for text in Page(page({"": few}, title="t")).texts)
+    assert any("only 3 units" in text for text in Page(render_page({"": few}, title="t")).texts)
 
 
 def test_subsets_and_verdicts_over_sets_are_shown():
     data = Counts.from_scores({"a": [1, 2, 3, 4], "b": [2, 2, 2, 2]}, groups={"g": ["p", "p", "q", "q"]})
-    text = page({"": compare_all(data, metrics=["mean"], by="g", together=True)}, title="t")
+    text = render_page({"": compare_all(data, metrics=["mean"], by="g", together=True)}, title="t")
     assert "Over all sets" in text
     assert {"p", "q"} <= set(Page(text).texts)
 
@@ -89,9 +89,11 @@ def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
     rng = rng_of(2)
     monkeypatch.setattr(ranked, "MOST_IN_MATRIX", 12)
     sets = Counts.from_scores({f"s{k}": rng.integers(0, 9, 25) for k in range(13)})
-    text = page({"": compare_sets([sets], metrics=["mean"], trials=99, second_run=False, adjust="none")}, title="t")
+    text = render_page(
+        {"": compare_sets([sets], metrics=["mean"], trials=99, second_run=False, adjust="none")}, title="t"
+    )
     assert 'class="matrix"' not in text
-    assert "0 comparisons" in page({}, title="t")
+    assert "0 comparisons" in render_page({}, title="t")
 
 
 def test_the_command_line_writes_it(tmp_path):
@@ -114,7 +116,7 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
     """Against each comparison's own numbers, whichever of the two is A, and for a score of which less is better too."""
     scores = {f"s{k}": np.round(rng_of(k).normal(k % 3, 1, 40), 2) for k in range(5)}
     found = compare_all(Counts.from_scores(scores), metrics=[metric], trials=99, interval="auto", resamples=200)
-    [section], n_left_out = ranked.sections(found.table, 100, is_first=True, all_listed=True)
+    [section], n_left_out = ranked.build_sections(found.table, 100, is_first=True, all_listed=True)
     assert n_left_out == 0
     best, *others = section.places
     for place in others:
@@ -124,7 +126,7 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
         ends = sorted([sign * low, sign * high])
         assert place.difference == f"{sign * r.difference:+.4f}"
         assert place.interval == f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"
-        assert (place.p, place.verdict) == (p_cell(r.p_adjusted, 0.05), r.verdict(0.05))
+        assert (place.p, place.verdict) == (format_p_cell(r.p_adjusted, 0.05), r.verdict(0.05))
         drawn = [place.mark.low, place.mark.at, place.mark.high, section.zero]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]
         assert np.corrcoef(drawn, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths
@@ -132,6 +134,6 @@ def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric)
 
 def test_rankings_of_all_sets_share_the_room(monkeypatch):
     monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 6)
-    text = page({name: results() for name in ("news", "talks", "books")}, title="t")
+    text = render_page({name: results() for name in ("news", "talks", "books")}, title="t")
     assert text.count('<article class="ranking"') == 2
     assert "And 1 more ranking; the JSON has all." in text

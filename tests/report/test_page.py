@@ -12,10 +12,10 @@ from panel_of import rng_of
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts
 from sigdask.report import page as of_page
-from sigdask.report.page import page
+from sigdask.report.page import render_page
 from sigdask.report.page.frame import PagePart
 from sigdask.report.presentable import Results
-from sigdask.report.tables.cells import p_cell
+from sigdask.report.tables.cells import format_p_cell
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -46,7 +46,9 @@ def sets():
 @pytest.fixture(scope="module")
 def file(sets, tmp_path_factory):
     made = tmp_path_factory.mktemp("page") / "page.html"
-    made.write_text(page(sets, title="night", created="today", command="sigdask run night.toml"), encoding="utf-8")
+    made.write_text(
+        render_page(sets, title="night", created="today", command="sigdask run night.toml"), encoding="utf-8"
+    )
     return made
 
 
@@ -85,7 +87,7 @@ def test_what_is_listed_is_what_the_json_has_sorted_as_its_heads_are_pressed(ope
     for down, direction in ((False, "ascending"), (True, "descending")):
         head.click()
         shown.wait_for_selector(f'[data-grid="comparisons"] [aria-sort="{direction}"]')
-        written = [float(p_cell(r["p_adjusted"], 0.05)) for r in found]
+        written = [float(format_p_cell(r["p_adjusted"], 0.05)) for r in found]
         expected = sorted(written, reverse=down)
         assert [float(r["adjusted p"]) for r in rows(shown)] == expected[: len(rows(shown))]
 
@@ -136,7 +138,7 @@ def test_a_matrix_names_systems_on_both_axes_and_has_every_p(opened, file, sets)
     )
     for r in sets["news"]:
         i, j = systems.index(r.a), systems.index(r.b)
-        assert cells[i][j][0] == cells[j][i][0] == p_cell(r.p_adjusted, 0.05)
+        assert cells[i][j][0] == cells[j][i][0] == format_p_cell(r.p_adjusted, 0.05)
         better = {True: "better", False: "worse"}[r.better() == r.a] if r.decision(0.05) else ""
         assert cells[i][j][1] == better
         assert cells[j][i][1] == {"better": "worse", "worse": "better", "": ""}[better]
@@ -163,7 +165,9 @@ def test_the_keyboard_reaches_heads_filters_and_rows(opened, file):
 def test_names_are_text_in_every_place(opened, tmp_path):
     own = compare_all(Counts.from_scores(scores(HOSTILE), name=HOSTILE[0]), metrics=["mean"], trials=99)
     made = tmp_path / "hostile.html"
-    made.write_text(page({HOSTILE[0]: own}, title=HOSTILE[1], command=HOSTILE[0], notes=HOSTILE), encoding="utf-8")
+    made.write_text(
+        render_page({HOSTILE[0]: own}, title=HOSTILE[1], command=HOSTILE[0], notes=HOSTILE), encoding="utf-8"
+    )
     shown = opened(made)
     shown.get_by_role("columnheader", name="A", exact=True).get_by_role("button").click()
     assert shown.locator("img, b").count() == 0
@@ -189,7 +193,7 @@ def test_without_a_script_the_first_rows_answer(opened, file, sets):
     cells = shown.locator("#comparisons noscript tbody tr")
     assert cells.count() == 56
     first = sets["news"][0]
-    assert {first.a, first.b, p_cell(first.p_adjusted, 0.05)} <= set(cells.first.locator("td").all_inner_texts())
+    assert {first.a, first.b, format_p_cell(first.p_adjusted, 0.05)} <= set(cells.first.locator("td").all_inner_texts())
 
 
 def test_print_has_the_rows_that_the_filters_leave(opened, file):
@@ -206,7 +210,7 @@ def test_print_has_the_rows_that_the_filters_leave(opened, file):
 def test_parts_have_data_and_say_which_rows_open(opened, sets, tmp_path):
     made = tmp_path / "parts.html"
     held = {"names": HOSTILE, "p": [0.5, None]}
-    made.write_text(page(sets, title="t", parts={"extra": PagePart(None, held)}), encoding="utf-8")
+    made.write_text(render_page(sets, title="t", parts={"extra": PagePart(None, held)}), encoding="utf-8")
     shown = opened(made)
     assert shown.evaluate("sigdask.data('extra')") == held
     assert shown.evaluate("sigdask.data('nothing')") is None
@@ -222,7 +226,7 @@ def test_ten_thousand_comparisons_are_drawn_as_they_are_scrolled(opened, tmp_pat
     found = compare_all(scores(names, n=12), metrics=["mean"], trials=99, adjust="none", second_run=False)
     assert len(found) > 10_000
     made = tmp_path / "many.html"
-    made.write_text(page({"": found}, title="many"), encoding="utf-8")
+    made.write_text(render_page({"": found}, title="many"), encoding="utf-8")
     assert made.stat().st_size < 15e6
     shown = opened(made)
     assert shown.locator('[data-grid="comparisons"] tbody tr').count() < 100
@@ -244,7 +248,7 @@ def test_scripts_are_javascript(script):
 @pytest.mark.parametrize("candidates", [{}, {"pairs": "n-best precision"}])
 def test_a_page_without_comparisons_is_a_page(opened, tmp_path, candidates):
     made = tmp_path / "empty.html"
-    made.write_text(page({}, title="nothing", candidates=candidates), encoding="utf-8")
+    made.write_text(render_page({}, title="nothing", candidates=candidates), encoding="utf-8")
     shown = opened(made)
     assert shown.locator('[data-grid="comparisons"]').count() == (0 if candidates else 1)
     assert "0 comparisons" in shown.locator("#verdict").inner_text()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from panel_of import rng_of
 
 from sigdask.cli import commands
-from sigdask.nightly.report.page import LOWEST, part
+from sigdask.nightly.report.page import LOWEST_P, build_part
 from sigdask.nightly.store import open_store
 from sigdask.nightly.store import status as views
 
@@ -76,7 +76,7 @@ def folder(tmp_path_factory):
 
 def reports(folder, number=None):
     [store] = folder.glob("*.sqlite")
-    return views.report(str(store), None, number)
+    return views.build_report(str(store), None, number)
 
 
 class Words(HTMLParser):
@@ -128,7 +128,7 @@ def test_the_first_night_has_no_history(folder):
 
 def test_significances_that_were_lost_stand_first(folder):
     report = reports(folder, 3)
-    first = part(report).shown["changes"][0]
+    first = build_part(report).shown["changes"][0]
     assert first.kinds == f"significance lost: {HOSTILE} was better, other scores"
     assert first.test_set == "news & <i>"
     assert HOSTILE in {first.a, first.b}
@@ -136,7 +136,7 @@ def test_significances_that_were_lost_stand_first(folder):
     assert text.startswith("Since run 2 1 significance lost, ")
     listed = text.partition("now: scores, p")[2]
     assert listed.index("significance lost: ") < listed.index("gone")
-    kinds = [change.kinds for change in part(report).shown["changes"]]
+    kinds = [change.kinds for change in build_part(report).shown["changes"]]
     assert sum(kind == "gone" for kind in kinds) == 3  # z against three others
     assert len(kinds) == len(report.changes)
 
@@ -157,7 +157,7 @@ def numbers(said):
 
 
 def test_the_nights_have_the_numbers_of_each_run(folder):
-    shown = part(reports(folder)).shown
+    shown = build_part(reports(folder)).shown
     assert [run.number for run in shown["nights"].runs] == [1, 2, 3, 4]
     assert shown["series"][0].why == "fails the gate"
     drawn = {(s.test_set, s.a, s.b): numbers(s.said) for s in shown["series"]}
@@ -172,7 +172,7 @@ def test_the_nights_have_the_numbers_of_each_run(folder):
 
 
 def test_nights_draw_higher_scores_above_and_small_p_at_the_bottom(folder):
-    [series] = [s for s in part(reports(folder)).shown["series"] if HOSTILE in {s.a, s.b}]
+    [series] = [s for s in build_part(reports(folder)).shown["series"] if HOSTILE in {s.a, s.b}]
     own = series.score_a if series.a == HOSTILE else series.score_b
     said = numbers(series.said)
     side = 0 if series.a == HOSTILE else 1
@@ -181,23 +181,23 @@ def test_nights_draw_higher_scores_above_and_small_p_at_the_bottom(folder):
     assert [x for x, _, _ in own.points] == sorted(x for x, _, _ in own.points)
     p = [said[k][2] for k in (1, 2, 3, 4)]
     down = [y for _, y, _ in series.p.points]
-    assert (np.argsort(np.maximum(p, LOWEST), kind="stable")[-1]) == int(np.argmin(down))
+    assert (np.argsort(np.maximum(p, LOWEST_P), kind="stable")[-1]) == int(np.argmin(down))
     assert max(down) <= 44
 
 
 def test_gaps_stay_gaps_and_old_nights_are_left_out(folder):
-    from sigdask.nightly.store.status import nights
+    from sigdask.nightly.store.status import read_nights
     from sigdask.results.table import Table
 
     report = reports(folder, 2)
-    table = Table.joined([results.table for results in report.results.values()])
+    table = Table.join([results.table for results in report.results.values()])
     [store] = folder.glob("*.sqlite")
     latest = reports(folder).run
-    seen = nights(str(store), latest, table)
-    with_z = np.array(["z" in pair for pair in zip(table.a.listed(), table.b.listed(), strict=True)])
+    seen = read_nights(str(store), latest, table)
+    with_z = np.array(["z" in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)])
     assert np.isnan(seen.score_a[with_z]).tolist() == [[True, False, True, True]] * 3
     assert not np.isnan(seen.score_a[~with_z]).any()
-    few = nights(str(store), latest, table, most=2)
+    few = read_nights(str(store), latest, table, limit=2)
     assert ([run.number for run in few.runs], few.n_before) == ([3, 4], 2)
     np.testing.assert_array_equal(few.p_value, seen.p_value[:, 2:])
 
@@ -220,8 +220,8 @@ def test_a_run_without_a_verdict_says_that_it_was_not_judged(folder, tmp_path):
     [path] = again.glob("*.sqlite")
     run = reports(again).run
     with open_store(str(path), run.plan) as store:
-        store.amend(run.number, {"verdict": None})
-    shown = part(reports(again)).shown
+        store.amend_run(run.number, {"verdict": None})
+    shown = build_part(reports(again)).shown
     assert shown["gate"] is None
     assert shown["is_unjudged"]
 
@@ -261,7 +261,7 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
     box = why.bounding_box()
     assert box["y"] + box["height"] <= 800
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator("#nights svg.nights").count() == 2 * len(part(reports(folder)).shown["series"])
+    assert page.locator("#nights svg.nights").count() == 2 * len(build_part(reports(folder)).shown["series"])
     assert HOSTILE in page.locator("#changes").inner_text()
     assert violations(page) == []
     if folder_of_screens := screens():
@@ -303,7 +303,7 @@ def test_the_history_says_first_how_the_latest_night_ended(folder):
 
 def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparisons_fails():
     from sigdask.nightly.gate import GateVerdict, NotWorse, RuleFinding, RuleVerdict
-    from sigdask.nightly.report.gate import MOST_KEPT, reasons, record
+    from sigdask.nightly.report.gate import MOST_KEPT, build_record, iter_reasons
 
     def finding(k):
         return RuleFinding(
@@ -312,8 +312,8 @@ def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparison
 
     many = RuleVerdict(NotWorse(0.05), "many", False, 0.01, 0.05, tuple(map(finding, range(500))), 1.0, ())
     none = RuleVerdict(NotWorse(0.05), "none", False, 1.0, 0.05, (), 0.0, ("speaks of no comparison",))
-    kept = record(GateVerdict((many, none)))
+    kept = build_record(GateVerdict((many, none)))
     first = kept["rules"][0]
     assert (len(first["findings"]), first["n_failed"], first["n_passed"]) == (MOST_KEPT, 250, 250)
     assert not any(f["passed"] for f in first["findings"])
-    assert [*reasons(kept)][-1] == {"rule": "none", "text": "speaks of no comparison"}
+    assert [*iter_reasons(kept)][-1] == {"rule": "none", "text": "speaks of no comparison"}

@@ -10,7 +10,7 @@ from nights import write_plan
 from rich.cells import cell_len
 from terminals import shown
 
-from sigdask.report.layout import fitted
+from sigdask.report.layout import wrap_lines
 
 YEH = str(Path(__file__).parents[2] / "sigdask" / "examples" / "yeh2000.tsv")
 QUICK = ("--trials", "4096", "--cluster", "none")
@@ -133,7 +133,7 @@ def test_a_word_wider_than_the_terminal_is_broken_behind_its_punctuation(tmp_pat
 
 @pytest.mark.parametrize("width", range(12, 40))
 def test_a_number_and_its_percent_sign_stay_on_a_line(width):
-    lines = fitted("p in 0.032 to 0.048 (99.9 % interval); p = 0.05 of 12 %", width).splitlines()
+    lines = wrap_lines("p in 0.032 to 0.048 (99.9 % interval); p = 0.05 of 12 %", width).splitlines()
     assert not any(line.lstrip().startswith(("%", "=")) or line.endswith("=") for line in lines)
     assert all(len(line) <= width for line in lines)
 

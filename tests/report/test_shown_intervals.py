@@ -5,7 +5,7 @@ import re
 from panel_of import rng_of
 
 from sigdask import compare_all
-from sigdask.report.page import page
+from sigdask.report.page import render_page
 from sigdask.report.terminal import render
 
 
@@ -26,7 +26,7 @@ def test_intervals_have_a_column_and_details_say_how_they_were_had():
 
 
 def test_the_page_has_intervals_where_they_were_asked_for():
-    with_them, without = (page({"": found(3, interval=kind)}, title="t") for kind in ("auto", "none"))
+    with_them, without = (render_page({"": found(3, interval=kind)}, title="t") for kind in ("auto", "none"))
     plain = with_them.split("<noscript>")[-1].split("</noscript>")[0]
     assert (
         len(re.findall(r"\[[+-]\d\.\d{4}, [+-]\d\.\d{4}\]", plain)) == 2 * plain.count("95 %, the test inverted") == 6

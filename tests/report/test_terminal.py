@@ -9,15 +9,15 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.layout import lay_out
-from sigdask.report.page import page
+from sigdask.report.layout import format_table
+from sigdask.report.page import render_page
 from sigdask.report.presentable import Results
-from sigdask.report.summary.sentences import standing
+from sigdask.report.summary.sentences import describe_standing
 from sigdask.report.terminal import render
 from sigdask.results.record import Result, Stopped
-from sigdask.results.rows import table_from_results
-from sigdask.results.views import result_view
-from sigdask.statistics.bounds import bound, interval
+from sigdask.results.rows import results_to_table
+from sigdask.results.views import get_result
+from sigdask.statistics.bounds import clopper_pearson, compute_bound
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def result_of(**changes):
         "test_set": "", "subset": None, "unit": "item", "a": "I", "b": "II", "metric": "recall", "higher_is_better": True,
         "score_a": 0.4563, "score_b": 0.2427, "difference": 0.2136, "alternative": "two-sided", "n_items": 160,
         "n_units": 160, "n_discordant": 34, "method": "approximate", "n_trials": 2**20, "n_extreme": 198,
-        "p_value": float(bound(198, 2**20)), "p_interval": tuple(map(float, interval(198, 2**20))),
+        "p_value": float(compute_bound(198, 2**20)), "p_interval": tuple(map(float, clopper_pearson(198, 2**20))),
     }  # fmt: skip
     return Result(**known | changes)
 
 
 def told(result):
-    return standing(result, 0.05)
+    return describe_standing(result, 0.05)
 
 
 SAMPLED = "p = 0.00019 (99 % interval 0.00015 to 0.00023; 1,048,576 trials; two-sided; 34 of 160 units discordant)"
@@ -104,13 +104,13 @@ def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdi
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
     sampled = {"n_trials": 1000, "n_extreme": 50, "p_value": 51 / 1001, "p_interval": (0.04, 0.06)}
-    table = replace(table_from_results([result_of(**sampled, n_discordant=0)], 0.05), notes={})
-    assert [note.kind for note in result_view(table, 0).notes] == ["identical", "undecided"]
+    table = replace(results_to_table([result_of(**sampled, n_discordant=0)], 0.05), notes={})
+    assert [note.kind for note in get_result(table, 0).notes] == ["identical", "undecided"]
     [own, low, high] = np.array([[0.2], [0.19], [0.21]])
-    result = result_view(replace(table, p_adjusted=own, p_adjusted_low=low, p_adjusted_high=high), 0)
+    result = get_result(replace(table, p_adjusted=own, p_adjusted_low=low, p_adjusted_high=high), 0)
     assert [note.kind for note in result.notes] == ["identical", "unadjusted-undecided"]
     words = "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; "
-    assert result_view(table, 0).warnings[1].startswith(words)
+    assert get_result(table, 0).warnings[1].startswith(words)
     assert result.warnings[1].startswith(f"unadjusted p {words}")
     assert result.notes[1].numbers["low"] == 0.04
 
@@ -120,9 +120,9 @@ def test_a_confidence_sequence_has_limits_and_no_p():
     result = result_of(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
     assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in told(result)
     assert told(result).endswith(": significant at 0.05.")
-    text = render(Results(table_from_results((result,), 0.05), 0, 0.05))
+    text = render(Results(results_to_table((result,), 0.05), 0, 0.05))
     assert "none" not in text
-    made = page({"": Results(table_from_results((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
+    made = render_page({"": Results(results_to_table((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
     assert "none" not in made.split("<script>")[0]
 
 
@@ -132,7 +132,7 @@ def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power()
         replace(result_of(p_value=math.nan, stopped=replace(found, is_significant=yes)), a=a, b=b)
         for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
     ]
-    [ranking] = Results(table_from_results(results, 0.05), 0, 0.05).rankings()
+    [ranking] = Results(results_to_table(results, 0.05), 0, 0.05).rankings()
     assert ranking.discriminative_power == 2 / 3
 
 
@@ -152,7 +152,7 @@ def test_nothing_that_is_printed_bounds_p():
     scores = {name: np.round(rng.normal(k / 5, 1, 60), 2) for k, name in enumerate("abc")}
     for adjust in ("none", "max-t"):
         results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=4096, adjust=adjust)
-        for text in (render(results), page({"": results}, title="t")):
+        for text in (render(results), render_page({"": results}, title="t")):
             assert not re.search(r"p(?:</\w+>)? *(?:<=|≤|&lt;=)", text)
             assert ("adjusted p" in text.replace("unadjusted p", "")) == (adjust == "max-t")
 
@@ -161,7 +161,7 @@ def test_nothing_that_is_printed_bounds_p():
 def test_no_cell_of_a_narrow_table_loses_its_end(width):
     names = ["test set", "comparisons", "with a bound", "finished", "of trials"]
     row = ["harness", "14", "15", "16", "100 %"]
-    found = lay_out(names, [row], width)
+    found = format_table(names, [row], width)
     assert max(map(len, found.split("\n"))) <= width
     assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", found))
 
@@ -169,7 +169,7 @@ def test_no_cell_of_a_narrow_table_loses_its_end(width):
 def test_a_table_in_a_pipe_is_laid_out_as_on_a_wide_terminal():
     names = ["A", "score A", "p", "日本", "method"]
     rows = [["system", "0.4563", "p = 0.05 ", "本", "two  blanks"], ["", " 1", "", "é", "x"]]
-    assert lay_out(names, rows, None) == lay_out(names, rows, 200)
+    assert format_table(names, rows, None) == format_table(names, rows, 200)
 
 
 @pytest.mark.parametrize("terminal", ["dumb", "xterm"])
@@ -177,4 +177,4 @@ def test_a_table_is_as_wide_as_its_terminal_whatever_kind_that_is(terminal, monk
     monkeypatch.setenv("TERM", terminal)
     monkeypatch.setenv("FORCE_COLOR", "1")  # as if what is written went to it
     names, row = ["name", "score", "p"], ["n" * 50, "0.5", "p" * 30]
-    assert lay_out(names, [row], 100).splitlines()[-1].split() == row
+    assert format_table(names, [row], 100).splitlines()[-1].split() == row

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigdask.statistics.bounds import interval
-from sigdask.statistics.rounding import high_text, limits_text, low_text, p_equals, p_text
-from sigdask.text import printable, printable_json
+from sigdask.statistics.bounds import clopper_pearson
+from sigdask.statistics.rounding import format_limits, format_lower_limit, format_p, format_p_equals, format_upper_limit
+from sigdask.text import escape_json, make_printable
 
 P = st.floats(1e-12, 1.0)
 LEVELS = st.sampled_from([0.05, 0.01, 0.001, 0.1, 0.05 / 3, 0.01 / 7])
@@ -23,18 +23,18 @@ LEVELS = st.sampled_from([0.05, 0.01, 0.001, 0.1, 0.05 / 3, 0.01 / 7])
 @example(0.05, 0.05)
 @example(0.0166666, 0.05 / 3)
 def test_p_is_printed_rounded_up_and_on_its_side_of_the_level(p, level):
-    text = p_text(p, level)
+    text = format_p(p, level)
     assert Fraction(text) >= Fraction(repr(p))
-    assert Fraction(p_text(p)) <= Fraction(repr(p)) * Fraction(101, 100)  # three digits
+    assert Fraction(format_p(p)) <= Fraction(repr(p)) * Fraction(101, 100)  # three digits
     assert (float(text) <= level) == (p <= level)
     if p > level:  # and whoever knows no level is not misled either
-        assert float(p_text(p)) > level
+        assert float(format_p(p)) > level
 
 
 @given(st.integers(0, 5000), st.integers(1, 10**6), LEVELS)
 def test_limits_are_printed_outwards_and_on_their_side_of_the_level(k, n, level):
-    low, high = map(float, interval(min(k, n), n))
-    shown = [Fraction(text) for text in limits_text(low, high, level).split(" to ")]
+    low, high = map(float, clopper_pearson(min(k, n), n))
+    shown = [Fraction(text) for text in format_limits(low, high, level).split(" to ")]
     assert shown[0] <= Fraction(repr(low))
     assert Fraction(repr(high)) <= shown[1]
     assert shown[1] - shown[0] <= (Fraction(high) - Fraction(low)) * Fraction(3, 2)
@@ -43,22 +43,22 @@ def test_limits_are_printed_outwards_and_on_their_side_of_the_level(k, n, level)
 
 @given(st.floats(1e-9, 1e9))
 def test_lower_limits_are_rounded_down_and_upper_ones_up(value):
-    assert Fraction(low_text(value)) <= Fraction(repr(value)) <= Fraction(high_text(value))
+    assert Fraction(format_lower_limit(value)) <= Fraction(repr(value)) <= Fraction(format_upper_limit(value))
 
 
 def test_a_p_too_small_for_a_float_is_not_printed_as_0():
-    assert p_equals(0.0) == "p < 1e-300"
-    assert p_equals(5e-324).startswith("p = ")
+    assert format_p_equals(0.0) == "p < 1e-300"
+    assert format_p_equals(5e-324).startswith("p = ")
 
 
 @pytest.mark.parametrize("text", ["翻訳　モデル", "a\xa0b", "Größe – 1\u2009%"])
 def test_letters_and_blanks_of_any_language_stay(text):
-    assert printable(text) == text
+    assert make_printable(text) == text
 
 
 @pytest.mark.parametrize("text", ["a\x1b[31m", "a\nb", "a\x9b1m", "a\x7f", "a\u2028b", "a\u202eb", "a\tb"])
 def test_commands_are_replaced_in_texts_and_escaped_in_json(text):
-    assert printable(text).isprintable()
-    written = printable_json(json.dumps({"name": text}, ensure_ascii=False))
+    assert make_printable(text).isprintable()
+    written = escape_json(json.dumps({"name": text}, ensure_ascii=False))
     assert written.isprintable()
     assert json.loads(written) == {"name": text}

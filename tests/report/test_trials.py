@@ -8,9 +8,9 @@ import pytest
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.page import page
+from sigdask.report.page import render_page
 from sigdask.report.terminal import render
-from sigdask.statistics.stopping import settled_after
+from sigdask.statistics.stopping import compute_settled_after
 
 
 def test_a_verdict_is_settled_where_the_curtailed_rule_says_in_the_mean_over_all_orders():
@@ -18,7 +18,7 @@ def test_a_verdict_is_settled_where_the_curtailed_rule_says_in_the_mean_over_all
     for n, alpha in ((9, 0.3), (11, 0.25), (6, 0.05), (9, 0.5)):
         for k in range(n + 1):
             ends = [Fraction(curtailed(set(places), n, alpha)) for places in itertools.combinations(range(n), k)]
-            assert settled_after(k, n, alpha) == pytest.approx(float(sum(ends) / len(ends)), rel=1e-12)
+            assert compute_settled_after(k, n, alpha) == pytest.approx(float(sum(ends) / len(ends)), rel=1e-12)
 
 
 def curtailed(places, n, alpha):
@@ -40,7 +40,7 @@ def test_thousands_of_comparisons_are_told_what_share_of_their_trials_decided_no
     ends = np.where(k < 50, (999 - 50 + 1) * 1000 / (999 - k + 1), 50 * 1000 / (k + 1))
     said = f"{1 - ends.sum() / (999 * len(k)):.1%} of the first run's trials decided nothing, as the verdicts at 0.05"
     assert said in render(whole, verbose=True)
-    assert said.replace("'", "&#39;") in page({"": whole}, title="x")
+    assert said.replace("'", "&#39;") in render_page({"": whole}, title="x")
     adjusted = compare_all(counts, adjust="holm", **options)
     ends = np.where(k < 50, 999, 50 * 1000 / (k + 1))
     share = 1 - ends.sum() / (999 * len(k))

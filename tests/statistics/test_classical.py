@@ -12,7 +12,7 @@ from scipy import stats
 
 from sigdask.errors import InputError
 from sigdask.statistics.classical import names
-from sigdask.statistics.classical.proportions import chi_square, difference_of_shares
+from sigdask.statistics.classical.proportions import chi_square, two_proportion_z
 from sigdask.statistics.classical.student import matched_t, two_sample_t
 from sigdask.statistics.classical.wilcoxon import EXACT_UP_TO, wilcoxon
 
@@ -113,7 +113,7 @@ def test_t_of_what_does_not_vary_is_1_without_a_difference_and_none_with_one():
 def test_chi_square_is_scipys_and_the_square_of_z(right_a, wrong_a, right_b, wrong_b):
     table = np.array([[right_a, wrong_a], [right_b, wrong_b]])
     shares = right_a, right_a + wrong_a, right_b, right_b + wrong_b
-    z, p = difference_of_shares(*shares)
+    z, p = two_proportion_z(*shares)
     if (table.sum(axis=0) == 0).any() or (table.sum(axis=1) == 0).any():
         assert np.isnan(z)
         assert p == 1 or (table.sum(axis=1) == 0).any()
@@ -124,17 +124,17 @@ def test_chi_square_is_scipys_and_the_square_of_z(right_a, wrong_a, right_b, wro
         assert [float(x) for x in found] == pytest.approx([want.statistic, want.pvalue], rel=1e-9, abs=1e-15)
     assert chi_square(*shares)[0] == pytest.approx(z**2)
     assert chi_square(*shares)[1] == p
-    sides = [difference_of_shares(*shares, side)[1] for side in ("greater", "less")]
+    sides = [two_proportion_z(*shares, side)[1] for side in ("greater", "less")]
     assert sum(sides) == pytest.approx(1)
     assert min(sides) == pytest.approx(p / 2)
 
 
 def test_tests_are_asked_for_by_their_names():
-    assert names.asked("all") == names.NAMES
-    assert names.asked("chi2, t,t") == ("t", "chi2")
-    assert names.asked(["wilcoxon:wilcox", "wilcoxon:pratt"]) == ("wilcoxon", "wilcoxon:pratt")
-    assert names.asked(None) == names.asked(()) == ()
+    assert names.parse_tests("all") == names.NAMES
+    assert names.parse_tests("chi2, t,t") == ("t", "chi2")
+    assert names.parse_tests(["wilcoxon:wilcox", "wilcoxon:pratt"]) == ("wilcoxon", "wilcoxon:pratt")
+    assert names.parse_tests(None) == names.parse_tests(()) == ()
     with pytest.raises(InputError, match="no classical test 'wilcoxn'; did you mean 'wilcoxon'"):
-        names.asked("t,wilcoxn")
+        names.parse_tests("t,wilcoxn")
     with pytest.raises(InputError, match="no classical test ''; expected t, sign"):
-        names.asked("t,")
+        names.parse_tests("t,")

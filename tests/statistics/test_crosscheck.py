@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, fisher_exact
 
-from sigdask.statistics.classical.correlation import correlations, inflation
+from sigdask.statistics.classical.correlation import compute_correlations, compute_inflation
 from sigdask.statistics.classical.sign import sign_test
-from sigdask.statistics.crosscheck import ALARM, against_known, count_fits, runs_agree, second_run
+from sigdask.statistics.crosscheck import ALARM, compute_agreement_p, compute_fit_p, judge_known_p, judge_second_run
 
 
 @settings(max_examples=50, deadline=None)
@@ -18,13 +18,13 @@ from sigdask.statistics.crosscheck import ALARM, against_known, count_fits, runs
 def test_agreement_is_fishers_exact_test(n, data):
     k1, k2 = data.draw(st.integers(0, n)), data.draw(st.integers(0, n))
     expected = fisher_exact([[k1, n - k1], [k2, n - k2]]).pvalue
-    assert runs_agree(k1, k2, n) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+    assert compute_agreement_p(k1, k2, n) == pytest.approx(expected, rel=1e-6, abs=1e-300)
 
 
 def test_agreement_at_a_million_trials_is_fishers():
     for k1, k2 in ((106, 90), (15534, 15100), (500_000, 501_000)):
         expected = fisher_exact([[k1, 2**20 - k1], [k2, 2**20 - k2]]).pvalue
-        assert runs_agree(k1, k2, 2**20) == pytest.approx(expected, rel=1e-6)
+        assert compute_agreement_p(k1, k2, 2**20) == pytest.approx(expected, rel=1e-6)
 
 
 @settings(max_examples=50, deadline=None)
@@ -32,33 +32,33 @@ def test_agreement_at_a_million_trials_is_fishers():
 def test_fit_is_twice_the_smaller_binomial_tail(n, p, data):
     k = data.draw(st.integers(0, n))
     tails = (binomtest(k, n, p, alternative=side).pvalue for side in ("less", "greater"))
-    assert count_fits(k, n, p) == pytest.approx(min(1, 2 * min(tails)), rel=1e-8, abs=1e-300)
+    assert compute_fit_p(k, n, p) == pytest.approx(min(1, 2 * min(tails)), rel=1e-8, abs=1e-300)
 
 
 def test_the_exact_value_would_have_caught_yehs_printed_counts():
     # STATISTICS section 2: recall 96 fits, F 14,794 (z = -5.7) and precision 25,770 (z = 33.5) do not
-    assert against_known("exact value", 9.756279177963734e-05, 96, 2**20, 3, exact=False).verdict == "agrees"
-    assert against_known("exact value", 0.014775685752788524, 14_794, 2**20, 3, exact=False).verdict == "disagrees"
-    assert against_known("exact value", 0.019994289562099043, 25_770, 2**20, 3, exact=False).verdict == "disagrees"
+    assert judge_known_p("exact value", 9.756279177963734e-05, 96, 2**20, 3, exact=False).verdict == "agrees"
+    assert judge_known_p("exact value", 0.014775685752788524, 14_794, 2**20, 3, exact=False).verdict == "disagrees"
+    assert judge_known_p("exact value", 0.019994289562099043, 25_770, 2**20, 3, exact=False).verdict == "disagrees"
 
 
 def test_two_runs_that_cannot_be_of_one_rate_disagree():
-    assert second_run(1000, 1300, 2**20, float(runs_agree(1000, 1300, 2**20)), 1).verdict == "disagrees"
-    assert second_run(1000, 1050, 2**20, float(runs_agree(1000, 1050, 2**20)), 1).verdict == "agrees"
+    assert judge_second_run(1000, 1300, 2**20, float(compute_agreement_p(1000, 1300, 2**20)), 1).verdict == "disagrees"
+    assert judge_second_run(1000, 1050, 2**20, float(compute_agreement_p(1000, 1050, 2**20)), 1).verdict == "agrees"
 
 
 def test_the_alarm_is_shared_by_the_comparisons_judged_together():
     p = ALARM / 2
-    assert second_run(5, 6, 10, p, 1).verdict == "disagrees"
-    assert second_run(5, 6, 10, p, 10).verdict == "agrees"
+    assert judge_second_run(5, 6, 10, p, 1).verdict == "disagrees"
+    assert judge_second_run(5, 6, 10, p, 10).verdict == "agrees"
 
 
 def test_an_enumeration_must_equal_the_known_value():
-    assert against_known("sign test", 0.25, 2, 8, 1, exact=True).verdict == "agrees"
-    assert against_known("sign test", 0.25, 3, 8, 1, exact=True).verdict == "disagrees"
+    assert judge_known_p("sign test", 0.25, 2, 8, 1, exact=True).verdict == "agrees"
+    assert judge_known_p("sign test", 0.25, 3, 8, 1, exact=True).verdict == "disagrees"
     smallest = 2.0**-20
-    assert against_known("sign test", smallest, 1, 2**20, 1, exact=True).verdict == "agrees"
-    assert against_known("sign test", smallest, 2, 2**20, 1, exact=True).verdict == "disagrees"
+    assert judge_known_p("sign test", smallest, 1, 2**20, 1, exact=True).verdict == "agrees"
+    assert judge_known_p("sign test", smallest, 2, 2**20, 1, exact=True).verdict == "disagrees"
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_an_enumeration_must_equal_the_known_value():
 )
 def test_agreement_holds_at_the_ends(k1, k2):
     expected = fisher_exact([[k1, 2**20 - k1], [k2, 2**20 - k2]]).pvalue
-    assert runs_agree(k1, k2, 2**20) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+    assert compute_agreement_p(k1, k2, 2**20) == pytest.approx(expected, rel=1e-6, abs=1e-300)
 
 
 def test_a_p_of_1_is_fitted_by_all_trials_only():
-    assert count_fits(1000, 1000, 1.0) == 1.0
-    assert count_fits(999, 1000, 1.0) == 0.0
+    assert compute_fit_p(1000, 1000, 1.0) == 1.0
+    assert compute_fit_p(999, 1000, 1.0) == 0.0
 
 
 def test_a_tiny_p_is_judged_by_the_binomial_not_by_z():
     # 2 exceedances where 0.1 are expected: z = 6, and yet nothing to alarm (P(X >= 2) = 0.0047)
     p = 0.1 / 2**20
     expected = 2 * binomtest(2, 2**20, p, alternative="greater").pvalue
-    assert count_fits(2, 2**20, p) == pytest.approx(expected, rel=1e-8)
-    assert against_known("exact value", p, 2, 2**20, 1, exact=False).verdict == "agrees"
+    assert compute_fit_p(2, 2**20, p) == pytest.approx(expected, rel=1e-8)
+    assert judge_known_p("exact value", p, 2, 2**20, 1, exact=False).verdict == "agrees"
 
 
 def test_false_alarms_are_as_rare_as_said():
@@ -87,13 +87,13 @@ def test_false_alarms_are_as_rare_as_said():
     n, p = 60, 0.3
     k = np.arange(n + 1)
     weight = binom.pmf(k, n, p)
-    alarms = sum(weight[x] * weight[y] for x in k for y in k if runs_agree(int(x), int(y), n) < ALARM)
+    alarms = sum(weight[x] * weight[y] for x in k for y in k if compute_agreement_p(int(x), int(y), n) < ALARM)
     assert alarms <= ALARM
 
 
 def test_no_agreement_is_above_1():
     # twice the smaller tail of an odd total is 1 but for rounding
-    assert max(runs_agree(k, k + 1, n) for n in (50, 999, 2**20) for k in range(49)) <= 1.0
+    assert max(compute_agreement_p(k, k + 1, n) for n in (50, 999, 2**20) for k in range(49)) <= 1.0
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
@@ -109,7 +109,7 @@ def test_the_sign_test_is_scipys_binomial_test_in_every_tail(wins, losses, alter
 def test_correlations_are_numpys_at_any_size_and_undefined_for_a_constant(scale):
     values = np.random.default_rng(1).standard_normal((40, 4)) * scale
     values[:, 3] = 0.1 * scale
-    found = correlations(values)
+    found = compute_correlations(values)
     assert found[:3, :3] == pytest.approx(np.corrcoef(values[:, :3] / scale, rowvar=False), rel=1e-12)
     assert np.isnan(found[3]).all()
     assert np.isnan(found[:, 3]).all()
@@ -117,9 +117,9 @@ def test_correlations_are_numpys_at_any_size_and_undefined_for_a_constant(scale)
 
 def test_systems_that_go_together_wholly_inflate_without_limit():
     # Yeh 2000, section 2.1: 1 / sqrt(1 - r12)
-    assert inflation(1.0) == inflation(1.0 + 1e-16) == math.inf
-    assert (inflation(0.0), inflation(0.75), inflation(-3.0)) == (1.0, 2.0, 0.5)
+    assert compute_inflation(1.0) == compute_inflation(1.0 + 1e-16) == math.inf
+    assert (compute_inflation(0.0), compute_inflation(0.75), compute_inflation(-3.0)) == (1.0, 2.0, 0.5)
 
 
 def test_a_second_run_has_the_bound_of_its_own_count():
-    assert second_run(7, 3, 999, 0.5, 1).p_value == 4 / 1000
+    assert judge_second_run(7, 3, 999, 0.5, 1).p_value == 4 / 1000

@@ -5,11 +5,11 @@ import pytest
 from panel_of import rng_of
 from scipy import stats
 
-from sigdask.analysis.comparison.nesting import highest
+from sigdask.analysis.comparison.nesting import find_coarsest
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.statistics.dependence import Dependence, SumsOfSquares, naive_size
+from sigdask.statistics.dependence import Dependence, SumsOfSquares, compute_naive_size
 
 
 def clustered(n_groups, size, icc, rng):
@@ -20,7 +20,7 @@ def clustered(n_groups, size, icc, rng):
 
 def dependence(grams, weights):
     """Of one combination of all columns; None where nothing varies."""
-    icc, effect, p = (x[0] for x in grams.dependences(np.arange(len(weights))[None], np.array([weights])))
+    icc, effect, p = (x[0] for x in grams.compute_dependence(np.arange(len(weights))[None], np.array([weights])))
     return None if np.isnan(p) else Dependence(grams.column, len(grams.sizes), icc, effect, p)
 
 
@@ -30,7 +30,7 @@ def test_the_f_test_is_scipys_and_the_icc_the_textbooks(seed):
     groups = np.sort(rng.integers(0, 8, 60))
     groups = np.unique(groups, return_inverse=True)[1]
     values = rng.standard_normal((60, 2)) + (seed / 2) * groups[:, None] / 8
-    found = dependence(SumsOfSquares.of("g", values, groups, np.ones(60, int)), [1.0, -1.0])
+    found = dependence(SumsOfSquares.from_values("g", values, groups, np.ones(60, int)), [1.0, -1.0])
     d = values[:, 0] - values[:, 1]
     parts = [d[groups == g] for g in range(groups.max() + 1)]
     f = stats.f_oneway(*parts)
@@ -46,20 +46,22 @@ def test_the_f_test_is_scipys_and_the_icc_the_textbooks(seed):
 def test_icc_finds_what_was_put_in():
     d = clustered(2000, 10, 0.1, rng_of(0))
     found = dependence(
-        SumsOfSquares.of("g", np.column_stack([d, 0 * d]), np.repeat(np.arange(2000), 10), np.ones(20_000, int)),
+        SumsOfSquares.from_values(
+            "g", np.column_stack([d, 0 * d]), np.repeat(np.arange(2000), 10), np.ones(20_000, int)
+        ),
         [1.0, -1.0],
     )
     assert found.icc == pytest.approx(0.1, abs=0.015)
     assert found.design_effect == pytest.approx(1.9, abs=0.15)
-    assert naive_size(1.0) == pytest.approx(0.05)
+    assert compute_naive_size(1.0) == pytest.approx(0.05)
 
 
 def test_nothing_varies_within_or_at_all():
     groups = np.repeat(np.arange(4), 3)
-    same = dependence(SumsOfSquares.of("g", np.ones((12, 2)), groups, np.ones(12, int)), [1.0, -1.0])
+    same = dependence(SumsOfSquares.from_values("g", np.ones((12, 2)), groups, np.ones(12, int)), [1.0, -1.0])
     assert same is None
     whole = dependence(
-        SumsOfSquares.of("g", np.column_stack([groups, 0 * groups]).astype(float), groups, np.ones(12, int)),
+        SumsOfSquares.from_values("g", np.column_stack([groups, 0 * groups]).astype(float), groups, np.ones(12, int)),
         [1.0, -1.0],
     )
     assert (whole.icc, whole.p_value) == (pytest.approx(1.0), 0.0)
@@ -71,14 +73,17 @@ def test_groups_of_equal_means_have_an_f_of_0_whatever_rounding_leaves():
         half = np.append(rng.integers(0, 2, 8), [0, 1])
         d, x = np.concatenate([half, half[::-1]]), rng.random(20)
         found = dependence(
-            SumsOfSquares.of("g", np.column_stack([x + d, x]), np.repeat([0, 1], 10), np.ones(20, int)), [1, -1]
+            SumsOfSquares.from_values("g", np.column_stack([x + d, x]), np.repeat([0, 1], 10), np.ones(20, int)),
+            [1, -1],
         )
         assert found.p_value == pytest.approx(1.0, abs=1e-6)  # scipy.stats.f.sf(0, 1, 18)
 
 
 def test_what_nowhere_differs_has_no_dependence():
     assert (
-        dependence(SumsOfSquares.of("g", np.zeros((12, 2)), np.repeat(np.arange(4), 3), np.ones(12, int)), [1.0, 1.0])
+        dependence(
+            SumsOfSquares.from_values("g", np.zeros((12, 2)), np.repeat(np.arange(4), 3), np.ones(12, int)), [1.0, 1.0]
+        )
         is None
     )
 
@@ -86,7 +91,7 @@ def test_what_nowhere_differs_has_no_dependence():
 def test_groups_of_one_unit_and_one_group_of_all_have_no_dependence():
     values = rng_of(1).standard_normal((12, 2))
     for groups in (np.arange(12), np.zeros(12, int)):
-        assert dependence(SumsOfSquares.of("g", values, groups, np.ones(12, int)), [1.0, -1.0]) is None
+        assert dependence(SumsOfSquares.from_values("g", values, groups, np.ones(12, int)), [1.0, -1.0]) is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +140,7 @@ def test_nested_units_swap_at_the_highest_level():
     results = compare_all(data, metrics=["mean"], unit=("document", "domain"))
     assert (results[0].unit, results[0].n_units) == ("domain", 6)
     assert [b.unit for b in results[0].beside] == ["item", "document"]
-    assert highest(data, ("item",)) == "item"
+    assert find_coarsest(data, ("item",)) == "item"
     assert any("only 6 units (domain)" in w for w in results.warnings)
     crossed = Counts.from_scores({"a": [1, 2, 3], "b": [2, 1, 1]}, groups={"x": ["p", "p", "q"], "y": ["r", "s", "s"]})
     with pytest.raises(InputError, match=r"not nested: \w '\w' lies in several of \w"):

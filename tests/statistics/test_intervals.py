@@ -8,8 +8,8 @@ import pytest
 from panel_of import rng_of
 from scipy import stats
 
-from sigdask.statistics.intervals import bca_shares, inverted, level_of, rejected, wilson
-from sigdask.statistics.matched_proportions import MatchedProportions, score_interval, score_margin
+from sigdask.statistics.intervals import compute_bca_shares, compute_level, count_rejected, invert_test, wilson
+from sigdask.statistics.matched_proportions import MatchedProportions, compute_score_interval, compute_score_margin
 
 
 def two_sided(above, below, shift):
@@ -28,25 +28,25 @@ def test_the_inverted_test_rejects_beyond_its_ends_and_not_at_them(seed):
     n = int(rng.integers(5, 9))
     above = rng.integers(-5, 12, n)
     below = rng.integers(1, 4, n) if seed % 2 else np.ones(n, np.int64)
-    low, high = (Fraction(end).limit_denominator(100) for end in inverted(above, below, 0.9))
+    low, high = (Fraction(end).limit_denominator(100) for end in invert_test(above, below, 0.9))
     beyond = Fraction(1, 10**9)
     assert two_sided(above, below, low) > Fraction(1, 10) >= two_sided(above, below, low - beyond)
     assert two_sided(above, below, high) > Fraction(1, 10) >= two_sided(above, below, high + beyond)
 
 
 def test_so_few_units_reject_no_difference():
-    assert inverted(np.array([3, 4, 5]), np.ones(3, np.int64), 0.95) == (-np.inf, np.inf)
+    assert invert_test(np.array([3, 4, 5]), np.ones(3, np.int64), 0.95) == (-np.inf, np.inf)
 
 
 def test_an_interval_that_is_inverted_by_all_subsets_turns_with_the_signs():
     above, below = rng_of(3).integers(-9, 30, 11), np.ones(11, np.int64)
-    low, high = inverted(above, below, 0.95)
-    assert inverted(-above, below, 0.95) == (-high, -low)
+    low, high = invert_test(above, below, 0.95)
+    assert invert_test(-above, below, 0.95) == (-high, -low)
 
 
 def test_a_level_is_what_was_meant():
-    assert (level_of(0.95), level_of(0.9), level_of(0.999)) == (0.05, 0.1, 0.001)
-    assert rejected(0.95, 19, is_exact=False) == 1  # (0 + 1) / 20 is 0.05 and is rejected, (1 + 1) / 20 is not
+    assert (compute_level(0.95), compute_level(0.9), compute_level(0.999)) == (0.05, 0.1, 0.001)
+    assert count_rejected(0.95, 19, is_exact=False) == 1  # (0 + 1) / 20 is 0.05 and is rejected, (1 + 1) / 20 is not
 
 
 def test_bca_shares_are_efrons():
@@ -54,12 +54,12 @@ def test_bca_shares_are_efrons():
     0.985 at 90 %.
     """
     below = stats.norm.cdf([0.146])
-    low, high = bca_shares(below, np.array([0.061]), 0.9)
+    low, high = compute_bca_shares(below, np.array([0.061]), 0.9)
     assert (float(low[0]), float(high[0])) == pytest.approx((0.110, 0.985), abs=6e-4)
 
 
 def test_bca_is_not_defined_where_no_resample_lies_below():
-    low, high = bca_shares(np.array([0.0, 1.0, 0.5]), np.zeros(3), 0.95)
+    low, high = compute_bca_shares(np.array([0.0, 1.0, 0.5]), np.zeros(3), 0.95)
     assert np.isnan(low).tolist() == np.isnan(high).tolist() == [True, True, False]
 
 
@@ -71,11 +71,11 @@ def test_wilsons_interval_is_scipys(k, n):
 
 def test_tangos_interval_is_where_his_score_test_ceases_to_reject():
     """Tango 1998: 44 pairs, one discordant; and of many tables at once, as of each."""
-    low, high = score_interval(0, 1, 44, 0.9)
+    low, high = compute_score_interval(0, 1, 44, 0.9)
     assert (round(float(low), 3), round(float(high), 3)) == (-0.096, 0.037)
     wins, losses, n = np.array([0, 12, 0, 7]), np.array([0, 3, 9, 7]), np.array([20, 50, 9, 300])
-    low, high = score_interval(wins, losses, n, 0.95)
-    each = [(-score_margin(*one, 0.025), score_margin(one[1], one[0], one[2], 0.025))
+    low, high = compute_score_interval(wins, losses, n, 0.95)
+    each = [(-compute_score_margin(*one, 0.025), compute_score_margin(one[1], one[0], one[2], 0.025))
             for one in zip(wins, losses, n, strict=True)]  # fmt: skip
     assert np.column_stack([low, high]) == pytest.approx(np.array(each), abs=1e-12)
     assert low[0] == -high[0] < 0  # no discordance: still, others may differ
@@ -83,5 +83,5 @@ def test_tangos_interval_is_where_his_score_test_ceases_to_reject():
 
 def test_tangos_interval_and_the_gate_are_one_function():
     matched = MatchedProportions(wins=3, losses=9, n_items=400)
-    low, _ = score_interval(3, 9, 400, 0.9)
-    assert matched.smallest_margin(0.05) == pytest.approx(-float(low), abs=1e-12)
+    low, _ = compute_score_interval(3, 9, 400, 0.9)
+    assert matched.find_smallest_margin(0.05) == pytest.approx(-float(low), abs=1e-12)

@@ -9,14 +9,20 @@ from hypothesis import strategies as st
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.statistics.letters import achieved_significance, discriminative_power, letter, letter_groups, ranking
+from sigdask.statistics.letters import (
+    achieved_significance,
+    discriminative_power,
+    find_letter_groups,
+    format_letter,
+    rank_systems,
+)
 
 
 @given(n=st.integers(2, 9), data=st.data())
 def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(n, data):
     pairs = list(combinations(range(n), 2))
     apart = data.draw(st.lists(st.sampled_from(pairs), unique=True))
-    groups = [*map(set, letter_groups(n, apart))]
+    groups = [*map(set, find_letter_groups(n, apart))]
     for i, j in pairs:
         assert any({i, j} <= group for group in groups) == ((i, j) not in apart)
     assert all(any(k in group for group in groups) for k in range(n))
@@ -39,32 +45,32 @@ def inserted_and_absorbed(n, apart):
 def test_the_groups_are_those_of_insert_and_absorb(n, data):
     pairs = list(combinations(range(n), 2))
     apart = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    assert letter_groups(n, apart) == inserted_and_absorbed(n, apart)
+    assert find_letter_groups(n, apart) == inserted_and_absorbed(n, apart)
 
 
 def test_a_thousand_systems_get_letters():
     place = np.arange(1000)
     apart = np.argwhere(place[None, :] - place[:, None] > 30)
-    ranked = ranking([f"s{k}" for k in place], place / 7.0, apart, higher_is_better=False)
-    assert letter_groups(1000, apart) == [list(range(k, k + 31)) for k in range(970)]
+    ranked = rank_systems([f"s{k}" for k in place], place / 7.0, apart, higher_is_better=False)
+    assert find_letter_groups(1000, apart) == [list(range(k, k + 31)) for k in range(970)]
     assert [len(s.letters) for s in ranked[:35]] == [*range(1, 32), 31, 31, 31, 31]
 
 
 def test_a_ranking_letters_the_best_first_and_shares_ranks():
-    rows = ranking("xyzw", np.array([0.2, 0.9, 0.5, 0.9]), np.array([(1, 0), (3, 0), (2, 0)]))
+    rows = rank_systems("xyzw", np.array([0.2, 0.9, 0.5, 0.9]), np.array([(1, 0), (3, 0), (2, 0)]))
     assert [(r.system, r.rank, r.letters) for r in rows] == [
         ("y", 1, ("a",)), ("w", 1, ("a",)), ("z", 3, ("a",)), ("x", 4, ("b",)),
     ]  # fmt: skip
-    lower = ranking("xy", np.array([0.2, 0.9]), np.empty((0, 2), np.int64), higher_is_better=False)
+    lower = rank_systems("xy", np.array([0.2, 0.9]), np.empty((0, 2), np.int64), higher_is_better=False)
     assert [r.system for r in lower] == ["x", "y"]
 
 
 def test_letters_by_hand():
-    assert [sorted(g) for g in letter_groups(4, [(0, 3), (1, 3)])] == [[0, 1, 2], [2, 3]]
+    assert [sorted(g) for g in find_letter_groups(4, [(0, 3), (1, 3)])] == [[0, 1, 2], [2, 3]]
 
 
 def test_letters_do_not_run_out():
-    names = [letter(k) for k in range(52 + 26 * 52)]
+    names = [format_letter(k) for k in range(52 + 26 * 52)]
     assert len(set(names)) == len(names)
 
 
@@ -76,10 +82,10 @@ def test_discriminative_power_and_its_curve():
 
 def test_verdicts_that_need_too_many_groups_get_none():
     # n disjoint pairs told apart: 2^n groups, each with one of every pair
-    assert len(letter_groups(12, [(2 * k, 2 * k + 1) for k in range(6)])) == 64
-    assert letter_groups(40, [(2 * k, 2 * k + 1) for k in range(20)]) == []
+    assert len(find_letter_groups(12, [(2 * k, 2 * k + 1) for k in range(6)])) == 64
+    assert find_letter_groups(40, [(2 * k, 2 * k + 1) for k in range(20)]) == []
     pairs = np.arange(40).reshape(20, 2)
-    assert ranking([*map(str, range(40))], np.arange(40.0), pairs)[0].letters == ()
+    assert rank_systems([*map(str, range(40))], np.arange(40.0), pairs)[0].letters == ()
 
 
 def test_a_system_with_gaps_takes_no_item_from_the_scores_of_others():

@@ -11,12 +11,12 @@ from sigdask.statistics import matched_proportions
 from sigdask.statistics.matched_proportions import (
     FEW_CLUSTERS,
     MatchedProportions,
-    design_effect,
-    exact_margin,
-    exact_p,
-    loss_probability,
-    score,
-    score_margin,
+    compute_exact_margin,
+    compute_exact_p,
+    compute_score,
+    compute_score_margin,
+    estimate_design_effect,
+    estimate_loss_probability,
 )
 
 
@@ -24,7 +24,7 @@ def interval(wins, losses, n, confidence):
     """The score test's limits of the difference, by the smallest margins of both directions."""
     alpha = (1 - confidence) / 2
     limits = [
-        optimize.brentq(lambda m, w=w, x=x: score(w, x, n, m) + stats.norm.ppf(alpha), -1 + 1e-12, 1 - 1e-12)
+        optimize.brentq(lambda m, w=w, x=x: compute_score(w, x, n, m) + stats.norm.ppf(alpha), -1 + 1e-12, 1 - 1e-12)
         for w, x in ((wins, losses), (losses, wins))
     ]
     return -limits[0], limits[1]
@@ -43,20 +43,20 @@ def interval(wins, losses, n, confidence):
 )
 def test_limits_are_those_of_published_examples(wins, losses, n, confidence, low, high):
     digits, alpha = len(str(low).split(".")[1]), (1 - confidence) / 2
-    found = -score_margin(wins, losses, n, alpha), score_margin(losses, wins, n, alpha)
+    found = -compute_score_margin(wins, losses, n, alpha), compute_score_margin(losses, wins, n, alpha)
     assert found == pytest.approx((low, high), abs=0.5 * 10**-digits + 1e-9)
     assert found == pytest.approx(interval(wins, losses, n, confidence), abs=1e-9)
 
 
 def test_the_statistic_of_the_cross_over_trial():
     # Tango 1998: 43 pairs agree, one is a loss, margin 0.1: Z = 1.709, p = 0.044
-    assert float(score(0, 1, 44, 0.1)) == pytest.approx(1.709, abs=5e-4)
-    assert stats.norm.sf(float(score(0, 1, 44, 0.1))) == pytest.approx(0.044, abs=5e-4)
+    assert float(compute_score(0, 1, 44, 0.1)) == pytest.approx(1.709, abs=5e-4)
+    assert stats.norm.sf(float(compute_score(0, 1, 44, 0.1))) == pytest.approx(0.044, abs=5e-4)
 
 
 def test_without_a_margin_the_statistic_is_mcnemars():
-    assert float(score(12, 5, 300, 0.0)) == pytest.approx((12 - 5) / math.sqrt(17))
-    assert float(score(0, 0, 300, 0.0)) == 0.0
+    assert float(compute_score(12, 5, 300, 0.0)) == pytest.approx((12 - 5) / math.sqrt(17))
+    assert float(compute_score(0, 0, 300, 0.0)) == 0.0
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.1, 0.4, -0.2])
@@ -70,7 +70,7 @@ def test_the_nuisance_parameter_is_the_likeliest(wins, losses, n, margin):
 
     low, high = max(margin, 0.0), (1 + margin) / 2
     found = optimize.minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
-    q = float(loss_probability(wins, losses, n, margin))
+    q = float(estimate_loss_probability(wins, losses, n, margin))
     assert low <= q <= high
     assert cost(q) <= found.fun + 1e-9
 
@@ -79,11 +79,11 @@ def test_the_nuisance_parameter_is_the_likeliest(wins, losses, n, margin):
 @pytest.mark.parametrize("margin", [-0.3, 0.0, 0.01, 0.1, 0.5, 0.9])
 def test_more_wins_fewer_losses_and_larger_margins_never_lower_the_statistic(n, margin):
     both = np.arange(n + 1)
-    table = score(both, both[:, None], n, margin)  # (losses, wins)
+    table = compute_score(both, both[:, None], n, margin)  # (losses, wins)
     fits = both + both[:, None] <= n
     assert (np.diff(table, axis=1)[fits[:, 1:]] >= -1e-12).all()
     assert (np.diff(table, axis=0)[fits[1:]] <= 1e-12).all()
-    assert (score(both, both[:, None], n, margin + 0.01)[fits] >= table[fits] - 1e-12).all()
+    assert (compute_score(both, both[:, None], n, margin + 0.01)[fits] >= table[fits] - 1e-12).all()
 
 
 def trinomial(wins, losses, n, won, lost):
@@ -101,22 +101,22 @@ def test_the_exact_p_is_the_largest_sum_over_all_tables(wins, losses, n, margin)
         (w, x)
         for w in range(n + 1)
         for x in range(n + 1 - w)
-        if float(score(w, x, n, at)) >= float(score(wins, losses, n, at)) - 1e-9
+        if float(compute_score(w, x, n, at)) >= float(compute_score(wins, losses, n, at)) - 1e-9
     ]
     most = max(
         sum(trinomial(w, x, n, lost - margin, lost) for w, x in tables)
         for lost in (margin + Fraction(k, 400) * ((1 + margin) / 2 - margin) for k in range(401))
     )
-    found = exact_p(wins, losses, n, float(margin), alpha)
+    found = compute_exact_p(wins, losses, n, float(margin), alpha)
     assert found >= float(most) - 1e-12
     assert found == pytest.approx(float(most), rel=1e-4)
 
 
 def test_a_finer_grid_of_the_nuisance_parameter_finds_no_larger_tail(monkeypatch):
     tables = [(2, 5, 200, 0.05), (0, 3, 200, 0.02), (30, 30, 200, 0.1), (1, 0, 60, 0.03), (12, 2, 150, -0.01)]
-    found = [exact_p(*table, 0.05) for table in tables]
+    found = [compute_exact_p(*table, 0.05) for table in tables]
     monkeypatch.setattr(matched_proportions, "GRID", 4000)
-    assert found == pytest.approx([exact_p(*table, 0.05) for table in tables], rel=1e-7)
+    assert found == pytest.approx([compute_exact_p(*table, 0.05) for table in tables], rel=1e-7)
 
 
 @pytest.mark.parametrize("alpha", [0.001, 0.5, 0.8])
@@ -128,17 +128,17 @@ def test_any_level_and_any_margin_has_an_answer(n, alpha):
         MatchedProportions(0, n, n),
         MatchedProportions(n, 0, n),
     ):
-        p_values = [matched.p_value(margin, alpha) for margin in (1e-9, 0.2, 0.9999, 1.0, 50.0)]
+        p_values = [matched.compute_p_value(margin, alpha) for margin in (1e-9, 0.2, 0.9999, 1.0, 50.0)]
         assert all(0 <= p <= 1 for p in p_values)
         assert p_values == sorted(p_values, reverse=True)
-        assert -1 <= matched.smallest_margin(alpha) <= 1
-        assert 0 <= matched.power(0.1, alpha) <= 1
+        assert -1 <= matched.find_smallest_margin(alpha) <= 1
+        assert 0 <= matched.compute_power(0.1, alpha) <= 1
 
 
 @pytest.mark.parametrize("n", [1, 10, 200])
 def test_systems_that_agree_everywhere_are_shown_within_one_minus_the_root_of_alpha(n):
     # losses alone, of probability m: (1 - m)^n = alpha; the "rule of three"
-    assert exact_margin(0, 0, n, 0.05) == pytest.approx(1 - 0.05 ** (1 / n), abs=1e-6)
+    assert compute_exact_margin(0, 0, n, 0.05) == pytest.approx(1 - 0.05 ** (1 / n), abs=1e-6)
 
 
 def size(shown, n, margin, wins_of=(0.0, 0.002, 0.01, 0.05, 0.2)):
@@ -156,7 +156,7 @@ def size(shown, n, margin, wins_of=(0.0, 0.002, 0.01, 0.05, 0.2)):
 def test_the_size_of_the_score_test_where_losses_are_few_and_one_sided():
     """Exactly, by enumeration: 300 items, margin 0.01; shifted shuffles had 0.212 there."""
     both = np.arange(301)
-    shown = (score(both[:, None], both, 300, 0.01) >= stats.norm.ppf(0.95)) & (both[:, None] + both <= 300)
+    shown = (compute_score(both[:, None], both, 300, 0.01) >= stats.norm.ppf(0.95)) & (both[:, None] + both <= 300)
     assert size(shown, 300, 0.01, wins_of=[0.0]) == pytest.approx(0.0490, abs=5e-4)  # no loss at all: 0.99 ** 300
     assert size(shown, 300, 0.01) <= 0.06
 
@@ -166,7 +166,7 @@ def test_the_exact_test_never_exceeds_its_level(n, margin):
     shown = np.zeros((n + 1, n + 1), bool)
     for wins in range(n + 1):
         for losses in range(n + 1 - wins):
-            shown[wins, losses] = exact_p(wins, losses, n, margin, 0.1) <= 0.1
+            shown[wins, losses] = compute_exact_p(wins, losses, n, margin, 0.1) <= 0.1
     assert 0 < size(shown, n, margin, wins_of=np.linspace(0, (1 - margin) / 2, 200)[:-1]) <= 0.1
 
 
@@ -181,14 +181,17 @@ MATCHED = [
 @pytest.mark.parametrize("matched", MATCHED)
 def test_the_smallest_margin_is_where_p_crosses_the_level(matched, alpha):
     """Against inversion by Brent's method; p falls as margins grow."""
-    smallest = matched.smallest_margin(alpha)
+    smallest = matched.find_smallest_margin(alpha)
     margins = matched.worth * np.array([-0.3, -0.05, 0.001, 0.01, 0.05, 0.1, 0.3, 0.6, 0.99])
-    p_values = [matched.p_value(float(m), alpha) for m in margins]
+    p_values = [matched.compute_p_value(float(m), alpha) for m in margins]
     assert (np.diff(p_values) <= 1e-9).all()
     assert all((p <= alpha) == (m >= smallest) for p, m in zip(p_values, margins, strict=True))
     if abs(smallest) < matched.worth:
         root = optimize.brentq(
-            lambda m: matched.p_value(m, alpha) - alpha, -0.9999 * matched.worth, 0.9999 * matched.worth, xtol=1e-10
+            lambda m: matched.compute_p_value(m, alpha) - alpha,
+            -0.9999 * matched.worth,
+            0.9999 * matched.worth,
+            xtol=1e-10,
         )
         assert smallest == pytest.approx(root, abs=1e-7 * matched.worth)
 
@@ -197,24 +200,24 @@ def test_the_power_for_an_equal_system_is_nearly_that_of_enumeration():
     n, alpha, differ, margin = 400, 0.05, 0.1, 0.04
     matched = MatchedProportions(20, 20, n)
     both = np.arange(n + 1)
-    shown = (score(both[:, None], both, n, margin) >= stats.norm.ppf(1 - alpha)) & (both[:, None] + both <= n)
+    shown = (compute_score(both[:, None], both, n, margin) >= stats.norm.ppf(1 - alpha)) & (both[:, None] + both <= n)
     wins, losses = np.nonzero(shown)
     cells = [differ / 2, differ / 2, 1 - differ]
     true = stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, cells).sum()
-    assert matched.power(margin, alpha) == pytest.approx(true, abs=0.02)
-    assert matched.power(matched.margin_of_power(0.8, alpha), alpha) == pytest.approx(0.8, abs=1e-6)
-    assert MatchedProportions(0, 0, 1000).power(0.01, alpha) == 1.0
-    assert MatchedProportions(0, 0, 100).power(0.01, alpha) == 0.0
+    assert matched.compute_power(margin, alpha) == pytest.approx(true, abs=0.02)
+    assert matched.compute_power(matched.find_margin_of_power(0.8, alpha), alpha) == pytest.approx(0.8, abs=1e-6)
+    assert MatchedProportions(0, 0, 1000).compute_power(0.01, alpha) == 1.0
+    assert MatchedProportions(0, 0, 100).compute_power(0.01, alpha) == 0.0
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(1, 0.1), (19, 0.05), (150, 0.01), (200, 0.05)])
 def test_an_equal_system_is_promised_no_smaller_margin_than_one_that_agrees_everywhere_is_shown_within(n, alpha):
-    least = exact_margin(0, 0, n, alpha)
+    least = compute_exact_margin(0, 0, n, alpha)
     agrees = MatchedProportions(0, 0, n)
-    assert agrees.margin_of_power(0.8, alpha) == pytest.approx(least, abs=1e-8)
-    assert (agrees.power(least * 0.99, alpha), agrees.power(least * 1.01, alpha)) == (0.0, 1.0)
+    assert agrees.find_margin_of_power(0.8, alpha) == pytest.approx(least, abs=1e-8)
+    assert (agrees.compute_power(least * 0.99, alpha), agrees.compute_power(least * 1.01, alpha)) == (0.0, 1.0)
     if n > 2:
-        assert MatchedProportions(1, 1, n).margin_of_power(0.8, alpha) >= least - 1e-8
+        assert MatchedProportions(1, 1, n).find_margin_of_power(0.8, alpha) >= least - 1e-8
 
 
 def test_a_design_effect_is_the_variance_of_sums_over_clusters_above_that_of_items():
@@ -223,17 +226,17 @@ def test_a_design_effect_is_the_variance_of_sums_over_clusters_above_that_of_ite
     d = rng.choice([-1, 0, 1], len(clusters), p=[0.2, 0.7, 0.1])
     residuals = [(d[clusters == k] - d.mean()).sum() for k in range(40)]
     expected = 40 / 39 * np.dot(residuals, residuals) / ((d - d.mean()) ** 2).sum()
-    assert design_effect(d, clusters) == pytest.approx(max(expected, 1.0))
+    assert estimate_design_effect(d, clusters) == pytest.approx(max(expected, 1.0))
 
 
 def test_copies_of_items_count_as_one_item():
     rng = np.random.default_rng(2)
     once = rng.choice([-1, 0, 1], 400, p=[0.08, 0.9, 0.02])
     copies, clusters = np.repeat(once, 7), np.repeat(np.arange(400), 7)
-    assert design_effect(copies, clusters) == pytest.approx(7 * 400 / 399)
+    assert estimate_design_effect(copies, clusters) == pytest.approx(7 * 400 / 399)
     wins, losses = (int((once == sign).sum()) for sign in (1, -1))
-    one = MatchedProportions(wins, losses, 400).p_value(0.08, 0.05)
-    many = MatchedProportions.of(copies, clusters).p_value(0.08, 0.05)
+    one = MatchedProportions(wins, losses, 400).compute_p_value(0.08, 0.05)
+    many = MatchedProportions.from_differences(copies, clusters).compute_p_value(0.08, 0.05)
     assert many == pytest.approx(one, rel=0.05)
 
 
@@ -241,13 +244,15 @@ def test_few_clusters_that_differ_count_as_one_item_each():
     d = np.zeros(300, int)
     d[: 10 * (FEW_CLUSTERS - 1) : 10] = -1
     clusters = np.repeat(np.arange(30), 10)
-    assert MatchedProportions.of(d, clusters) == MatchedProportions(0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True)
-    assert MatchedProportions.of(np.where(d < 0, d, 1), clusters).as_items  # wins tell nothing of losses
-    assert MatchedProportions.of(-np.ones(40), np.repeat(np.arange(20), 2)).design_effect == 2
+    assert MatchedProportions.from_differences(d, clusters) == MatchedProportions(
+        0, FEW_CLUSTERS - 1, 300, 10.0, 30, as_items=True
+    )
+    assert MatchedProportions.from_differences(np.where(d < 0, d, 1), clusters).as_items  # wins tell nothing of losses
+    assert MatchedProportions.from_differences(-np.ones(40), np.repeat(np.arange(20), 2)).design_effect == 2
     uneven = np.repeat([0, 1], [2, 6])
-    assert MatchedProportions.of(np.zeros(8), uneven).design_effect == (2 * 2 + 6 * 6) / 8
-    assert "each counted as one item" in MatchedProportions.of(d, clusters).method
-    assert MatchedProportions.of(d, np.arange(300)) == MatchedProportions(0, FEW_CLUSTERS - 1, 300)
+    assert MatchedProportions.from_differences(np.zeros(8), uneven).design_effect == (2 * 2 + 6 * 6) / 8
+    assert "each counted as one item" in MatchedProportions.from_differences(d, clusters).method
+    assert MatchedProportions.from_differences(d, np.arange(300)) == MatchedProportions(0, FEW_CLUSTERS - 1, 300)
 
 
 @pytest.mark.slow
@@ -270,6 +275,6 @@ def test_the_size_of_the_cluster_robust_test(n_clusters, within, margin, won, de
             lost = rng.beta((margin + won) * strength, (1 - margin - won) * strength, n_clusters)
         losses = u < lost[clusters]
         wins = ~losses & (u < lost[clusters] + won / (1 - margin - won) * (1 - lost[clusters]))
-        matched = MatchedProportions.of(wins.astype(int) - losses, clusters)
-        shown += matched.p_value(margin, 0.05) <= 0.05
+        matched = MatchedProportions.from_differences(wins.astype(int) - losses, clusters)
+        shown += matched.compute_p_value(margin, 0.05) <= 0.05
     assert shown / 1000 <= 0.071

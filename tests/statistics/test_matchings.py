@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sigdask.statistics.matchings import LabelMargins, arrangements, shares, steps
+from sigdask.statistics.matchings import LabelMargins, compute_shares, count_arrangements, estimate_steps
 
 LABELS = range(3)
 STRATUM = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=5)
@@ -43,7 +43,7 @@ def shares_by_enumeration(strata, parts):
     st.sampled_from([[[0]], [[0, 1]], [[0, 1, 2]], [[2], [0, 1]], [[0], [1], [2]]]),
 )
 def test_arrangements_are_those_of_all_permutations(strata, parts):
-    numbers = arrangements([margins(own) for own in strata], parts)
+    numbers = count_arrangements([margins(own) for own in strata], parts)
     total = numbers.sum()
     found = {at: Fraction(numbers[at], total) for at in np.ndindex(numbers.shape) if numbers[at]}
     assert found == shares_by_enumeration(strata, parts)
@@ -52,21 +52,21 @@ def test_arrangements_are_those_of_all_permutations(strata, parts):
 def test_arrangements_of_items_that_all_differ_are_the_rencontres():
     # OEIS A008290: permutations of 6 with 0 to 6 fixed points
     own = LabelMargins(6, (1,) * 6, (1,) * 6)
-    assert arrangements([own], [range(6)]).tolist() == [265, 264, 135, 40, 15, 0, 1]
+    assert count_arrangements([own], [range(6)]).tolist() == [265, 264, 135, 40, 15, 0, 1]
 
 
 def test_one_label_is_hypergeometric_in_whole_numbers_and_in_floating_point():
     own = LabelMargins(700, (180, 520), (260, 440))
-    numbers = arrangements([own], [[0]])
+    numbers = count_arrangements([own], [[0]])
     assert numbers.sum() == comb(700, 180)
     exact = np.array([float(Fraction(n, comb(700, 180))) for n in numbers])
-    assert shares(own, 0) == pytest.approx(exact, rel=1e-12, abs=1e-300)
+    assert compute_shares(own, 0) == pytest.approx(exact, rel=1e-12, abs=1e-300)
     assert exact == pytest.approx(stats.hypergeom.pmf(np.arange(181), 700, 260, 180), rel=1e-8, abs=1e-300)
 
 
 def test_shares_of_a_million_items_keep_their_small_tails():
     own = LabelMargins(1_000_000, (400_000, 600_000), (300_000, 700_000))
-    share = shares(own, 0)
+    share = compute_shares(own, 0)
     at = np.array([118_500, 120_000, 121_300])
     expected = np.exp(stats.hypergeom.logpmf(at, 1_000_000, 300_000, 400_000))
     assert share[at] == pytest.approx(expected, rel=1e-6)  # SciPy's logarithms of factorials keep nine digits
@@ -74,12 +74,12 @@ def test_shares_of_a_million_items_keep_their_small_tails():
 
 
 def test_shares_where_both_labellings_give_a_label_to_most_items():
-    assert shares(LabelMargins(5, (4, 1), (4, 1)), 0).tolist() == pytest.approx([0, 0, 0, 0.8, 0.2])
-    assert shares(LabelMargins(5, (0, 5), (4, 1)), 0).tolist() == [1.0]
+    assert compute_shares(LabelMargins(5, (4, 1), (4, 1)), 0).tolist() == pytest.approx([0, 0, 0, 0.8, 0.2])
+    assert compute_shares(LabelMargins(5, (0, 5), (4, 1)), 0).tolist() == [1.0]
 
 
 def test_more_parts_strata_and_items_are_more_steps():
     one = LabelMargins(300, (100, 100, 100), (100, 100, 100))
-    few = steps([one], [[0, 1, 2]])
-    assert steps([one], [[0], [1, 2]]) > few
-    assert steps([one, one], [[0, 1, 2]]) > 2 * few
+    few = estimate_steps([one], [[0, 1, 2]])
+    assert estimate_steps([one], [[0], [1, 2]]) > few
+    assert estimate_steps([one, one], [[0, 1, 2]]) > 2 * few

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from panel_of import rng_of
 from scipy import stats
 
-from sigdask.statistics.multiplicity import OF_P_VALUES, replicated, step_down, trials_needed
+from sigdask.statistics.multiplicity import (
+    P_VALUE_ADJUSTMENTS,
+    compute_trials_needed,
+    count_replicated,
+    enforce_step_down,
+)
 
 P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
@@ -17,7 +22,7 @@ P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 )
 def test_adjusted_p_values_are_rs(method, oracle, oracles):
     o = oracles[oracle]
-    assert OF_P_VALUES[method](o["inputs"]["p"]) == pytest.approx(o["expected"], rel=1e-12)
+    assert P_VALUE_ADJUSTMENTS[method](o["inputs"]["p"]) == pytest.approx(o["expected"], rel=1e-12)
 
 
 @pytest.mark.parametrize("method", ["bh", "by"])
@@ -25,14 +30,14 @@ def test_false_discovery_rates_are_scipys(method):
     for n in (1, 2, 30):
         p = rng_of(n).random(n) ** 3
         expected = stats.false_discovery_control(p, method=method)
-        assert OF_P_VALUES[method](p) == pytest.approx(expected, rel=1e-12)
+        assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(expected, rel=1e-12)
 
 
 @settings(deadline=None)
 @given(p=P, data=st.data())
 def test_adjustments_know_no_order_and_never_lower_p(p, data):
     order = data.draw(st.permutations(range(len(p))))
-    for adjusted in OF_P_VALUES.values():
+    for adjusted in P_VALUE_ADJUSTMENTS.values():
         values = adjusted(p)
         assert (values >= np.array(p) * (1 - 1e-15)).all()
         assert (values <= 1).all()
@@ -41,27 +46,27 @@ def test_adjustments_know_no_order_and_never_lower_p(p, data):
 
 def test_holm_rejects_no_more_than_hochberg_and_bh_no_less_than_by():
     p = rng_of(1).random(40) ** 4
-    by_method = {name: adjusted(p) for name, adjusted in OF_P_VALUES.items()}
+    by_method = {name: adjusted(p) for name, adjusted in P_VALUE_ADJUSTMENTS.items()}
     assert (by_method["holm"] >= by_method["hochberg"]).all()
     assert (by_method["by"] >= by_method["bh"]).all()
     assert (by_method["hochberg"] >= by_method["bh"]).all()
 
 
 def test_step_down_p_values_rise_from_the_most_extreme():
-    assert step_down(np.array([0.5, 0.01, 0.2, 0.1]), np.array([0, 3, 2, 1])).tolist() == [0.5, 0.01, 0.2, 0.2]
+    assert enforce_step_down(np.array([0.5, 0.01, 0.2, 0.1]), np.array([0, 3, 2, 1])).tolist() == [0.5, 0.01, 0.2, 0.2]
 
 
 def test_partial_conjunctions_by_hand():
     # p(u/n) = max over v <= u of (n - v + 1) p_(v)
     of_four = [[0.01, 0.02, 0.03, 0.9], [0.01, 0.01, 0.02, 0.9], [0.01] * 4]
-    shown, p = replicated(of_four, 0.05)
+    shown, p = count_replicated(of_four, 0.05)
     assert (shown.tolist(), p.tolist()) == ([1, 3, 4], [0.04, 0.04, 0.04])
-    shown, p = replicated([[0.9, 0.3], [0.6, 0.9]], 0.05)
+    shown, p = count_replicated([[0.9, 0.3], [0.6, 0.9]], 0.05)
     assert (shown.tolist(), p.tolist()) == ([0, 0], [0.6, 1.0])
 
 
 @pytest.mark.parametrize(("m", "alpha"), [(1, 0.05), (8256, 0.05), (325, 0.01), (7, 0.3)])
 def test_trials_needed_are_the_fewest(m, alpha):
-    n = trials_needed(m, alpha)
+    n = compute_trials_needed(m, alpha)
     assert m / (n + 1) <= alpha * (1 + 1e-12)
     assert m / n > alpha

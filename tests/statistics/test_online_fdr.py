@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, zeta
 
-from sigdask.statistics.online_fdr import levels, levels_before, most_false_alarms, weight
+from sigdask.statistics.online_fdr import bound_false_alarms, compute_levels, compute_old_levels, compute_weight
 
 # The example of `LORD` and `LOND` in the reference manual of the R package onlineFDR (Robertson et al. 2019),
 # https://dsrobertson.github.io/onlineFDR/reference/LORD.html, `LORD(sample.df, random=FALSE)`
@@ -23,10 +23,10 @@ LORD = [
 
 
 def test_the_levels_of_stores_before_are_those_of_onlinefdr_with_its_own_weights():
-    assert levels_before(SAMPLE, 0.05, "lord++")[:-1] == pytest.approx(LORD, abs=6e-11)
+    assert compute_old_levels(SAMPLE, 0.05, "lord++")[:-1] == pytest.approx(LORD, abs=6e-11)
     # onlineFDR's own tests: LOND of (1e-07, 6e-04, 0.1) rejects the first, which doubles the level of the second
     second = 0.07720838 * math.log(2) / (2 * math.exp(math.sqrt(math.log(2))))
-    assert levels_before([1e-07, 6e-04, 0.1], 0.05, "lond")[1] == pytest.approx(2 * 0.05 * second)
+    assert compute_old_levels([1e-07, 6e-04, 0.1], 0.05, "lond")[1] == pytest.approx(2 * 0.05 * second)
 
 
 def plain_lord(p_values, alpha):
@@ -61,12 +61,12 @@ def test_the_levels_are_those_of_the_published_formulas_with_the_steeper_weights
     rng = np.random.default_rng(7)
     mixed = np.where(rng.random(120) < 0.2, rng.random(120) * 1e-4, rng.random(120)).tolist()
     for p_values in (SAMPLE, mixed, [0.5] * 40, [1e-9] * 40):
-        assert levels(p_values, 0.05, rule)[:-1] == pytest.approx(plain(p_values, 0.05), rel=1e-12)
+        assert compute_levels(p_values, 0.05, rule)[:-1] == pytest.approx(plain(p_values, 0.05), rel=1e-12)
 
 
 def test_the_alarms_of_both_rules_on_the_sample_of_onlinefdr():
     alarms = {
-        rule: [int(p <= a) for p, a in zip(SAMPLE, levels(SAMPLE, 0.05, rule), strict=False)]
+        rule: [int(p <= a) for p, a in zip(SAMPLE, compute_levels(SAMPLE, 0.05, rule), strict=False)]
         for rule in ("lord++", "lond")
     }
     # with the weights of version 0.2 the fifth (0.00171) and the thirteenth (0.00136) were no alarms
@@ -77,7 +77,7 @@ def test_the_alarms_of_both_rules_on_the_sample_of_onlinefdr():
 def test_the_weights_fall_and_sum_to_one():
     """The tail beyond n lies between the integrals of x^-1.6 from n + 1 and from n."""
     n = 2000
-    weights = [weight(j) for j in range(1, n + 1)]
+    weights = [compute_weight(j) for j in range(1, n + 1)]
     assert all(later < earlier for earlier, later in pairwise(weights))
     tails = [k**-0.6 / 0.6 / float(zeta(1.6)) for k in (n + 1, n)]
     assert sum(weights) + tails[0] < 1 < sum(weights) + tails[1]
@@ -90,10 +90,10 @@ def test_recorded_levels_stay_and_levels_after_them_keep_the_sum_below_alpha_for
     for n_before in (1, 9, 60, 200):
         for share in (0.0, 0.1, 0.3):
             p = np.where(rng.random(300) < share, 1e-9, 0.9).tolist()
-            before = levels_before(p[:n_before], alpha, rule)[:-1]
-            found = levels(p, alpha, rule, recorded=before)
+            before = compute_old_levels(p[:n_before], alpha, rule)[:-1]
+            found = compute_levels(p, alpha, rule, recorded=before)
             assert found[:n_before] == before
-            assert found[n_before:] == levels(p, alpha, rule)[n_before:]  # these alarms hold at any level
+            assert found[n_before:] == compute_levels(p, alpha, rule)[n_before:]  # these alarms hold at any level
             alarms = np.cumsum([x <= level for x, level in zip(p, found, strict=False)])
             if rule == "lord++":
                 assert (np.cumsum(found[:-1]) <= alpha * np.maximum(alarms, 1) + 1e-12).all()
@@ -105,18 +105,18 @@ def test_recorded_levels_stay_and_levels_after_them_keep_the_sum_below_alpha_for
 @pytest.mark.parametrize("rule", ["lord++", "lond"])
 def test_an_alarm_more_in_the_past_lowers_no_later_level(rule):
     for n_before in (0, 20):
-        before = levels_before([0.9] * n_before, 0.05, rule)[:-1]
-        quiet = levels([0.9] * 40, 0.05, rule, recorded=before)
+        before = compute_old_levels([0.9] * n_before, 0.05, rule)[:-1]
+        quiet = compute_levels([0.9] * 40, 0.05, rule, recorded=before)
         for t in (0, 5, 30):
             p = [0.9] * 40
             p[t] = 1e-12
-            found = levels(p, 0.05, rule, recorded=before)
+            found = compute_levels(p, 0.05, rule, recorded=before)
             assert all(a >= b for a, b in zip(found, quiet, strict=True))
 
 
 def test_the_steeper_weights_double_the_power_of_lord():
     """60 independent nights, one in ten with a loss of three standard errors, alpha 0.05: STATISTICS.md, 14."""
-    rng, found = np.random.default_rng(11), {levels: [], levels_before: []}
+    rng, found = np.random.default_rng(11), {compute_levels: [], compute_old_levels: []}
     for _ in range(250):
         is_worse = rng.random(60) < 0.1
         p = ndtr(-(rng.standard_normal(60) + 3 * is_worse))
@@ -135,7 +135,7 @@ def test_the_share_of_false_alarms_stays_below_alpha(rule):
     for _ in range(300):
         is_worse = rng.random(200) < 0.2
         p = np.where(is_worse, rng.random(200) * 1e-4, rng.random(200))
-        alarm = p <= np.array(levels(p.tolist(), alpha, rule)[:-1])
+        alarm = p <= np.array(compute_levels(p.tolist(), alpha, rule)[:-1])
         shares.append((alarm & ~is_worse).sum() / max(alarm.sum(), 1))
     assert np.mean(shares) <= alpha + 3 * np.std(shares) / math.sqrt(300)
 
@@ -145,14 +145,14 @@ def test_false_alarms_of_years_without_a_loss_stay_below_their_bound(rule):
     rng, alpha, alarms = np.random.default_rng(2), 0.05, 0
     for _ in range(400):
         p = rng.random(365).tolist()
-        alarms += sum(x <= a for x, a in zip(p, levels(p, alpha, rule), strict=False))
-    bound = most_false_alarms(alpha, rule)
+        alarms += sum(x <= a for x, a in zip(p, compute_levels(p, alpha, rule), strict=False))
+    bound = bound_false_alarms(alpha, rule)
     assert alarms / 400 <= bound + 3 * math.sqrt(bound / 400)
 
 
 def test_the_first_night_has_a_level():
-    assert len(levels([], 0.05, "lord++")) == 1
-    assert levels([], 0.05, "lond")[0] == pytest.approx(0.05 * weight(1))
+    assert len(compute_levels([], 0.05, "lord++")) == 1
+    assert compute_levels([], 0.05, "lond")[0] == pytest.approx(0.05 * compute_weight(1))
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
@@ -160,12 +160,12 @@ def test_the_first_night_has_a_level():
 def test_the_bound_on_false_alarms_is_what_all_levels_can_add_up_to(rule, share, alpha):
     # the first wealth (half of alpha), and of each alarm that it buys at most alpha more
     series = sum(share * alpha * alpha**k for k in range(60))
-    assert most_false_alarms(alpha, rule) == pytest.approx(series, rel=1e-12)
-    assert sum(levels([1.0] * 2000, alpha, rule)) < share * alpha  # without any alarm
+    assert bound_false_alarms(alpha, rule) == pytest.approx(series, rel=1e-12)
+    assert sum(compute_levels([1.0] * 2000, alpha, rule)) < share * alpha  # without any alarm
 
 
 @pytest.mark.parametrize("rule", ["lord++", "lond"])
 def test_a_p_equal_to_its_level_is_an_alarm(rule):
-    [first] = levels([], 0.05, rule)
-    assert levels([first], 0.05, rule) == levels([first / 2], 0.05, rule)
-    assert levels([first], 0.05, rule)[1] > levels([math.nextafter(first, 1)], 0.05, rule)[1]
+    [first] = compute_levels([], 0.05, rule)
+    assert compute_levels([first], 0.05, rule) == compute_levels([first / 2], 0.05, rule)
+    assert compute_levels([first], 0.05, rule)[1] > compute_levels([math.nextafter(first, 1)], 0.05, rule)[1]

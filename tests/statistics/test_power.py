@@ -12,7 +12,7 @@ from scipy import stats
 
 from sigdask.statistics.power import tilting
 from sigdask.statistics.power.crossing import PowerCrossing
-from sigdask.statistics.power.sign_power import critical, sign_power
+from sigdask.statistics.power.sign_power import compute_critical_wins, compute_sign_power
 
 ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.json").read_text())}
 
@@ -20,7 +20,7 @@ ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.js
 def test_size_and_power_of_the_sign_test_are_those_of_the_oracle():
     known = ORACLES["sign_test_size_power_n34"]
     n, alpha, p = (known["inputs"][key] for key in ("n", "alpha", "p1"))
-    found = sign_power(n, 0.5, 0.5, alpha, 2), sign_power(n, p, 1 - p, alpha, 2)
+    found = compute_sign_power(n, 0.5, 0.5, alpha, 2), compute_sign_power(n, p, 1 - p, alpha, 2)
     assert found == pytest.approx(known["expected"], abs=known["tolerance"])
 
 
@@ -40,13 +40,13 @@ def test_power_is_the_sum_over_all_numbers_of_wins_and_losses(wins, losses, side
         for w, lost in product(range(n + 1), repeat=2)
         if w + lost <= n and rejected(w, lost, "1/20", sides)
     )
-    assert sign_power(n, float(p), float(q), 0.05, sides) == pytest.approx(float(expected), abs=1e-12)
+    assert compute_sign_power(n, float(p), float(q), 0.05, sides) == pytest.approx(float(expected), abs=1e-12)
 
 
 def test_the_critical_number_of_wins_is_the_smallest_that_rejects():
     n = np.arange(0, 400)
     for alpha, sides in ((0.05, 2), (0.01, 1), (1e-4, 2)):
-        wins = critical(n, alpha, sides)
+        wins = compute_critical_wins(n, alpha, sides)
         assert (sides * stats.binom.sf(wins - 1, n, 0.5) <= alpha)[wins <= n].all()
         assert (sides * stats.binom.sf(wins - 2, n, 0.5) > alpha)[wins > 0].all()
 
@@ -54,7 +54,7 @@ def test_the_critical_number_of_wins_is_the_smallest_that_rejects():
 def test_exact_power_of_many_units_meets_the_normal_approximation():
     share, n = 0.55, 200_000
     z = (share - 0.5) * 2 * np.sqrt(n * 0.01) - stats.norm.isf(0.025) * 1
-    found = sign_power(n, 0.01 * share, 0.01 * (1 - share), 0.05, 2)
+    found = compute_sign_power(n, 0.01 * share, 0.01 * (1 - share), 0.05, 2)
     assert found == pytest.approx(stats.norm.cdf(z / np.sqrt(4 * share * (1 - share))), abs=0.01)
 
 
@@ -72,19 +72,19 @@ def test_the_formula_is_the_one_of_the_published_example():
 @pytest.mark.parametrize(("p_changed", "p_apart"), [(0.5, 0.4), (0.3, 0.1), (0.5, 0.2), (0.2, 0.05), (0.6, 0.1)])
 def test_units_of_the_exact_test_are_those_of_connor_and_some_more_for_its_conservatism(p_changed, p_apart):
     p, q = (p_changed + p_apart) / 2, (p_changed - p_apart) / 2
-    search = PowerCrossing(0.8, 1.96, connor(p_changed, p_apart), 6, 1e6, whole=True)
+    search = PowerCrossing(0.8, 1.96, connor(p_changed, p_apart), 6, 1e6, is_integer=True)
     while search.answer is None:
-        search.learn(sign_power(int(search.place), p, q, 0.05, 2), 0.0)
+        search.add_power(compute_sign_power(int(search.place), p, q, 0.05, 2), 0.0)
     n, expected = search.answer.value, connor(p_changed, p_apart)
-    assert sign_power(int(n), p, q, 0.05, 2) >= 0.8 > sign_power(int(n) - 1, p, q, 0.05, 2)
+    assert compute_sign_power(int(n), p, q, 0.05, 2) >= 0.8 > compute_sign_power(int(n) - 1, p, q, 0.05, 2)
     assert expected <= n <= 1.01 * expected + 2 / p_apart + 2  # the exact test's correction is about 1 / |p - q| units
 
 
 def test_a_tilt_gives_the_difference_wanted_and_keeps_the_units():
     d = np.array([-0.5, -0.1, 0.0, 0.2, 0.4, 1.0])
     for wanted in (-0.49, -0.2, 0.1, 0.166, 0.99):
-        strength = tilting.strength_of(d, lambda w: float(w @ d), wanted)
-        weights = tilting.weights(d, strength)
+        strength = tilting.find_strength(d, lambda w: float(w @ d), wanted)
+        weights = tilting.compute_weights(d, strength)
         assert float(weights @ d) == pytest.approx(wanted, abs=1e-12)
         assert (weights > 0).all()
         ratios = np.diff(np.log(weights)) / np.diff(d)  # exponential: log weights are linear in what units add
@@ -93,30 +93,30 @@ def test_a_tilt_gives_the_difference_wanted_and_keeps_the_units():
 
 def test_a_difference_beyond_the_largest_is_not_reached():
     d = np.array([-0.5, 0.0, 0.4])
-    assert tilting.strength_of(d, lambda w: float(w @ d), 0.41) is None
-    assert tilting.reachable(d, lambda w: float(w @ d), 1) == pytest.approx(0.4)
-    assert tilting.reachable(d, lambda w: float(w @ d), -1) == pytest.approx(-0.5)
+    assert tilting.find_strength(d, lambda w: float(w @ d), 0.41) is None
+    assert tilting.find_extreme_difference(d, lambda w: float(w @ d), 1) == pytest.approx(0.4)
+    assert tilting.find_extreme_difference(d, lambda w: float(w @ d), -1) == pytest.approx(-0.5)
 
 
 def test_the_difference_that_all_units_have_is_reached_whatever_rounding_does():
     d = np.full(30, 0.1)
-    assert tilting.strength_of(d, lambda w: float(w @ d) - 1e-17, 0.1) == 0.0
-    assert tilting.strength_of(d, lambda w: float(w @ d), 0.1001) is None
+    assert tilting.find_strength(d, lambda w: float(w @ d) - 1e-17, 0.1) == 0.0
+    assert tilting.find_strength(d, lambda w: float(w @ d), 0.1001) is None
 
 
 def test_a_search_among_units_ends_at_the_first_that_has_the_power():
     for true in (7, 33, 420, 123_456):
-        search = PowerCrossing(0.8, 1.96, 50, 6, 10**9, whole=True)
+        search = PowerCrossing(0.8, 1.96, 50, 6, 10**9, is_integer=True)
         looks = 0
         while search.answer is None:
-            search.learn(float(stats.norm.cdf(2.8 * np.sqrt(search.place / true) - 1.96)), 0.0)
+            search.add_power(float(stats.norm.cdf(2.8 * np.sqrt(search.place / true) - 1.96)), 0.0)
             looks += 1
         assert search.answer.value == np.ceil(true * ((stats.norm.ppf(0.8) + 1.96) / 2.8) ** 2)
         assert looks < 40
 
 
 def test_a_power_that_nothing_reaches_is_infinitely_far():
-    search = PowerCrossing(0.8, 1.96, 0.1, 0.0, 0.3, whole=False)
+    search = PowerCrossing(0.8, 1.96, 0.1, 0.0, 0.3, is_integer=False)
     while search.answer is None:
-        search.learn(0.4, 0.01)
+        search.add_power(0.4, 0.01)
     assert search.answer.value == np.inf

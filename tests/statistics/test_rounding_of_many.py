@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigdask.statistics.rounding import high_text, low_text, p_text, rounded_up
+from sigdask.statistics.rounding import format_lower_limit, format_p, format_upper_limit, round_up
 
 
 def decimally(value, digits, rounding):
@@ -33,7 +33,7 @@ def test_a_number_is_rounded_as_its_shortest_decimal_is(value, digits):
         wanted = decimally(value, digits, ROUND_CEILING), decimally(value, digits, ROUND_FLOOR)
     except InvalidOperation:  # beyond the digits of the decimal context
         return
-    assert (high_text(value, digits), low_text(value, digits)) == wanted
+    assert (format_upper_limit(value, digits), format_lower_limit(value, digits)) == wanted
 
 
 @pytest.mark.parametrize("digits", [1, 3, 6])
@@ -44,7 +44,7 @@ def test_many_p_are_rounded_up_as_one_is(digits):
         10 ** rng.uniform(-20, 0, 4000), rng.random(4000), np.round(rng.random(2000), 4), 1 - 10 ** rng.uniform(-16, -1, 500),
         near, [0.0, 1.0, 5e-324, math.nan],
     ])  # fmt: skip
-    found = rounded_up(p, digits)
-    assert [p_text(x, digits=digits) for x in found.tolist()] == [p_text(x, digits=digits) for x in p.tolist()]
+    found = round_up(p, digits)
+    assert [format_p(x, digits=digits) for x in found.tolist()] == [format_p(x, digits=digits) for x in p.tolist()]
     few = p[(p > 1e-3) & (p <= 1)]
-    assert len(np.unique(rounded_up(few, digits))) <= 3 * 9 * 10 ** (digits - 1) + 1
+    assert len(np.unique(round_up(few, digits))) <= 3 * 9 * 10 ** (digits - 1) + 1

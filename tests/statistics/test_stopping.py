@@ -8,23 +8,23 @@ import pytest
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import find
-from sigdask.randomization.panels.build import build
+from sigdask.metrics import find_metric
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.trial_by_trial import trial_by_trial
+from sigdask.randomization.stream.trial_by_trial import count_by_trial
 from sigdask.statistics.stopping import (
     NOT_YET,
-    ONE_BY_ONE,
+    SINGLE_TRIALS,
     BesagClifford,
     ConfidenceSequence,
+    compute_saving,
+    compute_sequence_interval,
+    compute_sequential_p,
     decide,
-    hidden,
+    find_hidden_blocks,
+    find_stopping_block,
+    locate_exceedances,
     log_likelihood,
-    places,
-    saving,
-    sequence_interval,
-    sequential_p,
-    stopping_block,
 )
 
 
@@ -36,7 +36,7 @@ def trials_until_decided(p, rng, rule, replications, most):
         while n < most:
             hits = np.cumsum(rng.random(step) < p) + k
             looks = np.arange(n + 1, n + step + 1)
-            reached = rule.reached(hits, looks)
+            reached = rule.is_reached(hits, looks)
             if reached.any():
                 n = int(looks[reached.argmax()])
                 break
@@ -91,13 +91,13 @@ def test_a_decision_has_alpha_outside_its_interval():
 
 
 def test_the_ends_of_the_interval_are_where_the_formula_is_epsilon():
-    low, high = sequence_interval(7, 4096, 1e-3)
+    low, high = compute_sequence_interval(7, 4096, 1e-3)
     for end in (low, high):
         assert log_likelihood(7, 4096, end) == pytest.approx(math.log(1e-3), abs=1e-6)
-    low, high = sequence_interval(2**20 - 1, 2**20, 1e-3)
+    low, high = compute_sequence_interval(2**20 - 1, 2**20, 1e-3)
     assert 1 - 1e-4 < low < high < 1
-    assert sequence_interval(0, 10, 1e-3)[0] == 0.0
-    assert sequence_interval(10, 10, 1e-3)[1] == 1.0
+    assert compute_sequence_interval(0, 10, 1e-3)[0] == 0.0
+    assert compute_sequence_interval(10, 10, 1e-3)[1] == 1.0
 
 
 def test_nothing_is_decided_before_the_limit_and_undecided_at_it():
@@ -113,7 +113,7 @@ def counter(flags):
 
     def recount(first, n, some):
         here = flags[some, first : first + n].T
-        return here if n <= ONE_BY_ONE else here.sum(axis=0, keepdims=True)
+        return here if n <= SINGLE_TRIALS else here.sum(axis=0, keepdims=True)
 
     return recount
 
@@ -124,12 +124,12 @@ def flags_counter(flags):
 
 def p_of(rule, n_extreme, n_trials, recount, *, limit):
     """One comparison: find the trial, then say p."""
-    block = hidden(rule, n_extreme, n_trials)
+    block = find_hidden_blocks(rule, n_extreme, n_trials)
     place = NOT_YET
     if block.has_come:
-        own = np.array([0]), np.array([block.wanted])
-        [(_, [place])] = places(int(block.first), int(block.n_trials), *own, recount)
-    return sequential_p(rule, n_extreme, n_trials, place, limit=limit)
+        own = np.array([0]), np.array([block.ordinals])
+        [(_, [place])] = locate_exceedances(int(block.first), int(block.n_trials), *own, recount)
+    return compute_sequential_p(rule, n_extreme, n_trials, place, limit=limit)
 
 
 def test_besag_and_clifford_find_the_very_trial():
@@ -200,7 +200,9 @@ def test_many_places_in_one_block_are_found_together():
 
     wanted = np.array([rng.integers(1, flags[k].sum() + 1) for k in range(40)])
     found = {
-        k: at for some, ats in places(0, 5000, np.arange(40), wanted, recount) for k, at in zip(some, ats, strict=True)
+        k: at
+        for some, ats in locate_exceedances(0, 5000, np.arange(40), wanted, recount)
+        for k, at in zip(some, ats, strict=True)
     }
     assert found == {k: int(np.flatnonzero(flags[k])[n - 1]) + 1 for k, n in enumerate(wanted)}
     assert asked.count(313) <= 16  # the sixteen parts, once
@@ -213,11 +215,11 @@ def test_a_place_not_looked_for_yet_bounds_p_from_above():
         flags = rng.random(4000) < rng.uniform(0.005, 0.5)
         blocks = flags.reshape(-1, 500).sum(axis=1)
         trials = np.full(8, 500)
-        if not (block := hidden(BesagClifford(10), blocks, trials)).has_come:
+        if not (block := find_hidden_blocks(BesagClifford(10), blocks, trials)).has_come:
             continue
-        bounded = sequential_p(BesagClifford(10), blocks, trials, NOT_YET, limit=4000)
+        bounded = compute_sequential_p(BesagClifford(10), blocks, trials, NOT_YET, limit=4000)
         exact = p_of(BesagClifford(10), blocks, trials, flags_counter(flags), limit=4000)
-        assert exact.p_value <= bounded.p_value == 10 / (block.first + block.wanted)
+        assert exact.p_value <= bounded.p_value == 10 / (block.first + block.ordinals)
 
 
 def test_the_mean_number_of_trials_is_h_over_p():
@@ -229,12 +231,14 @@ def test_the_mean_number_of_trials_is_h_over_p():
 def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
     rng = np.random.default_rng(11)
     counts = Counts.from_scores({"a": rng.integers(0, 50, 60), "b": rng.integers(0, 50, 60)})
-    panel = build(counts, SwapUnits.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])[0].panel
+    panel = build_panels(counts, SwapUnits.from_counts(counts, 0), [find_metric("mean").bind(counts)], [(0, 1)])[
+        0
+    ].panel
 
     flags = np.array([panel.tally(first=t, n_trials=1).counts[0, 0, 2] for t in range(8192)])
     blocks = [int(panel.tally(first=first, n_trials=4096).counts[0, 0, 2]) for first in (0, 4096)]
     each = np.concatenate(
-        [trial_by_trial(panel, run=0, first=t, n_trials=1024)[:, 0, 0, 2] for t in range(0, 8192, 1024)]
+        [count_by_trial(panel, run=0, first=t, n_trials=1024)[:, 0, 0, 2] for t in range(0, 8192, 1024)]
     )
     assert each.tolist() == flags.tolist()
     h = int(flags.sum()) - 3
@@ -260,9 +264,9 @@ def test_many_comparisons_at_once_stop_where_each_alone_would():
     rng = np.random.default_rng(10)
     tallies = rng.binomial(4096, rng.uniform(0, 0.1, (3, 7)), (20, 3, 7))
     for rule in (BesagClifford(500), ConfidenceSequence(0.05, 1e-3)):
-        together = stopping_block(rule, tallies, np.full(20, 4096))
+        together = find_stopping_block(rule, tallies, np.full(20, 4096))
         for place in np.ndindex(3, 7):
-            assert together[place] == stopping_block(rule, tallies[(slice(None), *place)], np.full(20, 4096))
+            assert together[place] == find_stopping_block(rule, tallies[(slice(None), *place)], np.full(20, 4096))
 
 
 def test_the_rules_stop_by_default_as_documented():
@@ -272,7 +276,7 @@ def test_the_rules_stop_by_default_as_documented():
 
 
 def test_the_lower_end_is_found_however_small_p_is():
-    low, high = sequence_interval(3, 2**20, 1e-3)
+    low, high = compute_sequence_interval(3, 2**20, 1e-3)
     for end in (low, high):
         assert log_likelihood(3, 2**20, end) == pytest.approx(math.log(1e-3), abs=1e-5)
 
@@ -292,9 +296,9 @@ def test_intervals_of_many_are_those_of_each_and_those_of_a_root_finder():
     rng = np.random.default_rng(14)
     n = rng.choice([1, 10, 1000, 4096, 2**20], 400)
     k = np.minimum((n * rng.choice([0, 0.001, 0.05, 0.5, 0.99, 1], 400)).astype(int) + rng.integers(0, 3, 400), n)
-    low, high = sequence_interval(k, n, 1e-3)
+    low, high = compute_sequence_interval(k, n, 1e-3)
     for place in range(400):
-        alone = sequence_interval(k[place], n[place], 1e-3)
+        alone = compute_sequence_interval(k[place], n[place], 1e-3)
         assert alone == (low[place], high[place])  # whatever stands beside it
         if k[place] < n[place] - 1:
             assert alone == pytest.approx(by_bisection(k[place], n[place], 1e-3), rel=1e-9, abs=2e-15)
@@ -306,7 +310,7 @@ def test_rules_say_of_many_what_they_say_of_each():
     extreme = rng.binomial(trials, rng.choice([1e-4, 0.002, 0.05, 0.4], 60))
     place = np.full(60, NOT_YET)
     for rule, say, some in (
-        (BesagClifford(10), lambda *a: sequential_p(*a[:3], a[3], limit=20_000), ("is_final", "n_trials", "p_value", "is_early")),
+        (BesagClifford(10), lambda *a: compute_sequential_p(*a[:3], a[3], limit=20_000), ("is_final", "n_trials", "p_value", "is_early")),
         (ConfidenceSequence(), lambda *a: decide(*a[:3], limit=20_000), ("is_final", "n_trials", "is_significant", "p_low", "p_high")),
     ):  # fmt: skip
         many = say(rule, extreme, trials, place)
@@ -317,6 +321,6 @@ def test_rules_say_of_many_what_they_say_of_each():
 
 
 def test_no_blocks_do_not_stop():
-    assert stopping_block(BesagClifford(1), np.zeros((0, 2)), []).tolist() == [-1, -1]
-    assert not sequential_p(BesagClifford(1), [], [], NOT_YET, limit=10).is_final
-    assert saving(5, 10) == 0.5
+    assert find_stopping_block(BesagClifford(1), np.zeros((0, 2)), []).tolist() == [-1, -1]
+    assert not compute_sequential_p(BesagClifford(1), [], [], NOT_YET, limit=10).is_final
+    assert compute_saving(5, 10) == 0.5

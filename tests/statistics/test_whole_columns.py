@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, fisher_exact
 
-from sigdask.statistics.bounds import bound, interval, p_value
-from sigdask.statistics.classical.correlation import correlations
+from sigdask.statistics.bounds import clopper_pearson, compute_bound, compute_p_value
+from sigdask.statistics.classical.correlation import compute_correlations
 from sigdask.statistics.classical.sign import sign_test
-from sigdask.statistics.crosscheck import count_fits, equals_share, runs_agree
-from sigdask.statistics.distinct import distinct_pairs
+from sigdask.statistics.crosscheck import compute_agreement_p, compute_fit_p, matches_share
+from sigdask.statistics.distinct import find_distinct_pairs
 
 
 def exact_sign_test(wins: int, losses: int, alternative: str) -> Fraction:
@@ -43,8 +43,10 @@ def test_agreement_of_many_runs_is_fishers_and_of_unlike_lengths_too():
     n = rng.integers(1, 5000, 60)
     k1, k2 = rng.integers(0, n + 1), rng.integers(0, n + 1)
     expected = [fisher_exact([[a, m - a], [b, m - b]]).pvalue for a, b, m in zip(k1, k2, n, strict=True)]
-    assert runs_agree(k1, k2, n) == pytest.approx(expected, rel=1e-6, abs=1e-300)
-    assert runs_agree(k1, k2, n).tolist() == [float(runs_agree(a, b, m)) for a, b, m in zip(k1, k2, n, strict=True)]
+    assert compute_agreement_p(k1, k2, n) == pytest.approx(expected, rel=1e-6, abs=1e-300)
+    assert compute_agreement_p(k1, k2, n).tolist() == [
+        float(compute_agreement_p(a, b, m)) for a, b, m in zip(k1, k2, n, strict=True)
+    ]
 
 
 @settings(max_examples=30, deadline=None)
@@ -52,7 +54,7 @@ def test_agreement_of_many_runs_is_fishers_and_of_unlike_lengths_too():
 def test_intervals_of_many_are_those_of_clopper_and_pearson(pairs):
     k = np.array([min(k, n) for k, n in pairs], np.int64)
     n = np.array([n for _, n in pairs], np.int64)
-    low, high = interval(k, n)
+    low, high = clopper_pearson(k, n)
     expected = [binomtest(a, b).proportion_ci(0.99) for a, b in zip(k.tolist(), n.tolist(), strict=True)]
     assert low == pytest.approx([e.low for e in expected], rel=1e-7, abs=1e-12)
     assert high == pytest.approx([e.high for e in expected], rel=1e-7)
@@ -61,18 +63,23 @@ def test_intervals_of_many_are_those_of_clopper_and_pearson(pairs):
 def test_fits_of_many_are_twice_the_smaller_tail_and_certain_ones_are_certain():
     k, n, p = np.array([3, 10, 9, 0]), np.array([10, 10, 10, 10]), np.array([0.2, 1.0, 1.0, 0.3])
     of_three = min(binomtest(3, 10, 0.2, alternative=side).pvalue for side in ("less", "greater"))
-    assert count_fits(k, n, p) == pytest.approx([2 * of_three, 1.0, 0.0, 2 * 0.7**10])
+    assert compute_fit_p(k, n, p) == pytest.approx([2 * of_three, 1.0, 0.0, 2 * 0.7**10])
 
 
 def test_bounds_and_shares_of_many():
-    assert bound([0, 99], [99, 99]).tolist() == [0.01, 1.0]
-    assert p_value([3, 3, 0], [16, 31, 0], exact=[True, False, False]).tolist() == [3 / 16, 4 / 32, 1.0]
-    assert equals_share([3, 4], [16, 16], [3 / 16, 3 / 16]).tolist() == [True, False]
+    assert compute_bound([0, 99], [99, 99]).tolist() == [0.01, 1.0]
+    assert compute_p_value([3, 3, 0], [16, 31, 0], exact=[True, False, False]).tolist() == [3 / 16, 4 / 32, 1.0]
+    assert matches_share([3, 4], [16, 16], [3 / 16, 3 / 16]).tolist() == [True, False]
 
 
 def test_nothing_gives_nothing():
     none = np.empty(0, np.int64)
-    for found in (sign_test(none, none), runs_agree(none, none, none), *interval(none, none), bound(none, none)):
+    for found in (
+        sign_test(none, none),
+        compute_agreement_p(none, none, none),
+        *clopper_pearson(none, none),
+        compute_bound(none, none),
+    ):
         assert found.shape == (0,)
 
 
@@ -80,7 +87,7 @@ def test_nothing_gives_nothing():
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=40))
 def test_distinct_pairs_give_back_every_row(pairs):
     k, n = np.array(pairs, np.int64).reshape(-1, 2).T
-    few_k, few_n, places = distinct_pairs(k, n)
+    few_k, few_n, places = find_distinct_pairs(k, n)
     assert (few_k[places] == k).all()
     assert (few_n[places] == n).all()
     assert len(few_k) == len(set(pairs))
@@ -92,6 +99,6 @@ def test_correlations_are_numpys_however_the_items_are_laid_out():
     values[:, 3] += values[:, 0]
     expected = np.corrcoef(values[:, :4].T)
     for size in (1, 10, 101):
-        found = correlations(lambda size=size: (values[k : k + size] for k in range(0, 101, size)))
+        found = compute_correlations(lambda size=size: (values[k : k + size] for k in range(0, 101, size)))
         assert found[:4, :4] == pytest.approx(expected, rel=1e-11)
         assert np.isnan(found[4]).all()

@@ -5,8 +5,8 @@ import pytest
 from servers import start_postgres
 from sqlalchemy import text
 
-from sigdask.metrics.extraction.packed import pack, unpack
-from sigdask.nightly.store import extraction_cache, open_store, reading
+from sigdask.metrics.extraction.packed import pack_statistics, unpack_statistics
+from sigdask.nightly.store import extraction_cache, open_for_reading, open_store
 from sigdask.nightly.store.database import open_to_write
 
 
@@ -32,20 +32,20 @@ def where(request, tmp_path):
 def test_entries_come_back_and_are_replaced(where):
     array = np.arange(12).reshape(4, 3)
     with open_store(where, "p") as store:
-        store.shelf.put({"a": pack("a", array), "b": b"damaged"})
-        store.shelf.put({"b": pack("b", -array), "c": b""})
+        store.extraction_cache.put({"a": pack_statistics("a", array), "b": b"damaged"})
+        store.extraction_cache.put({"b": pack_statistics("b", -array), "c": b""})
     with open_store(where, "p") as store:
-        found = store.shelf.get(["a", "b", "c", "d"])
+        found = store.extraction_cache.get(["a", "b", "c", "d"])
     assert found.keys() == {"a", "b", "c"}
-    assert (unpack("a", found["a"]) == array).all()
-    assert (unpack("b", found["b"]) == -array).all()
-    assert unpack("c", found["c"]) is None
+    assert (unpack_statistics("a", found["a"]) == array).all()
+    assert (unpack_statistics("b", found["b"]) == -array).all()
+    assert unpack_statistics("c", found["c"]) is None
 
 
 def test_many_keys_are_many_entries(where):
     with open_store(where, "p") as store:
-        store.shelf.put({f"{k}": b"x" * k for k in range(1200)})
-        found = store.shelf.get([f"{k}" for k in range(0, 3000, 2)])
+        store.extraction_cache.put({f"{k}": b"x" * k for k in range(1200)})
+        found = store.extraction_cache.get([f"{k}" for k in range(0, 3000, 2)])
     assert found == {f"{k}": b"x" * k for k in range(0, 1200, 2)}
 
 
@@ -55,34 +55,36 @@ def used(connection):
 
 def test_what_no_night_used_for_longest_makes_room(where):
     with open_store(where, "p") as store:
-        store.shelf.most_bytes = 1000
-        store.shelf.put({f"{k}": bytes(100) for k in range(10)})
+        store.extraction_cache.most_bytes = 1000
+        store.extraction_cache.put({f"{k}": bytes(100) for k in range(10)})
         with store.database.transaction() as connection:
             for k in range(10):
                 connection.execute(text("UPDATE extracted SET used = :u WHERE digest = :d"), {"u": k, "d": str(k)})
-        assert store.shelf.get(["0"])  # used again
-        store.shelf.put({"x": bytes(100)})
-    with reading(where) as connection:
+        assert store.extraction_cache.get(["0"])  # used again
+        store.extraction_cache.put({"x": bytes(100)})
+    with open_for_reading(where) as connection:
         assert used(connection).keys() == {"0", "x", *map(str, range(3, 10))}
 
 
 def test_a_night_that_only_looks_writes_nothing(where):
     with open_store(where, "p") as store:
-        store.shelf.put({"a": b"1"})
+        store.extraction_cache.put({"a": b"1"})
         with store.database.transaction() as connection:
             before = used(connection)
-        store.shelf.get(["a"])
+        store.extraction_cache.get(["a"])
         with store.database.transaction() as connection:
             assert used(connection) == before
-            connection.execute(text("UPDATE extracted SET used = used - :day"), {"day": 2 * extraction_cache.FRESH})
-        store.shelf.get(["a"])
+            connection.execute(
+                text("UPDATE extracted SET used = used - :day"), {"day": 2 * extraction_cache.FRESH_SECONDS}
+            )
+        store.extraction_cache.get(["a"])
         with store.database.transaction() as connection:
             assert used(connection)["a"] >= before["a"]
 
 
 def test_a_store_of_the_version_before_gets_the_table(tmp_path):
     from sigdask.nightly.store.checksums import SEALED
-    from sigdask.nightly.store.migrations import COLUMNAR, MIGRATIONS, version_of
+    from sigdask.nightly.store.migrations import COLUMNAR, MIGRATIONS, read_version
 
     where = str(tmp_path / "old.sqlite")
     database = open_to_write(where)
@@ -94,6 +96,6 @@ def test_a_store_of_the_version_before_gets_the_table(tmp_path):
         connection.execute(text("UPDATE schema_version SET version = :v"), {"v": COLUMNAR})
     database.close()
     with open_store(where, "p") as store:
-        store.shelf.put({"a": b"1"})
+        store.extraction_cache.put({"a": b"1"})
         with store.database.transaction() as connection:
-            assert version_of(connection) == len(MIGRATIONS)
+            assert read_version(connection) == len(MIGRATIONS)

@@ -16,11 +16,11 @@ from servers import start_postgres
 from sqlalchemy import create_engine, text
 
 from sigdask.errors import DamagedError, HeldError, InputError
-from sigdask.metrics.extraction.packed import pack
-from sigdask.nightly.store import open_store, reading
+from sigdask.metrics.extraction.packed import pack_statistics
+from sigdask.nightly.store import open_for_reading, open_store
 from sigdask.nightly.store import repair as mending
-from sigdask.nightly.store.checksums import are_possible, keys_of, of_row, of_tallies
-from sigdask.nightly.store.database import open_to_write, url_of
+from sigdask.nightly.store.checksums import are_possible, compute_checksum, compute_keys, compute_tally_checksums
+from sigdask.nightly.store.database import open_to_write, parse_url
 
 BITS64 = 2**64 - 1
 
@@ -37,7 +37,7 @@ def splitmix(key, values):
 
 def checksum(key, run, first, stop, *counts):
     run, first, stop = (np.array([value]) for value in (run, first, stop))
-    [found] = of_tallies(np.array([key], np.uint64), run, first, stop, np.array([counts])).tolist()
+    [found] = compute_tally_checksums(np.array([key], np.uint64), run, first, stop, np.array([counts])).tolist()
     return found
 
 
@@ -50,13 +50,13 @@ def test_the_checksum_of_a_tally_is_splitmix_of_what_it_says():
 
 def test_every_bit_of_a_tally_and_of_the_digest_counts():
     digest, values = random.Random(1).randbytes(20), [1, 4096, 16_384, 17, 12_271, 30]
-    [key] = keys_of([digest]).tolist()
+    [key] = compute_keys([digest]).tolist()
     before = checksum(key, *values)
     for place, bit in product(range(6), range(48)):
         assert checksum(key, *(v ^ (k == place) << bit for k, v in enumerate(values))) != before
     for place, bit in product(range(20), range(8)):
         other = bytes(byte ^ (k == place) << bit for k, byte in enumerate(digest))
-        assert checksum(*keys_of([other]).tolist(), *values) != before
+        assert checksum(*compute_keys([other]).tolist(), *values) != before
 
 
 def test_a_row_has_another_checksum_where_types_or_borders_differ():
@@ -69,7 +69,7 @@ def test_a_row_has_another_checksum_where_types_or_borders_differ():
         ("a", 1, None),
         (1, "aNone"),
     ]
-    assert len({of_row(row) for row in rows}) == len(rows)
+    assert len({compute_checksum(row) for row in rows}) == len(rows)
 
 
 def test_what_shuffles_can_give_is_possible_and_what_they_cannot_is_not():
@@ -226,7 +226,7 @@ def test_damage_of_each_table_is_told_and_mended(named, kind, copy, request):
     (copy.parent / "set0.csv").write_text(scores)
     assert ran(copy, "--store", where).returncode == 0
     with open_store(where, "other") as store:
-        store.shelf.put({"a": pack("a", np.arange(3))})
+        store.extraction_cache.put({"a": pack_statistics("a", np.arange(3))})
     before = tallies_in(where)
     with closing(open_to_write(where)) as database, database.transaction() as connection:
         if kind == "postgresql":
@@ -253,7 +253,7 @@ def test_damage_of_each_table_is_told_and_mended(named, kind, copy, request):
 
 def emptied(server):
     """A database without any table."""
-    engine = create_engine(url_of(server.url), isolation_level="AUTOCOMMIT")
+    engine = create_engine(parse_url(server.url), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text("DROP DATABASE IF EXISTS nights WITH (FORCE)"))
         connection.execute(text("CREATE DATABASE nights"))
@@ -274,13 +274,13 @@ def test_a_damaged_run_is_still_listed_and_its_results_are_not_told(copy):
 def report_of_the_first_run(path):
     from sigdask.nightly.store import status
 
-    return status.report(str(path.parent / "night.sqlite"), number=1)
+    return status.build_report(str(path.parent / "night.sqlite"), number=1)
 
 
 def test_a_store_that_a_driver_is_at_work_on_is_not_repaired(copy):
     where = str(copy.parent / "night.sqlite")
     with open_store(where, "night"), pytest.raises(HeldError):
-        mending.repair(where)
+        mending.repair_store(where)
 
 
 def test_a_store_without_a_fault_is_left_as_it_is(copy):
@@ -290,15 +290,15 @@ def test_a_store_without_a_fault_is_left_as_it_is(copy):
     assert store.read_bytes() == before
     done = called("store", "repair", copy, cwd=copy.parent)
     assert (done.returncode, "nothing was changed" in done.stdout) == (0, True)
-    with reading(str(store)) as connection:
+    with open_for_reading(str(store)) as connection:
         assert connection.execute(text("SELECT count(*) FROM leases")).scalar_one() == 0
 
 
 def test_a_mistake_of_the_program_is_not_called_damage_of_the_store(copy):
-    with pytest.raises(ZeroDivisionError), reading(str(copy.parent / "night.sqlite")):
+    with pytest.raises(ZeroDivisionError), open_for_reading(str(copy.parent / "night.sqlite")):
         raise ZeroDivisionError
     change(copy.parent / "night.sqlite", IMPOSSIBLE)
-    with pytest.raises(DamagedError, match="comparison 3"), reading(str(copy.parent / "night.sqlite")):
+    with pytest.raises(DamagedError, match="comparison 3"), open_for_reading(str(copy.parent / "night.sqlite")):
         raise ZeroDivisionError
 
 

@@ -14,17 +14,17 @@ from sqlalchemy import text
 from sigdask.analysis.comparison.exact import list_problems
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
-from sigdask.nightly.store import StoredResults, StoredTallies, database, open_store, reading, results, status
-from sigdask.nightly.store.columns import columns_of, joined, matches, table_of
+from sigdask.nightly.store import StoredResults, StoredTallies, database, open_for_reading, open_store, results, status
+from sigdask.nightly.store.columns import columns_to_table, join_columns, match_rows, table_to_columns
 from sigdask.nightly.store.database import open_to_write
-from sigdask.nightly.store.migrations import V1, V2, _runs
-from sigdask.nightly.store.packing import packed, unpacked
-from sigdask.randomization.panels.digests import packed as digests
-from sigdask.results.columns.coded import Coded
+from sigdask.nightly.store.migrations import V1, V2, _build_step
+from sigdask.nightly.store.packing import pack_columns, unpack_columns
+from sigdask.randomization.panels.digests import pack_digests as digests
+from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.messages.notes import Note
 from sigdask.results.record import Result
-from sigdask.results.rows import table_from_results
-from sigdask.results.views import result_views
+from sigdask.results.rows import results_to_table
+from sigdask.results.views import iter_results
 
 KEPT = Path(__file__).parent.parent / "data" / "kept"
 
@@ -42,11 +42,11 @@ def many(n_systems, p):
     """All pairs of systems, in columns."""
     i, j = np.triu_indices(n_systems, 1)
     names = tuple(f"system{k}" for k in range(n_systems))
-    one = table_from_results([row("a", "b")], 0.05)
+    one = results_to_table([row("a", "b")], 0.05)
     whole = one.take(np.zeros(len(i), np.int64))
     scores = np.arange(n_systems) / 1000
     return replace(
-        whole, a=Coded(i.astype(np.int32), names), b=Coded(j.astype(np.int32), names), p_value=p, score_a=scores[i],
+        whole, a=CodedColumn(i.astype(np.int32), names), b=CodedColumn(j.astype(np.int32), names), p_value=p, score_a=scores[i],
         score_b=scores[j], difference=scores[i] - scores[j],
     )  # fmt: skip
 
@@ -54,22 +54,22 @@ def many(n_systems, p):
 def found_of(table):
     """What a run records; comparisons are known by their systems."""
     number = np.array(
-        [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.listed(), table.b.listed(), strict=True)]
+        [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
     )
     return StoredResults(table, number, np.ones(len(table), np.bool_))
 
 
 def night(store, table):
     details = {"settings": {"alpha": 0.05, "seed": 0}}
-    number = store.begin("p.toml", details, [])
-    changed = store.record([found_of(table)])
-    store.end("finished", "", details)
+    number = store.begin_run("p.toml", details, [])
+    changed = store.save_results([found_of(table)])
+    store.end_run("finished", "", details)
     return number, changed
 
 
 def size_of(store):
     """Rows and bytes that hold results."""
-    with reading(store) as connection:
+    with open_for_reading(store) as connection:
         tables = {"found": "columns", "ended": "places"}
         return [
             connection.execute(text(f"SELECT count(*), coalesce(sum(length({what})), 0) FROM {name}")).one()
@@ -90,7 +90,7 @@ def test_a_night_adds_what_it_changed_alone(tmp_path):
     [(blocks, more), (ended, places)] = size_of(where)
     assert (blocks, ended) == (2, 1)
     assert more - whole + places < 25 * 100
-    assert [len(c) for c in (status.runs(where), status.report(where).results["s"])] == [3, 4950]
+    assert [len(c) for c in (status.list_runs(where), status.build_report(where).results["s"])] == [3, 4950]
 
 
 def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
@@ -100,15 +100,15 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
         for _ in range(12):
             names = [name for name in "abcdef" if rng.random() < 0.8]
             rows = {(a, b): row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
-            nights.append((night(store, table_from_results(list(rows.values()), 0.05))[0], rows))
-        with reading(store.location) as connection:
+            nights.append((night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
+        with open_for_reading(store.location) as connection:
             for number, rows in nights:
-                held = results.results_of(results.results_at(connection, "p", number), 0.05)
-                assert {(r.a, r.b): r for r in result_views(held)} == rows
+                held = results.build_results_table(results.fetch_results_at(connection, "p", number), 0.05)
+                assert {(r.a, r.b): r for r in iter_results(held)} == rows
             for before, was in nights:
                 for upto, now in nights:
                     if before < upto:
-                        changed = status.Changes.of(results.changes(connection, "p", before, upto), 0.05)
+                        changed = status.Changes.from_changes(results.find_changes(connection, "p", before, upto), 0.05)
                         other = {key for key in was | now if was.get(key) != now.get(key)}
                         assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == other
                         assert all((c.before, c.now) == (was.get(k), now.get(k)) for c in changed
@@ -121,10 +121,10 @@ def test_columns_come_back_from_bytes_as_they_were_all_or_some():
             p_adjusted_interval=(0.5, 1.0), notes=(Note("earlier", "äöü"),)),
         row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
     ]  # fmt: skip
-    columns = columns_of(table_from_results(rows * 3, 0.05))
-    again = list(result_views(table_of(unpacked(packed(columns)), 0.05)))
+    columns = table_to_columns(results_to_table(rows * 3, 0.05))
+    again = list(iter_results(columns_to_table(unpack_columns(pack_columns(columns)), 0.05)))
     assert [repr(r) for r in again] == [repr(r) for r in rows * 3]
-    some = unpacked(packed(columns), {("p_value",), ("a",)})
+    some = unpack_columns(pack_columns(columns), {("p_value",), ("a",)})
     assert some.keys() == {("p_value",), ("a",)}
     assert [some["a",][k] for k in range(4)] == ["a", "b", "a", "b"]
 
@@ -137,26 +137,26 @@ def test_integers_and_floats_of_any_size_come_back_exactly():
         ("is",): rng.random(1000) < 0.5, ("few",): rng.integers(0, 9, 1000) / 7,
         ("all",): np.append(rng.normal(size=996), [np.nan, np.inf, -0.0, 5e-324]),
     }  # fmt: skip
-    back = unpacked(packed(columns))
+    back = unpack_columns(pack_columns(columns))
     for name, column in columns.items():
         assert back[name].dtype == column.dtype
         assert back[name].tobytes() == column.tobytes()
 
 
 def test_bytes_that_were_damaged_are_not_read_as_others():
-    whole = bytearray(packed({("x",): np.random.default_rng(3).random(1000)}))
+    whole = bytearray(pack_columns({("x",): np.random.default_rng(3).random(1000)}))
     whole[-100] ^= 1
     with pytest.raises(zlib.error):
-        unpacked(bytes(whole))
+        unpack_columns(bytes(whole))
 
 
 def test_what_is_asked_twice_is_matched_in_its_order():
     one, other = (
-        columns_of(table_from_results([row(*names) for names in some], 0.05))
+        table_to_columns(results_to_table([row(*names) for names in some], 0.05))
         for some in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
     )
     names = (("a",), ("b",))
-    found = matches(*({name: columns[name] for name in names} for columns in (one, other)))
+    found = match_rows(*({name: columns[name] for name in names} for columns in (one, other)))
     assert found.tolist() == [2, 0, 1, -1]
 
 
@@ -164,22 +164,22 @@ def test_tables_with_other_checks_and_rules_stand_below_each_other():
     from sigdask.statistics.crosscheck import Check
 
     rows = [row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), row("a", "c")]
-    whole = joined([columns_of(table_from_results([r], 0.05)) for r in rows])
-    assert list(result_views(table_of(whole, 0.05))) == rows
+    whole = join_columns([table_to_columns(results_to_table([r], 0.05)) for r in rows])
+    assert list(iter_results(columns_to_table(whole, 0.05))) == rows
 
 
 def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
     where, n = tmp_path / "n.sqlite", 19_900
     rng = np.random.default_rng(0)
     with open_store(str(where), "p") as store:
-        ids = store.ids_of(digests(rng.bytes(20) for _ in range(n)), ["pair"] * n)
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(digests(rng.bytes(20) for _ in range(n)), ["pair"] * n)
+        store.begin_run("p.toml", {}, [])
         for run in range(2):
             for first, stop in ((0, 4096), (4096, 10_000)):
                 some = rng.integers(0, stop - first, n)
                 store.commit([StoredTallies(ids, run, first, stop, np.column_stack([some, stop - first - some, some]))])
-        store.record([found_of(many(200, rng.random(n)))])
-        store.end("finished", "", {})
+        store.save_results([found_of(many(200, rng.random(n)))])
+        store.end_run("finished", "", {})
     assert where.stat().st_size / n < 250  # 400 with all columns full of noise
 
 
@@ -192,12 +192,12 @@ def test_what_an_earlier_version_found_holds_and_is_told_anew(version, part, tmp
     with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as opened:
         opened.executescript((KEPT / f"{version}.sql").read_text())
     shutil.copy(tmp_path / "kept.sqlite", tmp_path / "before.sqlite")
-    before = rows_of(status.report(str(tmp_path / "before.sqlite"), part))
+    before = rows_of(status.build_report(str(tmp_path / "before.sqlite"), part))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(list_problems, "MOST_OPERATIONS", -1)  # such versions had no exact values but by enumeration
+    monkeypatch.setattr(list_problems, "MAX_OPERATIONS", -1)  # such versions had no exact values but by enumeration
     outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
     assert outcome.n_changed == outcome.n_counted == 0
-    after = rows_of(status.report(str(tmp_path / "kept.sqlite"), part))
+    after = rows_of(status.build_report(str(tmp_path / "kept.sqlite"), part))
     assert [r.warnings for r in after] == [r.warnings for r in before]
     assert not [note for r in after for note in r.notes if note.kind == "earlier"]
     assert run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none").n_changed == 0
@@ -212,12 +212,12 @@ def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path
 
     server = start_postgres()
     try:
-        old = database.Database(database._engine(database.url_of(server.url), "BEGIN"))
+        old = database.Database(database._create_engine(database.parse_url(server.url), "BEGIN"))
         with old.transaction() as connection:
             connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
             connection.execute(text("INSERT INTO schema_version VALUES (2)"))
             for script in (V1, V2):
-                _runs(script)(connection)
+                _build_step(script)(connection)
             with closing(sqlite3.connect(":memory:")) as kept:
                 kept.executescript((KEPT / "store_before_rooms.sql").read_text())
                 for name in ("comparisons", "tallies", "runs", "results"):
@@ -227,11 +227,15 @@ def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path
                     insert = text(f"INSERT INTO {name} ({', '.join(names)}) VALUES ({marks})")
                     connection.execute(insert, [dict(zip(names, values, strict=True)) for values in rows])
         old.close()
-        with reading(server.url) as connection:
-            before = list(result_views(results.results_of(results.results_at(connection, "gaps", None), 0.05)))
+        with open_for_reading(server.url) as connection:
+            before = list(
+                iter_results(results.build_results_table(results.fetch_results_at(connection, "gaps", None), 0.05))
+            )
         open_to_write(server.url).close()
-        with reading(server.url) as connection:
-            after = list(result_views(results.results_of(results.results_at(connection, "gaps", None), 0.05)))
+        with open_for_reading(server.url) as connection:
+            after = list(
+                iter_results(results.build_results_table(results.fetch_results_at(connection, "gaps", None), 0.05))
+            )
             assert connection.execute(text("SELECT octet_length(digest) FROM comparisons LIMIT 1")).scalar_one() == 20
         assert before == after
         assert len(after) == 9

@@ -29,23 +29,23 @@ from sigdask.nightly.store import (
     database,
     history,
     lease,
+    open_for_reading,
     open_store,
-    reading,
     results,
     tallies,
 )
 from sigdask.nightly.store import status as views
-from sigdask.nightly.store.checksums import keys_of, seal
-from sigdask.nightly.store.database import file_system, open_to_read, open_to_write, url_of
+from sigdask.nightly.store.checksums import compute_keys, seal_rows
+from sigdask.nightly.store.database import find_file_system, open_to_read, open_to_write, parse_url
 from sigdask.nightly.store.lease import Lease, LeaseHolder
-from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, version_of
-from sigdask.nightly.store.status import Changes, report, status
-from sigdask.randomization.panels.digests import packed
+from sigdask.nightly.store.migrations import MIGRATIONS, NEWEST, V1, read_version
+from sigdask.nightly.store.status import Changes, build_report, read_status
+from sigdask.randomization.panels.digests import pack_digests
 from sigdask.report.presentable import Results
 from sigdask.results.messages.notes import Note
 from sigdask.results.record import Stopped
-from sigdask.results.rows import table_from_results
-from sigdask.results.views import result_views
+from sigdask.results.rows import results_to_table
+from sigdask.results.views import iter_results
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def where(request, tmp_path):
 
 def named(*letters):
     """Digests that are told apart at sight."""
-    return packed(bytes.fromhex(40 * letter) for letter in letters)
+    return pack_digests(bytes.fromhex(40 * letter) for letter in letters)
 
 
 def counts_of(n, seed=0, most=4096):
@@ -82,8 +82,8 @@ def counts_of(n, seed=0, most=4096):
 
 def test_trials_are_kept_by_round_and_read_back_as_sums(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(named("a", "b"), ["pair", "pair"])
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(named("a", "b"), ["pair", "pair"])
+        store.begin_run("p.toml", {}, [])
         store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(2))])
         store.commit(
             [
@@ -92,12 +92,12 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
             ]
         )
         store.commit([StoredTallies(ids[:1], 0, 4096, 16_384, counts_of(1, 1) + counts_of(1, 3))])  # the round so far
-        kept = store.prefixes(ids, 0)
+        kept = store.fetch_prefixes(ids, 0)
         assert kept.n_trials.tolist() == [16_384, 4096]
         assert kept.counts[0].tolist() == (counts_of(2)[0] + counts_of(1, 1)[0] + counts_of(1, 3)[0]).tolist()
-        assert store.prefixes(ids, 1).n_trials.tolist() == [5, 0]
-        assert store.ids_of(named("b", "a"), ["", ""]).tolist() == ids[::-1].tolist()
-    with reading(where) as connection:
+        assert store.fetch_prefixes(ids, 1).n_trials.tolist() == [5, 0]
+        assert store.fetch_ids(named("b", "a"), ["", ""]).tolist() == ids[::-1].tolist()
+    with open_for_reading(where) as connection:
         rows = connection.execute(text("SELECT first, stop FROM tallies WHERE run = 0 ORDER BY comparison, first"))
         assert [tuple(row) for row in rows] == [(0, 4096), (4096, 16_384), (0, 4096)]
 
@@ -105,13 +105,13 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
 @pytest.mark.parametrize("again", [(0, 4096), (4096, 8192), (0, 100), (4096, 5000)])
 def test_no_trial_is_kept_twice_and_none_left_out(where, again):
     with open_store(where, "p") as store:
-        ids = store.ids_of(named("a"), ["pair"])
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(named("a"), ["pair"])
+        store.begin_run("p.toml", {}, [])
         store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1)), StoredTallies(ids, 0, 4096, 8192, counts_of(1, 1))])
         store.commit(
             [StoredTallies(ids, 0, *again, counts_of(1, 2, again[1] - again[0]))]
         )  # no further than what is kept
-        kept = store.prefixes(ids, 0)
+        kept = store.fetch_prefixes(ids, 0)
         assert kept.n_trials.tolist() == [8192]
         assert kept.counts.tolist() == (counts_of(1) + counts_of(1, 1)).tolist()
         assert kept.before.tolist() == counts_of(1).tolist()
@@ -119,29 +119,29 @@ def test_no_trial_is_kept_twice_and_none_left_out(where, again):
 
 def test_of_a_transaction_that_fails_nothing_is_kept(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(named("a"), ["pair"])
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(named("a"), ["pair"])
+        store.begin_run("p.toml", {}, [])
         with pytest.raises(SigdaskError, match="constraint"):
             store.commit(
                 [StoredTallies(ids, 0, 0, 4096, counts_of(1)), StoredTallies(ids, 1, 4096, 4096, counts_of(1))]
             )
-        assert store.prefixes(ids, 0).n_trials.tolist() == [0]
+        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
 
 
 def test_trials_that_are_kept_beyond_a_gap_are_told_apart(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(named("a", "b"), ["pair", "pair"])
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(named("a", "b"), ["pair", "pair"])
+        store.begin_run("p.toml", {}, [])
         store.commit(
             [StoredTallies(ids, 0, *bounds, counts_of(2)) for bounds in ((0, 4096), (4096, 16_384), (16_384, 20_480))]
         )
         with store.database.transaction() as connection:
             connection.execute(text("DELETE FROM tallies WHERE first = 4096 AND comparison = :c"), {"c": int(ids[1])})
-        kept = store.prefixes(ids, 0)
+        kept = store.fetch_prefixes(ids, 0)
         assert kept.n_trials.tolist() == [20_480, 4096]
         assert kept.gap.tolist() == [0, 16_384]
         assert kept.counts.tolist() == [(3 * counts_of(2)[0]).tolist(), counts_of(2)[1].tolist()]
-        starts, stops, _ = store.blocks(ids, 0)
+        starts, stops, _ = store.fetch_blocks(ids, 0)
         assert starts.tolist() == [0, 4096, 16_384]
         assert stops.T.tolist() == [[4096, 16_384, 20_480], [4096, 0, 0]]
 
@@ -149,13 +149,13 @@ def test_trials_that_are_kept_beyond_a_gap_are_told_apart(where):
 def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
     first, second, third = counts_of(2), counts_of(2, 1), counts_of(1, 2, 3616)
     with open_store(where, "p") as store:
-        ids = store.ids_of(named("a", "b"), ["pair", "pair"])
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(named("a", "b"), ["pair", "pair"])
+        store.begin_run("p.toml", {}, [])
         store.commit([StoredTallies(ids, 0, 0, 4096, first)])
         store.commit([StoredTallies(ids, 0, 4096, 16_384, second)])
         store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
         with store.database.transaction() as connection:
-            keys = keys_of(named("a", "b").tolist())
+            keys = compute_keys(named("a", "b").tolist())
             starts, stops, counts = tallies.read_blocks(connection, ids, keys, 0)
             some = tallies.read_rounds(connection, ids[::-1], keys[::-1], 0, np.array([16_384, 16_383]))
             alike = tallies.read_rounds(connection, ids, keys, 0, np.array([20_000, 20_000]))
@@ -173,11 +173,11 @@ def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
 def test_families_are_kept_as_a_whole(where):
     counts = np.arange(15).reshape(1, 15)
     with open_store(where, "p") as store:
-        [number] = store.ids_of(named("f"), ["family"])
-        store.begin("p.toml", {}, [])
+        [number] = store.fetch_ids(named("f"), ["family"])
+        store.begin_run("p.toml", {}, [])
         for first, stop, times in ((0, 4096, 1), (4096, 5000, 1), (4096, 16_384, 2), (4096, 5000, 3)):
             store.commit([StoredTallies(np.array([number]), 0, first, stop, times * counts, whole=True)])
-        kept = store.prefixes_of_wholes({number: 15}, 0)[number]
+        kept = store.fetch_family_prefixes({number: 15}, 0)[number]
         assert kept.n_trials.tolist() == [16_384]
         assert kept.counts.tolist() == (3 * counts).tolist()
         assert kept.before.tolist() == counts.tolist()
@@ -196,24 +196,24 @@ def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
 
 def test_a_postgresql_store_serves_several_plans_at_once_which_share_what_they_count(server):
     with open_store(server.url, "one") as one, open_store(server.url, "two") as two:
-        one.begin("", {}, [])
-        two.begin("", {}, [])
-        ids = one.ids_of(named("d"), ["pair"])
-        assert two.ids_of(named("d"), ["pair"]).tolist() == ids.tolist()
+        one.begin_run("", {}, [])
+        two.begin_run("", {}, [])
+        ids = one.fetch_ids(named("d"), ["pair"])
+        assert two.fetch_ids(named("d"), ["pair"]).tolist() == ids.tolist()
         one.commit([StoredTallies(ids, 0, 0, 1000, counts_of(1, most=1000))])
         two.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
         one.commit([StoredTallies(ids, 0, 0, 2000, counts_of(1, most=2000))])
         for store in (one, two):
-            assert store.prefixes(ids, 0).n_trials.tolist() == [4096]
-            assert store.prefixes(ids, 0).counts.tolist() == counts_of(1).tolist()
+            assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [4096]
+            assert store.fetch_prefixes(ids, 0).counts.tolist() == counts_of(1).tolist()
 
 
 def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
     db = open_to_write(where)
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
-    held_by(db, replace(LeaseHolder.this(), pid=gone.pid, born="1"), beat=time.time())
-    Lease(db, "" if db.is_sqlite else "p").give_back()
+    held_by(db, replace(LeaseHolder.from_this_process(), pid=gone.pid, born="1"), beat=time.time())
+    Lease(db, "" if db.is_sqlite else "p").release()
     db.close()
 
 
@@ -223,8 +223,8 @@ def test_a_driver_that_ended_and_is_not_waited_for_holds_nothing(where):
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
     born = Path(f"/proc/{gone.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    held_by(db, replace(LeaseHolder.this(), pid=gone.pid, born=born), beat=time.time())
-    Lease(db, "" if db.is_sqlite else "p").give_back()
+    held_by(db, replace(LeaseHolder.from_this_process(), pid=gone.pid, born=born), beat=time.time())
+    Lease(db, "" if db.is_sqlite else "p").release()
     db.close()
     gone.wait()
 
@@ -233,27 +233,27 @@ def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(wh
     gone = subprocess.Popen([sys.executable, "-c", "pass"])
     gone.wait()
     with open_store(where, "one") as store:
-        number = store.begin("one.toml", {}, [])
+        number = store.begin_run("one.toml", {}, [])
         with store.database.transaction() as connection:
             connection.execute(text("UPDATE runs SET pid = :pid WHERE id = :id"), {"pid": gone.pid, "id": number})
-            seal(connection, "runs")
+            seal_rows(connection, "runs")
     with open_store(where, "two") as store:
-        store.begin("two.toml", {}, [])
-        assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "running"]
-    assert [status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
+        store.begin_run("two.toml", {}, [])
+        assert [read_status(where, plan).state for plan in ("one", "two")] == ["killed", "running"]
+    assert [read_status(where, plan).state for plan in ("one", "two")] == ["killed", "killed"]
 
 
 def test_a_killed_run_is_called_so_in_the_history_too_whatever_ran_later(where):
     for _ in range(3):
         with open_store(where, "one") as store:
-            store.begin("one.toml", {}, [])
-            assert [run.state for run, _ in views.runs(where, "one")][:1] == ["running"]
-    assert [run.state for run, _ in views.runs(where, "one")] == ["killed", "killed", "killed"]
+            store.begin_run("one.toml", {}, [])
+            assert [run.state for run, _ in views.list_runs(where, "one")][:1] == ["running"]
+    assert [run.state for run, _ in views.list_runs(where, "one")] == ["killed", "killed", "killed"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_only_a_process_that_could_be_seen_here_is_called_dead():
-    this = LeaseHolder.this()
+    this = LeaseHolder.from_this_process()
     assert not this.is_dead()
     assert replace(this, born="1").is_dead()  # its number went to another process
     for unseen in (replace(this, host="elsewhere"), replace(this, space="another boot"), replace(this, space="")):
@@ -269,17 +269,17 @@ def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_lif
     with pytest.raises(HeldError, match="process 1 on elsewhere"):
         Lease(db, name)
     held_by(db, elsewhere, beat=time.time() - 61)
-    Lease(db, name).give_back()
+    Lease(db, name).release()
     db.close()
 
 
 def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(where, monkeypatch):
-    monkeypatch.setattr(lease, "BEAT", 0.2)
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.2)
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
     elsewhere = LeaseHolder("elsewhere", 1, "", "1")
     held_by(db, elsewhere, beat=time.time() + 8204693635)
-    Lease(db, name).give_back()
+    Lease(db, name).release()
     held_by(db, elsewhere, beat=time.time() + 3600)
 
     def beats(_):
@@ -301,18 +301,18 @@ def held_by(db, holder, beat):
 
 def test_a_driver_that_lost_its_lease_cannot_commit(where):
     with open_store(where, "p") as store:
-        ids = store.ids_of(named("a"), ["pair"])
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(named("a"), ["pair"])
+        store.begin_run("p.toml", {}, [])
         with store.database.transaction() as connection:
             connection.execute(text("UPDATE leases SET token = 'theirs'"))
         with pytest.raises(StoreError, match="another took over"):
             store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
-        assert store.prefixes(ids, 0).n_trials.tolist() == [0]
+        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
 
 
 @pytest.mark.slow
 def test_a_lease_shows_signs_of_life(where, monkeypatch):
-    monkeypatch.setattr(lease, "BEAT", 0.05)
+    monkeypatch.setattr(lease, "BEAT_SECONDS", 0.05)
     with open_store(where, "p") as store:
         beats = set()
         for _ in range(40):
@@ -324,8 +324,8 @@ def test_a_lease_shows_signs_of_life(where, monkeypatch):
 
 def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
     with open_store(where, "p") as store:
-        ids = store.ids_of(named("a"), ["pair"])
-        store.begin("p.toml", {}, [])
+        ids = store.fetch_ids(named("a"), ["pair"])
+        store.begin_run("p.toml", {}, [])
         whole = store.database.transaction
         lost = []
 
@@ -335,9 +335,9 @@ def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
         monkeypatch.setattr(store.database, "transaction", transaction_without_answer)
         store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
         assert lost
-        assert store.prefixes(ids, 0).n_trials.tolist() == [4096]
+        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [4096]
         store.commit([StoredTallies(ids, 0, 4096, 8192, counts_of(1))])
-        assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
+        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [8192]
 
 
 class _Answerless:
@@ -367,34 +367,34 @@ def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
     with open_store(where, "p") as store:
         runs = []
         for found in ([result_of("a"), result_of("b")], [result_of("a"), result_of("b")], [result_of("a", p=0.5)]):
-            runs.append(store.begin("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
-            changed = store.record([found_of(*found)])
-            store.end("finished", "", {})
+            runs.append(store.begin_run("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
+            changed = store.save_results([found_of(*found)])
+            store.end_run("finished", "", {})
             assert changed == {0: 2, 1: 0, 2: 2}[len(runs) - 1]
-    with reading(where) as connection:
+    with open_for_reading(where) as connection:
         assert [r.a for r in held(connection, runs[1])] == ["a", "b"]
-        first, second = Changes.of(results.changes(connection, "p", runs[1], runs[2]), 0.05)
+        first, second = Changes.from_changes(results.find_changes(connection, "p", runs[1], runs[2]), 0.05)
         assert (first.before.p_value, first.now.p_value, second.before.a, second.now) == (0.25, 0.5, "b", None)
-        assert len(Changes.of(results.changes(connection, "p", runs[0], runs[1]), 0.05)) == 0
+        assert len(Changes.from_changes(results.find_changes(connection, "p", runs[0], runs[1]), 0.05)) == 0
         [again, _] = held(connection, runs[0])
         assert again == result_of("a")  # every field comes back, nested ones as well
-        assert [run.number for run in history.runs_of(connection, "p")] == runs[::-1]
+        assert [run.number for run in history.list_runs(connection, "p")] == runs[::-1]
 
 
 def found_of(*rows):
     """Results as a run records them."""
     n = len(rows)
-    return StoredResults(table_from_results(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
+    return StoredResults(results_to_table(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
 
 
 def held(connection, run=None):
-    return list(result_views(results.results_of(results.results_at(connection, "p", run), 0.05)))
+    return list(iter_results(results.build_results_table(results.fetch_results_at(connection, "p", run), 0.05)))
 
 
 def test_what_stands_around_results_comes_back_with_them(where):
-    around = Results(table_from_results([result_of()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
-    kept = json.loads(json.dumps(history.frame(around)))
-    assert history.framed(kept, around.table) == around
+    around = Results(results_to_table([result_of()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
+    kept = json.loads(json.dumps(history.build_frame(around)))
+    assert history.apply_frame(kept, around.table) == around
 
 
 @pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
@@ -404,7 +404,7 @@ def test_a_kept_store_of_an_older_version_says_the_notes_that_it_kept(tmp_path, 
     old.executescript((Path(__file__).parent.parent / "data" / "kept" / f"{version}.sql").read_text())
     [caveat] = [row[0] for row in old.execute("SELECT plan FROM runs WHERE details LIKE '%Tukey%'")]
     old.close()
-    [found] = report(str(file), caveat).results.values()
+    [found] = build_report(str(file), caveat).results.values()
     [note] = found.notes
     assert (note.kind, note.numbers) == ("earlier", {})
     assert note.text.startswith("Tukey's HSD tests that all systems are exchangeable: ")
@@ -432,7 +432,7 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
 
 def changes_of(before, now):
     """Two results of one comparison, either of which may be none."""
-    sides = [table_from_results([one] if one else [], 0.05) for one in (before, now)]
+    sides = [results_to_table([one] if one else [], 0.05) for one in (before, now)]
     return Changes(*sides, *(np.array([len(table) - 1]) for table in sides))
 
 
@@ -443,14 +443,14 @@ def test_a_store_of_an_older_version_is_brought_to_the_newest_with_all_it_kept(t
     old.executescript((Path(__file__).parent.parent / "data" / "store_v1.sql").read_text())
     old.close()
     with open_store(str(file), "p") as store, store.database.transaction() as connection:
-        assert version_of(connection) == NEWEST
+        assert read_version(connection) == NEWEST
         ids = np.array([1, 2])
         digests = connection.execute(text("SELECT digest FROM comparisons ORDER BY id")).scalars()
-        keys = keys_of(list(digests))
+        keys = compute_keys(list(digests))
         assert tallies.read(connection, ids, keys, 0).n_trials.tolist() == [16_384, 4096]
         assert tallies.read(connection, ids, keys, 0).counts.tolist() == [[15, 16_374, 21], [4096, 4096, 4096]]
         assert connection.execute(text("SELECT count(*) FROM arrays")).scalar_one() == 0
-        [run] = history.runs_of(connection, "night")
+        [run] = history.list_runs(connection, "night")
         assert (run.state, run.progress[0].test_set) == ("finished", "dev")
 
 
@@ -471,7 +471,7 @@ def test_a_store_of_a_newer_version_is_refused(where):
             with pytest.raises(InputError, match="newer sigdask .schema 99"):
                 open_(where)
     finally:
-        db = database.Database(database._engine(url_of(where), "BEGIN"))
+        db = database.Database(database._create_engine(parse_url(where), "BEGIN"))
         with db.transaction() as connection:
             connection.execute(text(f"UPDATE schema_version SET version = {NEWEST}"))
         db.close()
@@ -506,7 +506,7 @@ def test_a_database_without_an_encoding_serves_too(server):
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     db = open_to_write(server.url.removesuffix("postgres") + "plain")
-    Lease(db, "Grüße").give_back()
+    Lease(db, "Grüße").release()
     db.close()
 
 
@@ -530,17 +530,17 @@ def test_sqlite_runs_with_a_rollback_journal_and_full_synchronisation(tmp_path):
 def test_shared_file_systems_are_known_and_said(tmp_path, monkeypatch):
     mounts = tmp_path / "mounts"
     mounts.write_text("/dev/a / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\nx /home/my\\040data lustre rw 0 0\n")
-    assert file_system(Path("/home/me"), str(mounts)) == "nfs4"
-    assert file_system(Path("/home/my data/x"), str(mounts)) == "lustre"
-    assert file_system(Path("/homeless"), str(mounts)) == "ext4"
+    assert find_file_system(Path("/home/me"), str(mounts)) == "nfs4"
+    assert find_file_system(Path("/home/my data/x"), str(mounts)) == "lustre"
+    assert find_file_system(Path("/homeless"), str(mounts)) == "ext4"
     mounts.write_text(mounts.read_text() + "\nauto /home\n")  # what is cut short says nothing
-    assert file_system(Path("/home/me"), str(mounts)) == "nfs4"
-    assert file_system(Path("/home/me"), str(tmp_path / "none")) == ""
-    monkeypatch.setattr(database, "file_system", lambda _: "nfs4")
+    assert find_file_system(Path("/home/me"), str(mounts)) == "nfs4"
+    assert find_file_system(Path("/home/me"), str(tmp_path / "none")) == ""
+    monkeypatch.setattr(database, "find_file_system", lambda _: "nfs4")
     db = open_to_write(str(tmp_path / "x.sqlite"))
     assert "shared file system (nfs4)" in db.notes[0]
     db.close()
-    monkeypatch.setattr(database, "_locks", lambda _: False)
+    monkeypatch.setattr(database, "_can_lock", lambda _: False)
     with pytest.raises(InputError, match="takes no locks"):
         open_to_write(str(tmp_path / "x.sqlite"))
 
@@ -550,15 +550,15 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
     import threading
 
     with open_store(server.url, "waiting") as store:
-        store.begin("", {}, [])
-        ids = store.ids_of(named("e"), ["pair"])
+        store.begin_run("", {}, [])
+        ids = store.fetch_ids(named("e"), ["pair"])
         store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
         server.kill()
         back = threading.Timer(1.0, server.start)
         back.start()
         store.commit([StoredTallies(ids, 0, 4096, 8192, counts_of(1))])
         back.join()
-        assert store.prefixes(ids, 0).n_trials.tolist() == [8192]
+        assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [8192]
         server.kill()
         store._patient = lambda: False
         with pytest.raises(StoreError, match="cannot be reached"):
@@ -591,8 +591,8 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
     where = str(tmp_path / "m.sqlite") if kind == "sqlite" else request.getfixturevalue("server").url
     n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000
     with open_store(where, "million") as store:
-        store.begin("", {"settings": {}}, [Progress("s", n, n, n, 0, 4096 * n, 4096 * n)])
-        ids = store.ids_of(packed(k.to_bytes(20) for k in range(n)), ["pair"] * n)
+        store.begin_run("", {"settings": {}}, [Progress("s", n, n, n, 0, 4096 * n, 4096 * n)])
+        ids = store.fetch_ids(pack_digests(k.to_bytes(20) for k in range(n)), ["pair"] * n)
         counts = counts_of(batch)
         start = time.perf_counter()
         for at in range(0, n, batch):
@@ -601,7 +601,7 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
             )
         rate = n / (time.perf_counter() - start)
         start = time.perf_counter()
-        assert views.status(where, "million").run.progress[0].comparisons == n
+        assert views.read_status(where, "million").run.progress[0].comparisons == n
         seconds = time.perf_counter() - start
     assert rate > 2500
     assert seconds < 4

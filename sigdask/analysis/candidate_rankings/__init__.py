@@ -1,4 +1,4 @@
-"""Rankings of candidates: how good their n best are, which measure is better, and how sure that is.
+"""Rankings of candidates: precision of the n best, comparisons of measures, and their uncertainty.
 
 Evert 2004, "Significance tests for the evaluation of ranking methods"; Evert & Krenn 2005.
 """
@@ -70,9 +70,9 @@ def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> RankingEva
     >>> [(row.measure, row.n, row.precision) for row in found.precision]
     [('good', 2, 1.0), ('good', 4, 0.75), ('poor', 2, 0.0), ('poor', 4, 0.0)]
     """
-    where: dict[str, Any] = {name: options.pop(name, None) for name in ("cluster", "workers", "progress")}  # type: ignore[misc]
+    execution: dict[str, Any] = {name: options.pop(name, None) for name in ("cluster", "workers", "progress")}  # type: ignore[misc]
     candidates.check_gold()
-    lists = MeasureRankings(candidates, RankingSpec.of(**options))
+    lists = MeasureRankings(candidates, RankingSpec.from_options(**options))
     jobs = lists.jobs
-    where["cluster"] = where["cluster"] or "auto"
-    return lists.evaluation(count_jobs(jobs, **where) if jobs else [])
+    execution["cluster"] = execution["cluster"] or "auto"
+    return lists.build_evaluation(count_jobs(jobs, **execution) if jobs else [])

@@ -1,4 +1,4 @@
-"""Rankings whose candidates' ranks were exchanged: what is among the n best of each, trial by trial.
+"""Kernels for rankings with swapped ranks: the true candidates among each n best, trial by trial.
 
 A candidate that is exchanged takes its rank in the other ranking, so at each rank of a shuffled ranking stand
 none, one or two candidates. What differs from the observed lists are sums over ranks, so no list is sorted again.
@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.counts.lattice import TIE
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
 
-@compiled()
+@cached_njit()
 def write_precisions(swapped, orders, gold, pairs, cutoffs, out, tie):
     """Write differences of n-best precision.
 
@@ -40,27 +40,27 @@ def write_precisions(swapped, orders, gold, pairs, cutoffs, out, tie):
     moved_true = np.empty((n_measures, n_cutoffs), np.int64)
     for t in range(swapped.shape[0]):
         for m in range(n_measures):
-            size, right, r = np.int64(0), np.int64(0), 0
+            size, size_true, r = np.int64(0), np.int64(0), 0
             for c in range(n_cutoffs):
                 while r < cutoffs[m, c]:
                     candidate = orders[m, r]
                     bit = np.int64(swapped[t, candidate])
                     size += bit
-                    right += bit & np.int64(gold[candidate])
+                    size_true += bit & np.int64(gold[candidate])
                     r += 1
-                moved[m, c], moved_true[m, c] = size, right
+                moved[m, c], moved_true[m, c] = size, size_true
         for p in range(pairs.shape[0]):
             a, b = pairs[p, 0], pairs[p, 1]
             for c in range(n_cutoffs):
-                by, by_true = moved[b, c] - moved[a, c], moved_true[b, c] - moved_true[a, c]
-                size_a, size_b = cutoffs[a, c] + by, cutoffs[b, c] - by
-                x = (true[a, c] + by_true) / size_a if size_a > 0 else 0.0
-                y = (true[b, c] - by_true) / size_b if size_b > 0 else 0.0
+                shift, shift_true = moved[b, c] - moved[a, c], moved_true[b, c] - moved_true[a, c]
+                size_a, size_b = cutoffs[a, c] + shift, cutoffs[b, c] - shift
+                x = (true[a, c] + shift_true) / size_a if size_a > 0 else 0.0
+                y = (true[b, c] - shift_true) / size_b if size_b > 0 else 0.0
                 out[p * n_cutoffs + c, t] = x - y
                 tie[p * n_cutoffs + c, t] = 2.0 * TIE * (x + y)
 
 
-@compiled()
+@cached_njit()
 def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C901  # one loop a level
     """Write differences of average precision; two candidates at one rank are tied, and both count there.
 
@@ -75,35 +75,35 @@ def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C
     n_true = max(gold.sum(), 1)
     true = np.zeros((n_measures, n), np.int32)
     for m in range(n_measures):
-        right = np.int32(0)
+        size_true = np.int32(0)
         for r in range(n):
-            right += np.int32(gold[orders[m, r]])
-            true[m, r] = right
+            size_true += np.int32(gold[orders[m, r]])
+            true[m, r] = size_true
     moved = np.empty((n_measures, n), np.int32)
     moved_true = np.empty((n_measures, n), np.int32)
     for t in range(swapped.shape[0]):
         for m in range(n_measures):
-            size, right = np.int32(0), np.int32(0)
+            size, size_true = np.int32(0), np.int32(0)
             for r in range(n):
                 candidate = orders[m, r]
                 bit = np.int32(swapped[t, candidate])
                 size += bit
-                right += bit & np.int32(gold[candidate])
-                moved[m, r], moved_true[m, r] = size, right
+                size_true += bit & np.int32(gold[candidate])
+                moved[m, r], moved_true[m, r] = size, size_true
         for p in range(pairs.shape[0]):
             a, b = pairs[p, 0], pairs[p, 1]
             x, y = 0.0, 0.0
             before_a, before_b = np.int32(0), np.int32(0)
             for r in range(n):
-                by_true = moved_true[b, r] - moved_true[a, r]
-                now_a, now_b = true[a, r] + by_true, true[b, r] - by_true
+                shift_true = moved_true[b, r] - moved_true[a, r]
+                now_a, now_b = true[a, r] + shift_true, true[b, r] - shift_true
                 if now_a == before_a and now_b == before_b:
                     continue
-                by = moved[b, r] - moved[a, r]
+                shift = moved[b, r] - moved[a, r]
                 if now_a != before_a:
-                    x += (now_a - before_a) * (now_a / (r + 1 + by))
+                    x += (now_a - before_a) * (now_a / (r + 1 + shift))
                 if now_b != before_b:
-                    y += (now_b - before_b) * (now_b / (r + 1 - by))
+                    y += (now_b - before_b) * (now_b / (r + 1 - shift))
                 before_a, before_b = now_a, now_b
             out[p, t] = (x - y) / n_true
             tie[p, t] = 2.0 * TIE * (x + y) / n_true

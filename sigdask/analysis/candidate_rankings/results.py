@@ -1,4 +1,4 @@
-"""What an evaluation of rankings finds: rows of numbers, each with its model named."""
+"""Result rows of an evaluation of rankings, and the models behind their numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from io import StringIO
 from itertools import chain
 from typing import Any
 
-from sigdask.results.export import frame_of
+from sigdask.results.export import build_frame_from_rows
 from sigdask.statistics.candidates.repeated import Dispersion, IntervalCoverage
-from sigdask.text import json_parts, plain
+from sigdask.text import iter_json, to_plain
 
 MODELS = {
     "precision": "binomial: each of the n best is true with one probability; Clopper-Pearson interval",
@@ -28,7 +28,7 @@ MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measure.
+    """One measure, with its average precision.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """The n best of a measure.
+    """Precision and recall of the n best candidates of a measure.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class SampledPrecision:
-    """The n best of a measure, of which only a random sample was judged.
+    """Precision of the n best of a measure where only a random sample was judged.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class SampledPrecision:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two measures at one n.
+    """Comparison of two measures at one n.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class AverageDifference:
-    """Two measures by average precision; columns as in `Difference`."""
+    """Comparison of two measures by average precision; columns as in `Difference`."""
 
     a: str
     b: str
@@ -167,7 +167,7 @@ class AverageDifference:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Repeated samples of the n best of a measure, held against the model.
+    """Comparison of repeated samples of a measure's n best with the model.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankingEvaluation:
-    """What was found of some rankings; attributes as in `sigdask.api.Evaluation`, which shows them."""
+    """Results of an evaluation of rankings; attributes as in `sigdask.api.Evaluation`."""
 
     name: str
     n_candidates: int
@@ -221,25 +221,25 @@ class RankingEvaluation:
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row a measure and n; libraries as of `Results.to_frame`."""
-        return frame_of([plain(row) for row in self.precision or self.sampled], library)
+        return build_frame_from_rows([to_plain(row) for row in self.precision or self.sampled], library)
 
     def as_dict(self) -> dict[str, Any]:
         """Return what JSON holds of it."""
-        return {"kind": "rankings", **plain(self), "models": MODELS}
+        return {"kind": "rankings", **to_plain(self), "models": MODELS}
 
     def json_parts(self) -> Iterator[str]:
         """Yield the text of JSON, part after part."""
-        return json_parts(self.as_dict())
+        return iter_json(self.as_dict())
 
     def csv_lines(self) -> Iterator[str]:
         """Yield a table of precision and recall, the names of the columns first."""
         rows = self.precision or self.sampled
-        yield from csv_lines([f.name for f in fields(rows[0])], ([*plain(row).values()] for row in rows))
+        yield from iter_csv_lines([f.name for f in fields(rows[0])], ([*to_plain(row).values()] for row in rows))
 
 
-def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield the lines of a CSV table, the names of its columns first."""
+def iter_csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield the lines of a CSV table, the column names first."""
     for row in chain([names], rows):
-        line = StringIO()
-        csv.writer(line, lineterminator="\n").writerow(row)
-        yield line.getvalue()
+        buffer = StringIO()
+        csv.writer(buffer, lineterminator="\n").writerow(row)
+        yield buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Random samples of the candidates, as if only these had been judged: what each says of the n best."""
+"""Random samples of the candidates: the n best of each list, as if only the sample had been judged."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.randomization.panels.digests import Digests, digest, packed
-from sigdask.randomization.stream.shuffles import Key, sample_ranks
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
+from sigdask.randomization.stream.shuffles import Key, draw_sample_ranks
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 Integers = NDArray[np.int64]
@@ -23,7 +23,7 @@ SLAB_BYTES = 2**24
 @known_as("RandomSamples", "key orders gold cutoffs size n_samples")
 @dataclass(frozen=True, eq=False)
 class RandomSamples:
-    """Samples without replacement, one a trial.
+    """Random samples without replacement; each trial draws one.
 
     Attributes
     ----------
@@ -54,44 +54,44 @@ class RandomSamples:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of samples, and of measures by cutoffs."""
+        """Numbers of samples, and of measures times cutoffs."""
         return self.n_samples, len(self.orders) * len(self.cutoffs)
 
     @property
     def nbytes(self) -> int:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         return self.orders.nbytes + self.gold.nbytes
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count, of each sample, the candidates among the n best, and the true ones of them.
+        """Count, for each sample, its candidates among the n best, and the true ones of them.
 
         A sample has its own rows in the counts, those of others are 0: tallies of other samples add to it.
         """
         counts = np.zeros((*self.shape, 2), np.int64)
         size = max(1, SLAB_BYTES // (4 * len(self.gold)))
         for start in range(first, first + n_trials, size):
-            here = min(size, first + n_trials - start)
-            counts[start : start + here] = self._found(run, start, here)
+            n_slab = min(size, first + n_trials - start)
+            counts[start : start + n_slab] = self._count_samples(run, start, n_slab)
         return Tally(n_trials, counts)
 
-    def _found(self, run: int, first: int, n_trials: int) -> Integers:
-        """Return what some samples hold, shape (n_trials, n_measures * n_cutoffs, 2)."""
+    def _count_samples(self, run: int, first: int, n_trials: int) -> Integers:
+        """Count judged and true candidates in some samples, shape (n_trials, n_measures * n_cutoffs, 2)."""
         n = len(self.gold)
-        random = sample_ranks(self.key, run=run, first=first, n_trials=n_trials, n_units=n)
-        drawn = np.zeros((n_trials, n), np.bool_)
-        chosen = np.argsort(random, axis=1, kind="stable")[:, : self.size]
-        np.put_along_axis(drawn, chosen, values=True, axis=1)
-        found = np.empty((n_trials, len(self.orders), len(self.cutoffs), 2), np.int64)
+        random = draw_sample_ranks(self.key, run=run, first=first, n_trials=n_trials, n_units=n)
+        is_drawn = np.zeros((n_trials, n), np.bool_)
+        selected = np.argsort(random, axis=1, kind="stable")[:, : self.size]
+        np.put_along_axis(is_drawn, selected, values=True, axis=1)
+        counts = np.empty((n_trials, len(self.orders), len(self.cutoffs), 2), np.int64)
         for m, order in enumerate(self.orders[:, : self.cutoffs.max()]):
-            listed = drawn[:, order]
-            found[:, m, :, 0] = np.cumsum(listed, axis=1)[:, self.cutoffs - 1]
-            found[:, m, :, 1] = np.cumsum(listed & (self.gold[order] > 0), axis=1)[:, self.cutoffs - 1]
-        return found.reshape(n_trials, -1, 2)
+            in_list = is_drawn[:, order]
+            counts[:, m, :, 0] = np.cumsum(in_list, axis=1)[:, self.cutoffs - 1]
+            counts[:, m, :, 1] = np.cumsum(in_list & (self.gold[order] > 0), axis=1)[:, self.cutoffs - 1]
+        return counts.reshape(n_trials, -1, 2)
 
-    def part(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> RandomSamples:
-        """Return itself: it is counted as a whole."""
+    def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> RandomSamples:
+        """Return the panel itself, as it is always counted as a whole."""
         return self
 
-    def digests(self) -> Digests:
-        """Return what it is as a whole, by content, shape (1, 1)."""
-        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+    def compute_digests(self) -> Digests:
+        """Return the digest of the whole panel by content, shape (1, 1)."""
+        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)

@@ -1,4 +1,4 @@
-"""What is asked of an evaluation of rankings."""
+"""Checked options of an evaluation of rankings."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from itertools import combinations
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.options import RANKED, RANKED_TRIALS, Ties
+from sigdask.options import RANKING_OPTIONS, RANKING_TRIALS, Ties
 
 MOST_CUTOFFS = 10_000
 """Of a curve."""
 
-FEWEST = 7
+N_DEFAULT_CUTOFFS = 7
 """Cutoffs that are looked at where none are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankingSpec:
-    """What is asked, checked; attributes as in `HowRanked`."""
+    """Checked options of an evaluation; attributes as in `HowRanked`."""
 
     cutoffs: tuple[int, ...] = ()
     baseline: str | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
     ties: Ties = "expected"
-    trials: int = RANKED_TRIALS
+    trials: int = RANKING_TRIALS
     seed: int = 0
     alpha: float = 0.05
     confidence: float = 0.95
@@ -34,8 +34,8 @@ class RankingSpec:
     sample_size: int | None = None
 
     @staticmethod
-    def of(**given: Any) -> RankingSpec:
-        """Take options by their names; what is None is not given.
+    def from_options(**options: Any) -> RankingSpec:
+        """Return the specification that options give; None means that an option is not given.
 
         Raises
         ------
@@ -44,93 +44,93 @@ class RankingSpec:
         TypeError
             There is no such option.
         """
-        found = {name: value for name, value in given.items() if value is not None}
-        for name, value in found.items():
-            if name not in RANKED:
-                raise TypeError(f"no option {name!r}; there are: {', '.join(RANKED)}")
-            RANKED[name].check(name, value)
-        if found.get("baseline") is not None and found.get("pairs"):
+        values = {name: value for name, value in options.items() if value is not None}
+        for name, value in values.items():
+            if name not in RANKING_OPTIONS:
+                raise TypeError(f"no option {name!r}; there are: {', '.join(RANKING_OPTIONS)}")
+            RANKING_OPTIONS[name].check(name, value)
+        if values.get("baseline") is not None and values.get("pairs"):
             raise InputError("baseline and pairs: both say what is compared; give one of them")
-        if ("samples" in found) != ("sample_size" in found):
+        if ("samples" in values) != ("sample_size" in values):
             raise InputError("samples and sample_size belong together: how many samples, and of how many candidates")
-        n = found.pop("n", None)
-        pairs = found.pop("pairs", None)
+        n = values.pop("n", None)
+        pairs = values.pop("pairs", None)
         return RankingSpec(
-            cutoffs=tuple(read_cutoffs(n)),
+            cutoffs=tuple(convert_cutoffs(n)),
             pairs=None if pairs is None else tuple(map(tuple, pairs)),
-            **found,
+            **values,
         )
 
-    def cutoffs_of(self, n_candidates: int) -> tuple[int, ...]:
-        """Return each n for a list of so many candidates."""
+    def list_cutoffs(self, n_candidates: int) -> tuple[int, ...]:
+        """Return the cutoffs n for a list of `n_candidates` candidates."""
         if not self.cutoffs:
-            return usual(n_candidates)
+            return list_default_cutoffs(n_candidates)
         beyond = next((n for n in self.cutoffs if n > n_candidates), None)
         if beyond is not None:
             raise InputError(f"n = {beyond:,}: the list has {n_candidates:,} candidates")
         return self.cutoffs
 
-    def pairs_of(self, measures: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the places of the measures that are compared."""
-        place = {name: k for k, name in enumerate(measures)}
+    def list_pairs(self, measures: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the indices of the measures to compare."""
+        indices = {name: k for k, name in enumerate(measures)}
         if self.baseline is not None:
-            b = _known(self.baseline, place)
-            return [(a, b) for a in place.values() if a != b]
+            b = _get_measure_index(self.baseline, indices)
+            return [(a, b) for a in indices.values() if a != b]
         if self.pairs is None:
             return list(combinations(range(len(measures)), 2))
-        found = [(_known(a, place), _known(b, place)) for a, b in self.pairs]
-        for (a, b), named in zip(found, self.pairs, strict=True):
+        pairs = [(_get_measure_index(a, indices), _get_measure_index(b, indices)) for a, b in self.pairs]
+        for (a, b), names in zip(pairs, self.pairs, strict=True):
             if a == b:
-                raise InputError(f"pair {named[0]!r}, {named[1]!r}: a measure is not compared with itself")
-        return list(dict.fromkeys(found))
+                raise InputError(f"pair {names[0]!r}, {names[1]!r}: a measure is not compared with itself")
+        return list(dict.fromkeys(pairs))
 
 
-def _known(name: str, place: dict[str, int]) -> int:
-    if name not in place:
-        close = difflib.get_close_matches(name[:200], place, 1)
+def _get_measure_index(name: str, indices: dict[str, int]) -> int:
+    if name not in indices:
+        close = difflib.get_close_matches(name[:200], indices, 1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise InputError(f"no measure {name!r}; measures: {', '.join(place)}{hint}")
-    return place[name]
+        raise InputError(f"no measure {name!r}; measures: {', '.join(indices)}{hint}")
+    return indices[name]
 
 
-def usual(n_candidates: int) -> tuple[int, ...]:
-    """Return the largest few of 1, 2, 5, 10, 20, ... that are shorter than the list.
+def list_default_cutoffs(n_candidates: int) -> tuple[int, ...]:
+    """Return the largest few of 1, 2, 5, 10, 20, ... that are smaller than the number of candidates.
 
     Examples
     --------
-    >>> usual(5102), usual(8), usual(1)
+    >>> list_default_cutoffs(5102), list_default_cutoffs(8), list_default_cutoffs(1)
     ((50, 100, 200, 500, 1000, 2000, 5000), (1, 2, 5), (1,))
     """
-    found = list(_steps(n_candidates))[-FEWEST:]
-    return tuple(found) or (1,)
+    cutoffs = list(_iter_round_numbers(n_candidates))[-N_DEFAULT_CUTOFFS:]
+    return tuple(cutoffs) or (1,)
 
 
-def _steps(below: int) -> Iterator[int]:
+def _iter_round_numbers(below: int) -> Iterator[int]:
     ten = 1
     while ten < below:
         yield from (n for n in (ten, 2 * ten, 5 * ten) if n < below)
         ten *= 10
 
 
-def read_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
-    """Return numbers of best candidates as they may be given, in order; none where they are not."""
+def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
+    """Return cutoffs given as a number, numbers or text in ascending order; none if none are given."""
     if isinstance(n, str):
         return parse_cutoffs(n)
-    return ascending([n] if isinstance(n, int) else n or ())
+    return sort_cutoffs([n] if isinstance(n, int) else n or ())
 
 
 def parse_cutoffs(text: str) -> list[int]:
-    """Read numbers of best candidates: parted by commas, or START:STOP:STEP, or both.
+    """Parse cutoffs: numbers separated by commas, START:STOP:STEP ranges, or both.
 
     Examples
     --------
     >>> parse_cutoffs("50,100"), parse_cutoffs("10:30:10,100")
     ([50, 100], [10, 20, 30, 100])
     """
-    return ascending([n for part in text.split(",") for n in _some(part.strip(), text)])
+    return sort_cutoffs([n for part in text.split(",") for n in _parse_range(part.strip(), text)])
 
 
-def _some(part: str, text: str) -> Sequence[int]:
+def _parse_range(part: str, text: str) -> Sequence[int]:
     numbers = part.split(":")
     if len(numbers) > 3 or not all(number.strip().isdecimal() for number in numbers):
         raise InputError(f"n = {text!r}: expected numbers as in 50,100,200, or START:STOP:STEP")
@@ -142,11 +142,11 @@ def _some(part: str, text: str) -> Sequence[int]:
     return range(start, stop + 1, step)
 
 
-def ascending(numbers: Sequence[int]) -> list[int]:
-    """Return numbers of best candidates in order, each once."""
-    found = sorted({int(n) for n in numbers})
-    if found and found[0] < 1:
-        raise InputError(f"n = {found[0]}: expected numbers of at least 1")
-    if len(found) > MOST_CUTOFFS:
-        raise InputError(f"n: {len(found):,} numbers, at most {MOST_CUTOFFS:,}")
-    return found
+def sort_cutoffs(numbers: Sequence[int]) -> list[int]:
+    """Return the distinct cutoffs in ascending order."""
+    cutoffs = sorted({int(n) for n in numbers})
+    if cutoffs and cutoffs[0] < 1:
+        raise InputError(f"n = {cutoffs[0]}: expected numbers of at least 1")
+    if len(cutoffs) > MOST_CUTOFFS:
+        raise InputError(f"n: {len(cutoffs):,} numbers, at most {MOST_CUTOFFS:,}")
+    return cutoffs

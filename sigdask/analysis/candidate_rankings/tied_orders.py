@@ -1,4 +1,4 @@
-"""Orders of tied candidates under which a difference of two ranked lists has its largest p-value.
+"""Orders of tied candidates in which the difference of two ranked lists has its largest p-value.
 
 Of the list that is ahead, false candidates of a tie come first, and of the other one true candidates. Among equals,
 candidates come first that the other list ranks low, so that the two lists share as few candidates as possible. Both
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.statistics.candidates.lists import RankedList, n_best
+from sigdask.statistics.candidates.lists import RankedList, count_n_best
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,7 +30,7 @@ class TiedOrders:
         The candidate at each rank.
     pairs : int64 array, shape (n_compared, 2)
         Orders that are held against each other: of each pair of lists one or two, by which of them is ahead.
-    place : int64 array, shape (n_pairs, n_cutoffs)
+    pair_index : int64 array, shape (n_pairs, n_cutoffs)
         Which of `pairs` each hypothesis takes.
     is_open : bool array, shape (n_pairs, n_cutoffs)
         Which hypotheses have orders with either list ahead, so that the largest p is 1.
@@ -38,11 +38,11 @@ class TiedOrders:
 
     orders: NDArray[np.int32]
     pairs: Integers
-    place: Integers
+    pair_index: Integers
     is_open: NDArray[np.bool_]
 
     @staticmethod
-    def of(
+    def from_lists(
         ranked: Sequence[RankedList],
         gold: NDArray[np.integer],
         pairs: Integers,
@@ -50,7 +50,7 @@ class TiedOrders:
         lowest: Floats,
         highest: Floats,
     ) -> TiedOrders:
-        """Find the orders of some pairs.
+        """Find the least favourable orders of some pairs of lists.
 
         Parameters
         ----------
@@ -64,42 +64,50 @@ class TiedOrders:
         """
         a, b = pairs.T
         is_ahead = mean[a] >= mean[b]  # (n_pairs, n_cutoffs)
-        compared, place = np.unique(2 * np.arange(len(pairs))[:, None] + is_ahead, return_inverse=True)
+        compared, pair_index = np.unique(2 * np.arange(len(pairs))[:, None] + is_ahead, return_inverse=True)
         rows: dict[tuple[int, int, bool, bool], int] = {}
-        made: list[Integers] = []
-        found: list[int] = []
+        orders: list[Integers] = []
+        flat_pairs: list[int] = []
         for number in compared.tolist():
-            one, other = pairs[number // 2].tolist()
-            ahead = bool(number % 2)
-            for m, against, first in ((one, other, True), (other, one, False)):
+            list_a, list_b = pairs[number // 2].tolist()
+            is_ahead_a = bool(number % 2)
+            for m, against, is_first in ((list_a, list_b, True), (list_b, list_a, False)):
                 is_tied = ranked[m].n_distinct < len(gold)
-                key = (m, against, ahead == first, first) if is_tied else (m, -1, True, True)
+                key = (m, against, is_ahead_a == is_first, is_first) if is_tied else (m, -1, True, True)
                 if key not in rows:
-                    rows[key] = len(made)
-                    made.append(_order(ranked[m], ranked[against], gold, ahead=ahead == first, first=first))
-                found.append(rows[key])
+                    rows[key] = len(orders)
+                    orders.append(
+                        _order_ties(
+                            ranked[m], ranked[against], gold, is_ahead=is_ahead_a == is_first, is_first=is_first
+                        )
+                    )
+                flat_pairs.append(rows[key])
         is_open = (lowest[a] <= highest[b]) & (lowest[b] <= highest[a])
         is_open &= (lowest[a] < highest[a]) | (lowest[b] < highest[b])
-        found_pairs = np.array(found, np.int64).reshape(-1, 2)
-        return TiedOrders(np.array(made, np.int32), found_pairs, place.reshape(is_ahead.shape), is_open)
+        order_pairs = np.array(flat_pairs, np.int64).reshape(-1, 2)
+        return TiedOrders(np.array(orders, np.int32), order_pairs, pair_index.reshape(is_ahead.shape), is_open)
 
 
-def n_best_of(ranked: Sequence[RankedList], cutoffs: Integers) -> tuple[Floats, Floats, Floats]:
-    """Return how many of the n best of each list are true: the mean over all orders of ties, the least and the most."""
-    found = [n_best(one, cutoffs) for one in ranked]
-    return tuple(np.array([getattr(one, name) for one in found], np.float64) for name in ("mean", "lowest", "highest"))  # type: ignore[return-value]
+def count_true_in_n_best(ranked: Sequence[RankedList], cutoffs: Integers) -> tuple[Floats, Floats, Floats]:
+    """Count the true candidates in each n best: mean over all orders of ties, least, most."""
+    results = [count_n_best(entry, cutoffs) for entry in ranked]
+    return tuple(
+        np.array([getattr(entry, name) for entry in results], np.float64) for name in ("mean", "lowest", "highest")
+    )  # type: ignore[return-value]
 
 
-def with_ties_resolved(ranked: RankedList, gold: NDArray[np.integer], *, true_first: bool) -> RankedList:
-    """Return a list whose tied candidates stand in its best or its worst order."""
+def resolve_ties(ranked: RankedList, gold: NDArray[np.integer], *, true_first: bool) -> RankedList:
+    """Return the list with its tied candidates in their best or worst order."""
     start = np.empty(len(gold), np.int64)
     start[ranked.order] = ranked.start
-    return RankedList.of(-start.astype(np.float64), gold == 1, np.where((gold == 1) == true_first, 0, 1))
+    return RankedList.from_scores(-start.astype(np.float64), gold == 1, np.where((gold == 1) == true_first, 0, 1))
 
 
-def _order(ranked: RankedList, other: RankedList, gold: NDArray[np.integer], *, ahead: bool, first: bool) -> Integers:
-    start, start_of_other = np.empty((2, len(gold)), np.int64)
-    start[ranked.order], start_of_other[other.order] = ranked.start, other.start
+def _order_ties(
+    ranked: RankedList, opponent: RankedList, gold: NDArray[np.integer], *, is_ahead: bool, is_first: bool
+) -> Integers:
+    start, opponent_start = np.empty((2, len(gold)), np.int64)
+    start[ranked.order], opponent_start[opponent.order] = ranked.start, opponent.start
     number = np.arange(len(gold))
-    keys = (number if first else -number, -start_of_other, gold if ahead else -gold.astype(np.int64), start)
+    keys = (number if is_first else -number, -opponent_start, gold if is_ahead else -gold.astype(np.int64), start)
     return np.lexsort(keys)

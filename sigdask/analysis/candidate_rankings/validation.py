@@ -1,4 +1,4 @@
-"""Repeated samples of candidates: whether precisions of acceptance sets vary as the binomial model says.
+"""Repeated samples of candidates: whether the precision of acceptance sets varies as the model says.
 
 Evert 2004, section 4: a corpus in 80 parts, each ranked and cut off alike; under the model T of N accepted candidates
 is Bin(N, p) in every part. Where parts differ (subject, author), precisions vary more, and intervals miss more often.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.analysis.candidate_rankings.results import csv_lines
+from sigdask.analysis.candidate_rankings.results import iter_csv_lines
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.errors import InputError
@@ -22,13 +22,13 @@ from sigdask.statistics.candidates.repeated import (
     Dispersion,
     IntervalCoverage,
     PrecisionHistogram,
-    coverage,
-    dispersion,
-    expected_outside,
-    histogram,
-    widened_interval,
+    build_histogram,
+    compute_coverage,
+    compute_expected_misses,
+    compute_widened_interval,
+    estimate_dispersion,
 )
-from sigdask.text import json_parts, plain, some
+from sigdask.text import describe_items, iter_json, to_plain
 
 FEWEST_SAMPLES = 3
 
@@ -40,7 +40,7 @@ MODEL = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AcceptanceSet:
-    """What is accepted in each sample by one measure.
+    """Candidates that one measure accepts in each sample.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class AcceptanceSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidatedAcceptance:
-    """One acceptance set held against the model.
+    """An acceptance set, with its dispersion and interval coverage under the model.
 
     Attributes
     ----------
@@ -114,45 +114,45 @@ class RepeatedSamples:
             "kind": "rankings-validation",
             "n_samples": self.n_samples,
             "confidence": self.confidence,
-            "validations": [_members(one, self.confidence) for one in self.found],
+            "validations": [_as_json_dict(validation, self.confidence) for validation in self.found],
             "notes": list(self.notes),
             "models": {"precision": MODEL},
         }
 
     def json_parts(self) -> Iterator[str]:
         """Yield the text of JSON, part after part."""
-        return json_parts(self.as_dict())
+        return iter_json(self.as_dict())
 
     def csv_lines(self) -> Iterator[str]:
         """Yield a table of samples, the names of the columns first."""
         names = ["measure", "cutoff", "n"]
         rows = [
-            [one.sets.measure, one.sets.cutoff, one.sets.n, *row.values()]
-            for one in self.found
-            for row in _samples(one.sets, self.confidence)
+            [validation.sets.measure, validation.sets.cutoff, validation.sets.n, *row.values()]
+            for validation in self.found
+            for row in _iter_sample_rows(validation.sets, self.confidence)
         ]
-        yield from csv_lines([*names, "sample", "accepted", "true", "precision", "low", "high"], rows)
+        yield from iter_csv_lines([*names, "sample", "accepted", "true", "precision", "low", "high"], rows)
 
 
-def _members(one: ValidatedAcceptance, confidence: float) -> dict[str, Any]:
-    bars = one.bars
+def _as_json_dict(validation: ValidatedAcceptance, confidence: float) -> dict[str, Any]:
+    bars = validation.bars
     return {
-        "measure": one.sets.measure,
-        "cutoff": one.sets.cutoff,
-        "n": one.sets.n,
-        "dispersion": plain(one.dispersion),
-        "intervals": plain(one.intervals),
-        "widened": plain(one.widened),
+        "measure": validation.sets.measure,
+        "cutoff": validation.sets.cutoff,
+        "n": validation.sets.n,
+        "dispersion": to_plain(validation.dispersion),
+        "intervals": to_plain(validation.intervals),
+        "widened": to_plain(validation.widened),
         "histogram": {
-            **plain(replace(bars, edges=bars.edges.round(9).tolist(), observed=bars.observed.tolist(),
+            **to_plain(replace(bars, edges=bars.edges.round(9).tolist(), observed=bars.observed.tolist(),
                             expected=bars.expected.tolist())),
         },
-        "samples": list(_samples(one.sets, confidence)),
+        "samples": list(_iter_sample_rows(validation.sets, confidence)),
     }  # fmt: skip
 
 
-def _samples(sets: AcceptanceSet, confidence: float) -> Iterator[dict[str, Any]]:
-    limits = widened_interval(sets.true, sets.accepted, confidence)
+def _iter_sample_rows(sets: AcceptanceSet, confidence: float) -> Iterator[dict[str, Any]]:
+    limits = compute_widened_interval(sets.true, sets.accepted, confidence)
     columns = (sets.accepted, sets.true, sets.true / sets.accepted, *limits)
     names = ("accepted", "true", "precision", "low", "high")
     for sample, row in zip(sets.sample, zip(*(c.tolist() for c in columns), strict=True), strict=True):
@@ -195,8 +195,8 @@ def validate(
     >>> found.sets.accepted.tolist(), found.sets.true.tolist(), found.dispersion.precision
     ([3, 3, 3, 3], [1, 2, 1, 2], 0.5)
     """
-    asked = RankingSpec.of(n=n, confidence=confidence)
-    if bool(cutoffs) == bool(asked.cutoffs):
+    spec = RankingSpec.from_options(n=n, confidence=confidence)
+    if bool(cutoffs) == bool(spec.cutoffs):
         raise InputError(
             "validation: give cutoffs (--cutoff MEASURE=SCORE) or numbers of best candidates (--n), one of both"
         )
@@ -205,70 +205,75 @@ def validate(
     for name, sample in samples.items():
         if (sample.gold == UNKNOWN).any():
             raise InputError(f"sample {name!r}: some candidates are not judged")
-    sets = list(_by_cutoff(samples, cutoffs) if cutoffs else _by_number(samples, asked))
+    sets = list(_accept_by_cutoff(samples, cutoffs) if cutoffs else _accept_n_best(samples, spec))
     notes = tuple(
-        f"{_called(one)}: {some(empty, 'sample')} accept{'s' * (len(empty) == 1)} no candidate, left out"
-        for one in sets
-        if (empty := [name for name in samples if name not in {*one.sample}])
+        f"{_describe_set(acceptance)}: {describe_items(empty, 'sample')} accept{'s' * (len(empty) == 1)} no "
+        "candidate, left out"
+        for acceptance in sets
+        if (empty := [name for name in samples if name not in {*acceptance.sample}])
     )
-    return RepeatedSamples(len(samples), confidence, tuple(_validated(one, confidence) for one in sets), notes)
+    return RepeatedSamples(
+        len(samples), confidence, tuple(_validate_set(acceptance, confidence) for acceptance in sets), notes
+    )
 
 
-def _called(sets: AcceptanceSet) -> str:
+def _describe_set(sets: AcceptanceSet) -> str:
     return f"{sets.measure} = {sets.cutoff:g}" if sets.cutoff is not None else f"{sets.measure}, n = {sets.n}"
 
 
-def _by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) -> Iterator[AcceptanceSet]:
+def _accept_by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, float]) -> Iterator[AcceptanceSet]:
     for measure, cutoff in cutoffs.items():
         counts = []
         for name, sample in samples.items():
-            scores = sample.oriented[_place(sample, measure, name)]
+            scores = sample.oriented[_get_measure_index(sample, measure, name)]
             is_in = scores >= (-cutoff if measure in sample.smaller else cutoff)
             counts.append((int(is_in.sum()), int((sample.gold[is_in] == 1).sum())))
-        yield _accepted(measure, cutoff, None, list(samples), counts)
+        yield _build_set(measure, cutoff, None, list(samples), counts)
 
 
-def _by_number(samples: Mapping[str, Candidates], asked: RankingSpec) -> Iterator[AcceptanceSet]:
-    """Yield the n best of every measure; ties in the random order of each sample."""
-    lists = {name: MeasureRankings(sample, asked) for name, sample in samples.items()}
+def _accept_n_best(samples: Mapping[str, Candidates], spec: RankingSpec) -> Iterator[AcceptanceSet]:
+    """Yield the n best of every measure, with ties in the random order of each sample."""
+    lists = {name: MeasureRankings(sample, spec) for name, sample in samples.items()}
     for measure in next(iter(samples.values())).measures:
-        for n in asked.cutoffs:
+        for n in spec.cutoffs:
             counts = []
-            for name, own in lists.items():
-                if n > len(own.candidates):
-                    raise InputError(f"sample {name!r}: n = {n:,}, it has {len(own.candidates):,} candidates")
-                counts.append((n, int(own.ranked[_place(own.candidates, measure, name)].above[n])))
-            yield _accepted(measure, None, n, list(samples), counts)
+            for name, rankings in lists.items():
+                if n > len(rankings.candidates):
+                    raise InputError(f"sample {name!r}: n = {n:,}, it has {len(rankings.candidates):,} candidates")
+                counts.append(
+                    (n, int(rankings.ranked_lists[_get_measure_index(rankings.candidates, measure, name)].above[n]))
+                )
+            yield _build_set(measure, None, n, list(samples), counts)
 
 
-def _place(sample: Candidates, measure: str, name: str) -> int:
+def _get_measure_index(sample: Candidates, measure: str, name: str) -> int:
     if measure not in sample.measures:
         raise InputError(f"sample {name!r}: no measure {measure!r}; measures: {', '.join(sample.measures)}")
     return sample.measures.index(measure)
 
 
-def _accepted(
+def _build_set(
     measure: str, cutoff: float | None, n: int | None, names: Sequence[str], counts: Sequence[tuple[int, int]]
 ) -> AcceptanceSet:
     accepted, true = np.array(counts, np.int64).T
     some_are = accepted > 0
     if some_are.sum() < FEWEST_SAMPLES:
         raise InputError(f"{measure}: the cutoff accepts candidates in {int(some_are.sum())} of {len(names)} samples")
-    kept = tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is)
-    return AcceptanceSet(measure, cutoff, n, kept, accepted[some_are], true[some_are])
+    accepting = tuple(name for name, any_is in zip(names, some_are, strict=True) if any_is)
+    return AcceptanceSet(measure, cutoff, n, accepting, accepted[some_are], true[some_are])
 
 
-def _validated(sets: AcceptanceSet, confidence: float) -> ValidatedAcceptance:
-    found = dispersion(sets.true, sets.accepted)
-    if not 0 < found.precision < 1:
-        raise InputError(f"{sets.measure}: all accepted candidates are {'true' if found.precision else 'false'}")
-    expected = expected_outside(sets.accepted, found.precision, confidence)
-    own = widened_interval(sets.true, sets.accepted, confidence)
-    wide = widened_interval(sets.true, sets.accepted, confidence, found.factor)
+def _validate_set(sets: AcceptanceSet, confidence: float) -> ValidatedAcceptance:
+    spread = estimate_dispersion(sets.true, sets.accepted)
+    if not 0 < spread.precision < 1:
+        raise InputError(f"{sets.measure}: all accepted candidates are {'true' if spread.precision else 'false'}")
+    expected = compute_expected_misses(sets.accepted, spread.precision, confidence)
+    limits = compute_widened_interval(sets.true, sets.accepted, confidence)
+    widened_limits = compute_widened_interval(sets.true, sets.accepted, confidence, spread.factor)
     return ValidatedAcceptance(
         sets,
-        found,
-        coverage(*own, found.precision, confidence, expected=expected),
-        coverage(*wide, found.precision, confidence),
-        histogram(sets.true, sets.accepted, found.precision),
+        spread,
+        compute_coverage(*limits, spread.precision, confidence, expected=expected),
+        compute_coverage(*widened_limits, spread.precision, confidence),
+        build_histogram(sets.true, sets.accepted, spread.precision),
     )

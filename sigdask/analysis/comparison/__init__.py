@@ -1,1 +1,1 @@
-"""What is asked of test sets, the jobs that count it, and the results that counts give."""
+"""Comparisons of systems: specifications of test sets, the jobs that count them, and their results."""

@@ -1,4 +1,4 @@
-"""Each pair over all test sets: by the mean of its differences, and by the number of sets that replicate them."""
+"""Each pair over all test sets: its mean difference, and how many sets replicate the difference."""
 
 from __future__ import annotations
 
@@ -8,32 +8,39 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.adjust import apart, family_of, joint_p_values, placed, rates, with_trials
+from sigdask.analysis.comparison.adjust import (
+    add_trials,
+    build_family,
+    build_members,
+    compute_joint_p_values,
+    compute_rates,
+    describe_non_sums,
+)
 from sigdask.analysis.comparison.jobs import FamilyComparisons
-from sigdask.counts.grouping import numbered
+from sigdask.counts.grouping import number_rows
 from sigdask.errors import InputError
 from sigdask.options import Alternative
-from sigdask.randomization.families.deviations import root_mean_square, swap_deviations
-from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.deviations import compute_root_mean_square, compute_swap_deviations
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.comparisons import ResultAcrossSets
 from sigdask.results.table import Floats, Table
-from sigdask.statistics.multiplicity import replicated
+from sigdask.statistics.multiplicity import count_replicated
 
 Integers = NDArray[np.int64]
 
-ALONE = "there is one set alone: several test sets, or --by COLUMN, can be taken together"
+ONE_SET = "there is one set alone: several test sets, or --by COLUMN, can be taken together"
 
 
 @dataclass(frozen=True, eq=False)
 class AcrossSets:
-    """One verdict over several sets a pair and metric: the mean difference, swapped inside each set.
+    """One verdict per pair and metric over several sets: the mean difference, swapped inside each set.
 
     Attributes
     ----------
-    family : Family
+    family : MaxTFamily
         One hypothesis a pair and metric.
     members : int64 array, shape (n_hypotheses, n_sets)
         The comparisons that each hypothesis takes together; -1 where its metric is on fewer sets.
@@ -41,149 +48,152 @@ class AcrossSets:
         What must be counted.
     """
 
-    family: Family
+    family: MaxTFamily
     members: Integers
     job: Job
 
     @staticmethod
-    def of(family: Family, members: Integers, n_trials: int) -> AcrossSets:
-        """Take comparisons together by so many trials of a family."""
+    def from_family(family: MaxTFamily, members: Integers, n_trials: int) -> AcrossSets:
+        """Return the family with a job that counts `n_trials` trials of it."""
         return AcrossSets(family, members, Job(family, n_trials, label=f"{len(members)} comparisons over all sets"))
 
-    def verdicts(
-        self, tallies: Tallies, found: Table, p_greater: Floats, p_less: Floats
+    def build_results(
+        self, tallies: Tallies, table: Table, p_greater: Floats, p_less: Floats
     ) -> tuple[ResultAcrossSets, ...]:
-        """Return the verdict on each pair and metric.
+        """Return the result of each pair and metric over all sets.
 
         Parameters
         ----------
         tallies : mapping of Job to Tally
             That of `job` among them.
-        found : Table
+        table : Table
             Of the comparisons, with the level of replication.
         p_greater, p_less : float64 array, shape (n_comparisons,)
             Their p of either direction.
         """
         tally = tallies[self.job]
-        tail = TAILS.index(found.alternative[0])
-        single = rates(self.family, tally, tail)
-        joint = joint_p_values(self.family, "max-t", tally)
+        tail = TAILS.index(table.alternative[0])
+        single = compute_rates(self.family, tally, tail)
+        joint = compute_joint_p_values(self.family, "max-t", tally)
         p, adjusted, low, high = single[0], *(np.maximum(x, y) for x, y in zip(joint, single, strict=True))
-        several = len(self.members) > 1
-        level = found.alpha / 2 if self.family.side == 0 else found.alpha
-        greater, less = self._replicated(p_greater, level), self._replicated(p_less, level)
-        differences = np.where(self.members < 0, 0.0, found.difference[self.members]).tolist()
+        is_family = len(self.members) > 1
+        level = table.alpha / 2 if self.family.side == 0 else table.alpha
+        greater, less = self._count_replicated(p_greater, level), self._count_replicated(p_less, level)
+        differences = np.where(self.members < 0, 0.0, table.difference[self.members]).tolist()
         return tuple(
             ResultAcrossSets(
-                a=found.a[k],
-                b=found.b[k],
-                metric=found.metric[k].name,
+                a=table.a[k],
+                b=table.b[k],
+                metric=table.metric[k].name,
                 n_sets=n_sets,
                 difference=sum(differences[h]) / n_sets,
                 n_trials=tally.n_trials,
                 n_extreme=int(tally.counts[h, 0, tail]),
                 p_value=float(p[h]),
-                p_adjusted=float(adjusted[h]) if several else None,
-                p_adjusted_interval=(float(low[h]), float(high[h])) if several else None,
+                p_adjusted=float(adjusted[h]) if is_family else None,
+                p_adjusted_interval=(float(low[h]), float(high[h])) if is_family else None,
                 method="exact" if self.family.enumerated else "approximate",
                 greater_in=int(greater[0][h]),
                 p_greater=float(greater[1][h]),
                 less_in=int(less[0][h]),
                 p_less=float(less[1][h]),
             )
-            for h, (k, n_sets) in enumerate(zip(self.members[:, 0].tolist(), self._sizes.tolist(), strict=True))
+            for h, (k, n_sets) in enumerate(zip(self.members[:, 0].tolist(), self._n_sets.tolist(), strict=True))
         )
 
     @property
-    def _sizes(self) -> Integers:
-        """Sets of each pair and metric, shape (n_hypotheses,)."""
+    def _n_sets(self) -> Integers:
+        """Number of sets of each pair and metric, shape (n_hypotheses,)."""
         return np.asarray(np.count_nonzero(self.members >= 0, axis=1))
 
-    def _replicated(self, p: Floats, level: float) -> tuple[Integers, Floats]:
-        """Return in how many sets each pair and metric replicates, and p of that many."""
-        shown, of_shown = np.zeros(len(self.members), np.int64), np.ones(len(self.members))
-        for size in np.unique(self._sizes).tolist():
-            here = self._sizes == size
-            shown[here], of_shown[here] = replicated(p[self.members[here, :size]], level)
-        return shown, of_shown
+    def _count_replicated(self, p: Floats, level: float) -> tuple[Integers, Floats]:
+        """Count the sets that replicate each pair and metric, and return the p-value of so many."""
+        n_replicated, p_replicated = np.zeros(len(self.members), np.int64), np.ones(len(self.members))
+        for size in np.unique(self._n_sets).tolist():
+            has_size = self._n_sets == size
+            n_replicated[has_size], p_replicated[has_size] = count_replicated(p[self.members[has_size, :size]], level)
+        return n_replicated, p_replicated
 
 
-def across_sets(asking: FamilyComparisons, alternative: Alternative, *, raw: bool = False) -> AcrossSets:
-    """Take the comparisons of one pair and metric together over test sets and subsets; `raw` does not studentise."""
-    if (other := apart(asking)) is not None:
-        raise InputError(f"{other}, which cannot be taken together over sets")
-    if not len(asking):
-        raise InputError(ALONE)
-    metric = numbered(asking.metric)
-    hypothesis = numbered(asking.systems("a"), asking.systems("b"), metric)
-    size = _most_sets(asking, hypothesis, metric)
-    members, rows = placed(asking)
-    taken = _table(hypothesis, size)  # (n_hypotheses, n_sets)
-    if (taken < 0).any():
+def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, *, raw: bool = False) -> AcrossSets:
+    """Combine the comparisons of each pair and metric over all sets; `raw` does not studentise."""
+    if (misfit := describe_non_sums(comparisons)) is not None:
+        raise InputError(f"{misfit}, which cannot be taken together over sets")
+    if not len(comparisons):
+        raise InputError(ONE_SET)
+    metric = number_rows(comparisons.metric)
+    hypothesis = number_rows(comparisons.encode_systems("a"), comparisons.encode_systems("b"), metric)
+    size = _check_set_counts(comparisons, hypothesis, metric)
+    members, rows = build_members(comparisons)
+    member_table = _group_by_hypothesis(hypothesis, size)  # (n_hypotheses, n_sets)
+    if (member_table < 0).any():
         members.append(members[0])  # of weight 0: stands for each set that a metric is not on
-    parts = np.where(taken[:, :, None] < 0, (len(members) - 1, 0), rows[taken])
+    parts = np.where(member_table[:, :, None] < 0, (len(members) - 1, 0), rows[member_table])
     scales = np.ones(int(metric.max()) + 1)
     if raw and len(scales) > 1:
-        scales = _scales(members, rows, hypothesis, metric)
+        scales = _compute_scales(members, rows, hypothesis, metric)
     weights = np.zeros(len(members))
     weights[rows[:, 0]] = 1 / (size * scales[metric])
     weighted = tuple(replace(m, weight=float(w)) for m, w in zip(members, weights, strict=True))
-    made = with_trials("max-t", family_of(weighted, parts, alternative, raw=raw), asking)
-    assert isinstance(made.family, Family)
-    return AcrossSets.of(made.family, taken, made.n_trials)
+    adjustment = add_trials("max-t", build_family(weighted, parts, alternative, raw=raw), comparisons)
+    assert isinstance(adjustment.family, MaxTFamily)
+    return AcrossSets.from_family(adjustment.family, member_table, adjustment.n_trials)
 
 
-def _table(hypothesis: Integers, size: int) -> Integers:
-    """Return the comparisons of each hypothesis, in order, shape (n_hypotheses, size); -1 where it has fewer."""
+def _group_by_hypothesis(hypothesis: Integers, size: int) -> Integers:
+    """Return the comparisons of each hypothesis, shape (n_hypotheses, size), padded with -1."""
     order = np.argsort(hypothesis, kind="stable")
     counts = np.bincount(hypothesis)
-    found = np.full((len(counts), size), -1, np.int64)
-    within = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    found[hypothesis[order], within] = order
-    return found
+    table = np.full((len(counts), size), -1, np.int64)
+    position = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    table[hypothesis[order], position] = order
+    return table
 
 
-def _most_sets(asking: FamilyComparisons, hypothesis: Integers, metric: Integers) -> int:
-    """Return the number of sets of the metric that has most; all pairs of a metric must have as many."""
+def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metric: Integers) -> int:
+    """Return the largest number of sets of a metric; raise unless all its pairs have as many."""
     first = np.unique(hypothesis, return_index=True)[1]
     sizes, metric = np.bincount(hypothesis), metric[first]
-    most = np.zeros(int(metric.max()) + 1, np.int64)
-    np.maximum.at(most, metric, sizes)
-    a, b = asking.systems("a")[first], asking.systems("b")[first]
-    there, back = _keys(a, b, metric), _keys(b, a, metric)
-    turned = np.isin(there, back)
-    wrong = turned | (sizes != most[metric])
+    n_sets = np.zeros(int(metric.max()) + 1, np.int64)
+    np.maximum.at(n_sets, metric, sizes)
+    a, b = comparisons.encode_systems("a")[first], comparisons.encode_systems("b")[first]
+    keys, reversed_keys = _encode_keys(a, b, metric), _encode_keys(b, a, metric)
+    turned = np.isin(keys, reversed_keys)
+    wrong = turned | (sizes != n_sets[metric])
     if wrong.any():
         h = int(np.argmax(wrong))
         k = int(first[h])
-        names = " and ".join(asking.systems_of(k))
+        names = " and ".join(comparisons.get_system_names(k))
         if turned[h]:
             raise InputError(
                 f"{names} stand in this order in some sets and the other way round in others: list the pairs or "
                 "name a baseline, so that A is the same system in all"
             )
         raise InputError(
-            f"{names} by {asking.metric_of(k)} have items in common in {sizes[h]} sets, others in {most[metric[h]]}; "
+            f"{names} by {comparisons.get_metric_name(k)} have items in common in {sizes[h]} sets, others in "
+            f"{n_sets[metric[h]]}; "
             "leave out the systems or sets that lack them"
         )
-    if most.max() < 2:
-        raise InputError(ALONE)
-    return int(most.max())
+    if n_sets.max() < 2:
+        raise InputError(ONE_SET)
+    return int(n_sets.max())
 
 
-def _keys(a: Integers, b: Integers, metric: Integers) -> Integers:
-    """Return one number for two systems and a metric."""
+def _encode_keys(a: Integers, b: Integers, metric: Integers) -> Integers:
+    """Return one number for each combination of two systems and a metric."""
     n = int(max(a.max(), b.max())) + 1
     return (metric * n + a) * n + b
 
 
-def _scales(
+def _compute_scales(
     members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers
 ) -> NDArray[np.float64]:
-    """Return of each metric the root mean square, over pairs, of a mean difference's deviation under swaps."""
+    """Return the root mean square deviation of mean differences under swaps, for each metric."""
     squares = np.zeros(len(rows))
     for k, member in enumerate(members):
-        here = np.flatnonzero(rows[:, 0] == k)
-        squares[here] = swap_deviations(member.panel, member.metric, rows[here, 1].tolist()) ** 2
-    total, of_metric = np.bincount(hypothesis, squares), metric[np.unique(hypothesis, return_index=True)[1]]
-    return np.array([root_mean_square(np.sqrt(total[of_metric == m])) for m in range(int(metric.max()) + 1)])
+        selected = np.flatnonzero(rows[:, 0] == k)
+        squares[selected] = compute_swap_deviations(member.panel, member.metric, rows[selected, 1].tolist()) ** 2
+    total, hypothesis_metric = np.bincount(hypothesis, squares), metric[np.unique(hypothesis, return_index=True)[1]]
+    return np.array(
+        [compute_root_mean_square(np.sqrt(total[hypothesis_metric == m])) for m in range(int(metric.max()) + 1)]
+    )

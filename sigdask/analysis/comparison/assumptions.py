@@ -8,28 +8,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
-from sigdask.counts.grouping import numbered, rows_of
-from sigdask.randomization.influence import ComparisonVerdicts, unit_influence
+from sigdask.counts.grouping import group_rows, number_rows
+from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
 from sigdask.randomization.panels.sums import SUMS, Panel
-from sigdask.results.columns.assumptions import Assumptions, no_assumptions, unseen_rate
+from sigdask.results.columns.assumptions import Assumptions, build_empty_assumptions, compute_unseen_rate
 from sigdask.results.table import Table
 
 
-def check_assumptions(asked: Sequence[Comparisons], table: Table) -> Assumptions:
-    """Diagnose the units of the comparisons of test sets, whose results stand below each other in a table."""
-    made = no_assumptions(len(table))
-    columns = Assumptions(*(getattr(made, name).copy() for name in Assumptions.__slots__))
-    verdicts, start = verdicts_of(table), 0
-    for own in asked:
-        for rows in rows_of(numbered(own.panel, own.column)):
-            panel = own.panels[int(own.panel[rows[0]])]
+def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
+    """Diagnose the units of the comparisons of some test sets, whose results follow in a table."""
+    empty = build_empty_assumptions(len(table))
+    columns = Assumptions(*(getattr(empty, name).copy() for name in Assumptions.__slots__))
+    verdicts, start = extract_verdicts(table), 0
+    for comparisons in set_comparisons:
+        for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
+            panel = comparisons.panels[int(comparisons.panel[rows[0]])]
             if panel.kind == SUMS and isinstance(panel, Panel):
-                _enter(columns, panel, int(own.column[rows[0]]), own.row[rows].astype(np.int64), start + rows, verdicts)
-        start += len(own)
+                _enter_diagnoses(
+                    columns,
+                    panel,
+                    int(comparisons.column[rows[0]]),
+                    comparisons.row[rows].astype(np.int64),
+                    start + rows,
+                    verdicts,
+                )
+        start += len(comparisons)
     return columns
 
 
-def _enter(
+def _enter_diagnoses(
     columns: Assumptions,
     panel: Panel,
     metric: int,
@@ -37,21 +44,21 @@ def _enter(
     rows: NDArray[np.int64],
     verdicts: ComparisonVerdicts,
 ) -> None:
-    own = ComparisonVerdicts(verdicts.decision[rows], verdicts.level[rows], verdicts.side[rows])
-    found = unit_influence(panel, metric, pairs, own)
-    columns.skewness[rows] = np.where(found.is_skewed, found.skewness, np.nan)
+    selected_verdicts = ComparisonVerdicts(verdicts.decision[rows], verdicts.level[rows], verdicts.side[rows])
+    influence = compute_influence(panel, metric, pairs, selected_verdicts)
+    columns.skewness[rows] = np.where(influence.is_skewed, influence.skewness, np.nan)
     for name in ("is_skewed", "n_deciding", "reverses"):
-        getattr(columns, name)[rows] = getattr(found, name)
-    one_sign = found.has_one_sign
-    rate = unseen_rate(panel.n_units)
+        getattr(columns, name)[rows] = getattr(influence, name)
+    one_sign = influence.has_one_sign
+    rate = compute_unseen_rate(panel.n_units)
     columns.unseen_rate[rows[one_sign]] = rate
     if panel.linear[metric]:
         size = np.abs(panel.differences[pairs, metric]) * (1 - rate) / rate
         columns.cancelling_size[rows[one_sign]] = size[one_sign]
 
 
-def verdicts_of(table: Table) -> ComparisonVerdicts:
-    """Return what was decided, and the level that p alone has to reach: of an adjusted p, as its adjustment tells."""
+def extract_verdicts(table: Table) -> ComparisonVerdicts:
+    """Return decisions, the level that the unadjusted p has to reach for each, and sides."""
     sides = {"two-sided": 0, "greater": 1, "less": -1}
     side = np.array([sides[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
     with np.errstate(divide="ignore", invalid="ignore"):

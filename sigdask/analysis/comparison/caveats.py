@@ -1,4 +1,4 @@
-"""What stands in the way of a verdict: too few trials or units, and what adjusted p-values leave open."""
+"""Caveats of verdicts: too few trials or units, and what adjusted p-values leave open."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.adjust import Adjustment
 from sigdask.randomization.families.skewed import SHARE
-from sigdask.results.messages.notes import Note, Plain
-from sigdask.results.table import Floats, Table, details_of
-from sigdask.statistics.bounds import MAX_TRIALS, trials_to_decide
-from sigdask.statistics.multiplicity import OF_P_VALUES, cost, trials_needed
-from sigdask.statistics.rounding import p_text
-from sigdask.text import count_noun
+from sigdask.results.messages.notes import Note, NoteValue
+from sigdask.results.table import Floats, Table, get_details
+from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS, compute_penalty, compute_trials_needed
+from sigdask.statistics.rounding import format_p
+from sigdask.text import format_count
 
 FEW_UNITS = 20
 
@@ -40,135 +40,148 @@ TUKEY_P = (
 )
 
 
-def obstacles(made: Adjustment, found: Table) -> list[Note]:
-    """Return what stands in the way of a verdict, with remedies, of the comparisons judged together."""
-    return [note for check in (_few_trials, _few_units, _undecided, _caveats) for note in check(made, found)]
+def list_caveats(adjustment: Adjustment, table: Table) -> list[Note]:
+    """Return notes on what weakens the verdicts of comparisons judged together, with remedies."""
+    return [
+        note
+        for check in (_check_trials, _check_units, _check_undecided, _check_method)
+        for note in check(adjustment, table)
+    ]
 
 
-def _few_trials(made: Adjustment, found: Table) -> Iterable[Note]:
-    alpha = found.alpha
-    sampled = n_asked(found)[~found.exact & (found.n_trials > 0)]
-    if made.method in OF_P_VALUES and len(sampled):
-        needed = trials_needed(cost(made.method, len(found)), alpha)
-        if (least := int(sampled.min())) < needed:
+def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
+    alpha = table.alpha
+    sampled = count_requested_trials(table)[~table.exact & (table.n_trials > 0)]
+    if adjustment.method in P_VALUE_ADJUSTMENTS and len(sampled):
+        needed = compute_trials_needed(compute_penalty(adjustment.method, len(table)), alpha)
+        if (min_trials := int(sampled.min())) < needed:
             text = (
-                f"{count_noun(least, 'trial')} cannot bring a single p of {len(found):,} to {alpha:g} "
-                f"after {made.method}: "
+                f"{format_count(min_trials, 'trial')} cannot bring a single p of {len(table):,} to {alpha:g} "
+                f"after {adjustment.method}: "
                 f"it takes {needed:,} (--trials {needed})"
             )
-            yield Note("few-trials", text, {"n_trials": least, "needed": needed, "alpha": alpha})
+            yield Note("few-trials", text, {"n_trials": min_trials, "needed": needed, "alpha": alpha})
         return
-    needed = trials_needed(1, alpha)
-    if made.family is not None and not made.family.enumerated and 0 < made.n_trials < needed:
-        text = f"{count_noun(made.n_trials, 'trial')} cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
-        yield Note("few-trials", text, {"n_trials": made.n_trials, "needed": needed, "alpha": alpha})
-    elif len(sampled) and (most := int(sampled.max())) < needed:
+    needed = compute_trials_needed(1, alpha)
+    if adjustment.family is not None and not adjustment.family.enumerated and 0 < adjustment.n_trials < needed:
+        text = (
+            f"{format_count(adjustment.n_trials, 'trial')} cannot reach {alpha:g}: it takes {needed:,} (--trials "
+            f"{needed})"
+        )
+        yield Note("few-trials", text, {"n_trials": adjustment.n_trials, "needed": needed, "alpha": alpha})
+    elif len(sampled) and (max_trials := int(sampled.max())) < needed:
         text = f"the trials asked for cannot reach {alpha:g}: it takes {needed:,} (--trials {needed})"
-        yield Note("few-trials", text, {"n_trials": most, "needed": needed, "alpha": alpha})
+        yield Note("few-trials", text, {"n_trials": max_trials, "needed": needed, "alpha": alpha})
 
 
-def _few_units(made: Adjustment, found: Table) -> Iterable[Note]:
-    """Say once for each unit how few there are, and where no p can reach alpha."""
-    alpha = found.alpha
-    if not ((found.n_units > 0) & (found.n_units < FEW_UNITS)).any():
+def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
+    """Yield a note for each unit on how few there are, and where no p can reach alpha."""
+    alpha = table.alpha
+    if not ((table.n_units > 0) & (table.n_units < FEW_UNITS)).any():
         return
-    least = least_p(found)
-    reached = OF_P_VALUES[made.method](least) if made.method in OF_P_VALUES else least
-    for code in np.argsort(np.array(found.unit.values, object), kind="stable").tolist():
-        unit = found.unit.values[code]
-        few = (found.unit.codes == code) & (found.n_units > 0) & (found.n_units < FEW_UNITS)
-        n_few = int(np.count_nonzero(few))
+    min_p = compute_min_p(table)
+    reachable_p = P_VALUE_ADJUSTMENTS[adjustment.method](min_p) if adjustment.method in P_VALUE_ADJUSTMENTS else min_p
+    for code in np.argsort(np.array(table.unit.values, object), kind="stable").tolist():
+        unit = table.unit.values[code]
+        is_few = (table.unit.codes == code) & (table.n_units > 0) & (table.n_units < FEW_UNITS)
+        n_few = int(np.count_nonzero(is_few))
         if not n_few:
             continue
-        low, high = int(found.n_units[few].min()), int(found.n_units[few].max())
-        n_hopeless = int(np.count_nonzero(few & (reached > alpha)))
+        low, high = int(table.n_units[is_few].min()), int(table.n_units[is_few].max())
+        n_hopeless = int(np.count_nonzero(is_few & (reachable_p > alpha)))
         reach = ""
         if n_hopeless:
             finer = "" if unit == "item" else ", or a finer --unit if its units are independent"
-            after = "" if made.method == "none" else f" after {made.method}"
-            reach = f"; {alpha:g} cannot be reached{after}{_share(n_hopeless, n_few)}: more units are needed{finer}"
-        number = count_noun(low, "unit") if low == high else f"{low} to {high} units"
-        text = f"only {number} ({unit}){_share(n_few, len(found))}: a test of so few says little{reach}"
-        numbers: dict[str, Plain] = {"unit": unit, "fewest": low, "most": high, "alpha": alpha}
-        numbers |= {"n_comparisons": n_few, "n_unreachable": n_hopeless, "of": len(found)}
+            method_text = "" if adjustment.method == "none" else f" after {adjustment.method}"
+            reach = (
+                f"; {alpha:g} cannot be reached{method_text}{_format_share(n_hopeless, n_few)}: more units are "
+                f"needed{finer}"
+            )
+        number = format_count(low, "unit") if low == high else f"{low} to {high} units"
+        text = f"only {number} ({unit}){_format_share(n_few, len(table))}: a test of so few says little{reach}"
+        numbers: dict[str, NoteValue] = {"unit": unit, "fewest": low, "most": high, "alpha": alpha}
+        numbers |= {"n_comparisons": n_few, "n_unreachable": n_hopeless, "of": len(table)}
         yield Note("few-units", text, numbers)
 
 
-def least_p(found: Table) -> Floats:
-    """Return the smallest p that so many units can give: each arrangement is as likely, two reach it two-sided."""
-    two_sided = np.array([side == "two-sided" for side in found.alternative.values])[found.alternative.codes]
-    return np.minimum(2.0 ** (two_sided - found.n_units.astype(np.float64)), 1.0)
+def compute_min_p(table: Table) -> Floats:
+    """Return the smallest p that this many units can give: 1 or, two-sided, 2 of all arrangements."""
+    two_sided = np.array([side == "two-sided" for side in table.alternative.values])[table.alternative.codes]
+    return np.minimum(2.0 ** (two_sided - table.n_units.astype(np.float64)), 1.0)
 
 
-def _share(some: int, whole: int) -> str:
-    return "" if some == whole else f" in {some:,} of {count_noun(whole, 'comparison')}"
+def _format_share(n: int, total: int) -> str:
+    return "" if n == total else f" in {n:,} of {format_count(total, 'comparison')}"
 
 
-def _undecided(made: Adjustment, found: Table) -> Iterable[Note]:
-    """Say how many verdicts of a sampled family another seed could turn."""
-    if made.family is not None and (made.family.enumerated or made.n_trials == 0):
+def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
+    """Yield a note on how many verdicts of a sampled family another seed could change."""
+    if adjustment.family is not None and (adjustment.family.enumerated or adjustment.n_trials == 0):
         return
-    alpha = found.alpha
-    fixed = (found.n_trials > 0) & ~is_stopped(found)  # a stopping rule's p needs no more trials
-    straddling = fixed & (found.p_adjusted_low <= alpha) & (alpha < found.p_adjusted_high)
+    alpha = table.alpha
+    fixed = (table.n_trials > 0) & ~is_stopped(table)  # a stopping rule's p needs no more trials
+    straddling = fixed & (table.p_adjusted_low <= alpha) & (alpha < table.p_adjusted_high)
     if n := int(np.count_nonzero(straddling)):
-        middle = found.p_adjusted[straddling].tolist()
-        needed = sorted(trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
-        remedy = f"; about {count_noun(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
-        counted = made.family is not None and needed < MAX_TRIALS
+        middle = table.p_adjusted[straddling].tolist()
+        needed = sorted(estimate_trials_to_decide(p, alpha) or MAX_TRIALS for p in middle)[n // 2]
+        remedy = f"; about {format_count(needed, 'trial')} would decide {'it' if n == 1 else 'half of them'}"
+        has_remedy = adjustment.family is not None and needed < MAX_TRIALS
         text = (
-            f"{n:,} of {len(found):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error "
-            f"(99 %) of {alpha:g}: another seed can turn the verdict{remedy if counted else ''}"
+            f"{n:,} of {len(table):,} adjusted p {'lies' if n == 1 else 'lie'} within Monte Carlo error "
+            f"(99 %) of {alpha:g}: another seed can turn the verdict{remedy if has_remedy else ''}"
         )
-        some = {"n_comparisons": n, "of": len(found), "alpha": alpha}
-        yield Note("family-undecided", text, {**some, "needed": needed if counted else None})
+        numbers = {"n_comparisons": n, "of": len(table), "alpha": alpha}
+        yield Note("family-undecided", text, {**numbers, "needed": needed if has_remedy else None})
 
 
-def n_asked(found: Table) -> NDArray[np.int64]:
-    """Return the trials asked for, shape (n,): more than were counted where a rule stopped."""
-    return np.where(is_stopped(found), n_asked_by_rules(found), found.n_trials)
+def count_requested_trials(table: Table) -> NDArray[np.int64]:
+    """Return the trials asked for, shape (n,); more than were counted where a rule stopped."""
+    return np.where(is_stopped(table), count_monitored_trials(table), table.n_trials)
 
 
-def is_stopped(found: Table) -> NDArray[np.bool_]:
-    """Say which comparisons a rule to stop early looked at, shape (n,)."""
-    return np.asarray(n_asked_by_rules(found) > 0)
+def is_stopped(table: Table) -> NDArray[np.bool_]:
+    """Return which comparisons a stopping rule monitored, shape (n,)."""
+    return np.asarray(count_monitored_trials(table) > 0)
 
 
-def n_asked_by_rules(found: Table) -> NDArray[np.int64]:
-    """Return the trials that rules to stop early could have taken, shape (n,); 0 where none looked."""
-    return sum((stops.n_asked for stops in found.stops), np.zeros(len(found), np.int64))
+def count_monitored_trials(table: Table) -> NDArray[np.int64]:
+    """Return the trials that stopping rules could have used, shape (n,); 0 without a rule."""
+    return sum((stops.n_asked for stops in table.stops), np.zeros(len(table), np.int64))
 
 
-def _caveats(made: Adjustment, found: Table) -> Iterable[Note]:
-    if made.for_exact and made.method == "holm":
-        yield Note("exact-by-holm", EXACT_BY_HOLM, {"adjust": made.method})
-    if made.method == "tukey":
-        yield Note("caveat", TUKEY_CAVEAT, {"adjust": made.method})
-        yield from _tukey_p(found)
-    if made.takes_larger:
-        own = details_of(found)
-        turned = own.has_two & (own.p_first <= found.alpha) & (found.p_adjusted > found.alpha)
-        yield _skewed_note(made, LARGER, int(np.count_nonzero(turned)))
-    elif made.n_skewed >= max(SHARE * len(found), 1):
-        yield _skewed_note(made, RESAMPLE)
+def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
+    if adjustment.for_exact and adjustment.method == "holm":
+        yield Note("exact-by-holm", EXACT_BY_HOLM, {"adjust": adjustment.method})
+    if adjustment.method == "tukey":
+        yield Note("caveat", TUKEY_CAVEAT, {"adjust": adjustment.method})
+        yield from _check_tukey_p(table)
+    if adjustment.takes_larger:
+        details = get_details(table)
+        is_turned = details.has_two_methods & (details.p_first <= table.alpha) & (table.p_adjusted > table.alpha)
+        yield _build_skewed_note(adjustment, LARGER, int(np.count_nonzero(is_turned)))
+    elif adjustment.n_skewed >= max(SHARE * len(table), 1):
+        yield _build_skewed_note(adjustment, RESAMPLE)
 
 
-def _skewed_note(made: Adjustment, remedy: str, turned: int = 0) -> Note:
-    """Say how many comparisons are of skewed systems, and what is done about it or may be."""
-    assert made.skewed is not None
-    n, of = made.n_skewed, len(made.skewed)
-    text = f"{SKEWED}{remedy}".format(n=n, of=of, adjust=made.method, turned=turned)
-    return Note("skewed", text, {"n_comparisons": n, "of": of, "adjust": made.method})
+def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> Note:
+    """Return a note on how many comparisons have skewed systems, with the remedy."""
+    assert adjustment.skewed is not None
+    n, total = adjustment.n_skewed, len(adjustment.skewed)
+    text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=turned)
+    return Note("skewed", text, {"n_comparisons": n, "of": total, "adjust": adjustment.method})
 
 
-def _tukey_p(found: Table) -> Iterable[Note]:
-    """Say where the published p of Tukey's HSD is smaller than the unadjusted p that the verdict takes."""
-    own = details_of(found)
-    smaller = np.flatnonzero(own.p_first < own.p_second)
+def _check_tukey_p(table: Table) -> Iterable[Note]:
+    """Yield a note where Tukey's published p is smaller than the unadjusted p that the verdict takes."""
+    details = get_details(table)
+    smaller = np.flatnonzero(details.p_first < details.p_second)
     if not len(smaller):
         return
-    row = int(smaller[np.argmax(own.p_second[smaller] - own.p_first[smaller])])
-    tukey, alone = p_text(float(own.p_first[row]), found.alpha), p_text(float(own.p_second[row]), found.alpha)
-    named = {"a": found.a[row], "b": found.b[row], "tukey": tukey, "alone": alone}
-    text = TUKEY_P.format(n=len(smaller), of=len(found), **named)
-    yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(found), "adjust": "tukey"})
+    row = int(smaller[np.argmax(details.p_second[smaller] - details.p_first[smaller])])
+    tukey, unadjusted = (
+        format_p(float(details.p_first[row]), table.alpha),
+        format_p(float(details.p_second[row]), table.alpha),
+    )
+    values = {"a": table.a[row], "b": table.b[row], "tukey": tukey, "alone": unadjusted}
+    text = TUKEY_P.format(n=len(smaller), of=len(table), **values)
+    yield Note("larger-of-two", text, {"n_comparisons": len(smaller), "of": len(table), "adjust": "tukey"})

@@ -1,4 +1,4 @@
-"""The correlation of two systems' item scores, r12 of Yeh 2000: for all pairs of the systems that share items."""
+"""The correlation of two systems' item scores, r12 of Yeh 2000, for all pairs that share items."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Ratios
-from sigdask.statistics.classical.correlation import correlations
+from sigdask.statistics.classical.correlation import compute_correlations
 
-FEW = 64
+PAIR_COST = 64
 """Pairs of which one is worth that many products of a matrix."""
 
 MOST_NUMBERS = 2**18
@@ -24,37 +24,41 @@ MOST_NUMBERS = 2**18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestSetCorrelations:
-    """The comparisons of one test set, and how far the scores of their systems go together."""
+    """Correlations of item scores, for the comparisons of one test set."""
 
-    asked: Comparisons
+    comparisons: Comparisons
 
     @property
     def r12(self) -> NDArray[np.float64]:
-        """r12, NaN where the metric is no mean over a fixed set of items or a system's scores are all the same."""
-        asked = self.asked
-        found = np.full(len(asked), np.nan)
-        for own in rows_of(numbered(asked.panel, asked.metric, asked.subset.codes)):
-            if (r := self._of(own)) is not None:
-                found[own] = r
-        return found
+        """The correlation r12; NaN where the metric is no mean over fixed items or scores are constant."""
+        comparisons = self.comparisons
+        result = np.full(len(comparisons), np.nan)
+        for group in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
+            if (r := self._correlate_group(group)) is not None:
+                result[group] = r
+        return result
 
-    def _of(self, own: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Return r12 of comparisons of one panel, metric and subset, which have the same items."""
-        asked, k = self.asked, int(own[0])
-        metric = asked.metrics[int(asked.metric[k])]
-        if not isinstance(metric, BoundMetric) or not asked.panels[int(asked.panel[k])].is_mean(int(asked.column[k])):
+    def _correlate_group(self, group: NDArray[np.int64]) -> NDArray[np.float64] | None:
+        """Return r12 of comparisons of one panel, metric and subset, which share items."""
+        comparisons, k = self.comparisons, int(group[0])
+        metric = comparisons.metrics[int(comparisons.metric[k])]
+        if not isinstance(metric, BoundMetric) or not comparisons.panels[int(comparisons.panel[k])].is_mean(
+            int(comparisons.column[k])
+        ):
             return None
-        systems, places = np.unique(np.concatenate([asked.a[own], asked.b[own]]), return_inverse=True)
-        items = ItemScores.of(asked.counts, metric, asked.masks[int(asked.subset.codes[k])], systems)
-        i, j = places[: len(own)], places[len(own) :]
-        if len(own) * FEW < len(systems) ** 2:
-            return correlations(items.scores, (i, j))
-        return np.asarray(correlations(items.scores)[i, j])
+        systems, indices = np.unique(np.concatenate([comparisons.a[group], comparisons.b[group]]), return_inverse=True)
+        items = ItemScores.from_counts(
+            comparisons.counts, metric, comparisons.masks[int(comparisons.subset.codes[k])], systems
+        )
+        i, j = indices[: len(group)], indices[len(group) :]
+        if len(group) * PAIR_COST < len(systems) ** 2:
+            return compute_correlations(items.iter_scores, (i, j))
+        return np.asarray(compute_correlations(items.iter_scores)[i, j])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemScores:
-    """The scores of the items that the denominator of a mean counts, for some systems that all have them.
+    """Item scores of some systems that all have the items counted by a mean's denominator.
 
     Attributes
     ----------
@@ -79,35 +83,35 @@ class ItemScores:
     share: NDArray[np.float64] | None = None
 
     @staticmethod
-    def of(
+    def from_counts(
         counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: NDArray[np.int64]
     ) -> ItemScores:
-        """Find the items, and whether they are of one size."""
+        """Find the items, and whether they are all of one size."""
         rows = np.flatnonzero(counts.in_common(systems.tolist(), mask, metric.held))
         items = ItemScores(counts, metric, rows, systems)
         above, sizes = np.zeros(len(systems)), np.zeros(len(systems))
-        least, most = np.inf, -np.inf
-        for scores, below in items._blocks():
+        min_size, max_size = np.inf, -np.inf
+        for scores, below in items._iter_blocks():
             above, sizes = above + scores.sum(axis=0), sizes + below.sum(axis=0)
-            least, most = below.min(initial=least), below.max(initial=most)
-        return items if least >= most else replace(items, share=above / sizes)
+            min_size, max_size = below.min(initial=min_size), below.max(initial=max_size)
+        return items if min_size >= max_size else replace(items, share=above / sizes)
 
-    def scores(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the scores of some items at a time, shape (n_some, n_systems)."""
-        for scores, sizes in self._blocks():
+    def iter_scores(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the scores of blocks of items, shape (n_block, n_systems)."""
+        for scores, sizes in self._iter_blocks():
             yield scores if self.share is None else scores - sizes * self.share
 
-    def _blocks(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield numerators and denominators of items that the denominator counts, as many as memory allows."""
-        for above, below in ratios_of(self.counts, self.metric, self.rows, self.systems):
-            kept = (below > 0).all(axis=1)
-            yield (above, below) if kept.all() else (above[kept], below[kept])
+    def _iter_blocks(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield numerators and denominators of counted items, in blocks that fit into memory."""
+        for above, below in iter_ratios(self.counts, self.metric, self.rows, self.systems):
+            is_counted = (below > 0).all(axis=1)
+            yield (above, below) if is_counted.all() else (above[is_counted], below[is_counted])
 
 
-def ratios_of(
+def iter_ratios(
     counts: Counts, metric: BoundMetric, rows: NDArray[np.int64], systems: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Yield numerators and denominators of items under a metric of one ratio, some items at a time.
+    """Yield numerators and denominators of items under a metric of one ratio, in blocks of items.
 
     Parameters
     ----------
@@ -122,14 +126,14 @@ def ratios_of(
     """
     form = metric.form
     assert isinstance(form, Ratios)
-    step, whole = max(1, MOST_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
-    fields = [metric.field(name, counts) for name in metric.fields]
+    step, is_complete = max(1, MOST_NUMBERS // max(len(systems), 1)), len(rows) == counts.n_items
+    fields = [metric.get_field(name, counts) for name in metric.fields]
     for start in range(0, len(rows), step):
-        some = slice(start, start + step)
-        above, below = np.zeros((2, len(rows[some]), len(systems)))
-        for values, up, down in zip(fields, form.numerators[0], form.denominators[0], strict=True):
-            own = values[some if whole else rows[some]]
-            own = own if own.shape[1] == 1 or len(systems) == own.shape[1] else own[:, systems]
-            above += up * own if up else 0
-            below += down * own if down else 0
+        block = slice(start, start + step)
+        above, below = np.zeros((2, len(rows[block]), len(systems)))
+        for values, above_weight, below_weight in zip(fields, form.numerators[0], form.denominators[0], strict=True):
+            selected = values[block if is_complete else rows[block]]
+            selected = selected if selected.shape[1] == 1 or len(systems) == selected.shape[1] else selected[:, systems]
+            above += above_weight * selected if above_weight else 0
+            below += below_weight * selected if below_weight else 0
         yield above, below

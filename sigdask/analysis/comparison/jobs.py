@@ -1,4 +1,4 @@
-"""The comparisons by exchange of one unit, the jobs that count them, and where each finds its counts."""
+"""Comparisons by swaps of one unit, the jobs that count them, and the positions of their counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.exact.list_problems import limits_of, list_exact
+from sigdask.analysis.comparison.exact.list_problems import list_exact_jobs, read_exact_values
 from sigdask.analysis.comparison.pairs import (
     AllCountPositions,
     Comparisons,
@@ -17,18 +17,18 @@ from sigdask.analysis.comparison.pairs import (
     ResolvedSpec,
     list_comparisons,
 )
-from sigdask.analysis.comparison.spec import CompareSpec, pairs_of
+from sigdask.analysis.comparison.spec import CompareSpec, list_pairs
 from sigdask.counts import Counts
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.options import Alternative, Method
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import AnyPanel, ComparedPanel
-from sigdask.randomization.panels.contents import code_of, text_of
-from sigdask.randomization.panels.sums import Arrangements, SwapUnits
+from sigdask.randomization.panels.contents import format_hash, hash_code
+from sigdask.randomization.panels.sums import EnumeratedPairs, SwapUnits
 from sigdask.randomization.tallies import TAILS
-from sigdask.results.columns.coded import Coded
-from sigdask.results.columns.inputs import Hashes, InputDigests, no_origins
+from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.columns.inputs import Hashes, InputDigests, build_empty_digests
 from sigdask.results.exact import ExactValues
 
 Integers = NDArray[np.int64]
@@ -38,11 +38,11 @@ Enumerated = tuple[Integers, AnyPanel]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonJobs:
-    """The comparisons by exchange of one unit, their jobs, and where each finds its counts.
+    """Comparisons by swaps of one unit, their jobs, and the positions of their counts.
 
     Attributes
     ----------
-    asked : ResolvedSpec
+    spec : ResolvedSpec
         What was asked for.
     comparisons : Comparisons
         What is compared.
@@ -54,253 +54,269 @@ class ComparisonJobs:
         Wins and losses of those whose exact p is a binomial tail; -1 of others.
     """
 
-    asked: ResolvedSpec
+    spec: ResolvedSpec
     comparisons: Comparisons
     jobs: list[Job]
     slots: AllCountPositions
     signs: Integers
 
     @staticmethod
-    def of(counts: Counts, wanted: CompareSpec, *, second_run: bool) -> ComparisonJobs:
-        """List what is compared and counted."""
-        found = ComparisonJobs._sampled(counts, wanted, second_run=second_run)
-        signs = list_exact(found.comparisons, wanted.method, wanted.exact_limit, found.slots.known, found.jobs)
-        return replace(found, signs=signs)
+    def from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> ComparisonJobs:
+        """List the comparisons of a test set and the jobs that count them."""
+        jobs = ComparisonJobs._from_spec(counts, spec, second_run=second_run)
+        signs = list_exact_jobs(jobs.comparisons, spec.method, spec.exact_limit, jobs.slots.exact_p, jobs.jobs)
+        return replace(jobs, signs=signs)
 
     @staticmethod
-    def beside(counts: Counts, wanted: CompareSpec) -> ComparisonJobs:
-        """List what is counted with another unit, for contrast: all arrangements where they are few, else trials."""
-        method: Method = "randomization" if wanted.method == "randomization" else "auto"
-        return ComparisonJobs._sampled(counts, replace(wanted, method=method), second_run=False)
+    def build_contrast(counts: Counts, spec: CompareSpec) -> ComparisonJobs:
+        """List comparisons by another unit, for contrast: all arrangements if few, else trials."""
+        method: Method = "randomization" if spec.method == "randomization" else "auto"
+        return ComparisonJobs._from_spec(counts, replace(spec, method=method), second_run=False)
 
     @staticmethod
-    def _sampled(counts: Counts, wanted: CompareSpec, *, second_run: bool) -> ComparisonJobs:
-        asked = ResolvedSpec(
+    def _from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> ComparisonJobs:
+        resolved = ResolvedSpec(
             counts=counts,
-            units=SwapUnits.of(counts, wanted.seed),
-            pairs=pairs_of(counts, wanted.pairs, wanted.baseline),
-            method=wanted.method,
-            trials=wanted.trials,
-            exact_limit=wanted.exact_limit,
+            units=SwapUnits.from_counts(counts, spec.seed),
+            pairs=list_pairs(counts, spec.pairs, spec.baseline),
+            method=spec.method,
+            trials=spec.trials,
+            exact_limit=spec.exact_limit,
         )
-        comparisons = list_comparisons(asked, wanted.found(counts), wanted.by)
-        if len(asked.pairs) and not len(comparisons):
+        comparisons = list_comparisons(resolved, spec.find_metrics(counts), spec.by)
+        if len(resolved.pairs) and not len(comparisons):
             raise InputError(
                 f"{counts.name or 'these data'}: no two systems have an item in common, so there is nothing to compare"
             )
-        none = np.full((len(comparisons), 2), -1, np.int64)
-        return ComparisonJobs(asked, comparisons, *list_jobs(comparisons, second_run=second_run), none)
+        no_signs = np.full((len(comparisons), 2), -1, np.int64)
+        return ComparisonJobs(resolved, comparisons, *list_jobs(comparisons, second_run=second_run), no_signs)
 
-    def known(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
-        """Return the exact p-values that are known under one alternative, of those that are not enumerated."""
-        return limits_of(self.signs, self.slots.known, self.jobs, tallies, TAILS.index(alternative))
+    def get_exact_values(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
+        """Return the exact p-values known under one alternative, for comparisons not enumerated."""
+        return read_exact_values(self.signs, self.slots.exact_p, self.jobs, tallies, TAILS.index(alternative))
 
 
 def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], AllCountPositions]:
-    """List what must be counted, and where each comparison finds its counts."""
-    slots = AllCountPositions.nowhere(len(comparisons))
+    """List the jobs of comparisons, and where each comparison finds its counts."""
+    slots = AllCountPositions.empty(len(comparisons))
     jobs: list[Job] = []
-    for own in _together(np.flatnonzero(comparisons.sampled), comparisons.panel):
-        _add_runs(comparisons, own, (slots.first, slots.second)[: 1 + second_run], jobs)
-    for own in _together(np.flatnonzero(comparisons.enumerated), comparisons.metric):
-        for some, panel in _joined(_enumerations(comparisons, own)):
-            _stand(slots.exact, some, len(jobs), np.arange(len(some)), np.zeros(len(some), np.int64))
-            jobs.append(Job(panel, 2 ** int(comparisons.n_discordant[some[0]]), label=_label(comparisons, some)))
+    for group in _group_by_columns(np.flatnonzero(comparisons.sampled), comparisons.panel):
+        _add_runs(comparisons, group, (slots.first, slots.second)[: 1 + second_run], jobs)
+    for group in _group_by_columns(np.flatnonzero(comparisons.enumerated), comparisons.metric):
+        for selected, panel in _merge_enumerations(_iter_enumerations(comparisons, group)):
+            _set_positions(
+                slots.exact, selected, len(jobs), np.arange(len(selected)), np.zeros(len(selected), np.int64)
+            )
+            jobs.append(
+                Job(panel, 2 ** int(comparisons.n_discordant[selected[0]]), label=_describe(comparisons, selected))
+            )
     return jobs, slots
 
 
-def _together(some: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
-    """Return some comparisons, those together that agree in columns."""
-    return [some[rows] for rows in rows_of(numbered(*(column[some] for column in columns)))]
+def _group_by_columns(selected: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
+    """Group some comparisons by their values in columns."""
+    return [selected[rows] for rows in group_rows(number_rows(*(column[selected] for column in columns)))]
 
 
-def _add_runs(comparisons: Comparisons, own: Integers, runs: Iterable[CountPositions], jobs: list[Job]) -> None:
-    """Add the runs of a panel's sampled pairs."""
-    rows, at = np.unique(comparisons.row[own].astype(np.int64), return_inverse=True)
-    panel = _panel(comparisons, own).part(rows)
-    for run, standing in enumerate(runs):
-        _stand(standing, own, len(jobs), at, comparisons.column[own])
-        jobs.append(Job(panel, int(comparisons.n_trials[own[0]]), run, label=_label(comparisons, own)))
+def _add_runs(comparisons: Comparisons, group: Integers, runs: Iterable[CountPositions], jobs: list[Job]) -> None:
+    """Add the jobs of a panel's sampled pairs, one for each run."""
+    rows, pair_index = np.unique(comparisons.row[group].astype(np.int64), return_inverse=True)
+    panel = _get_panel(comparisons, group).select(rows)
+    for run, positions in enumerate(runs):
+        _set_positions(positions, group, len(jobs), pair_index, comparisons.column[group])
+        jobs.append(Job(panel, int(comparisons.n_trials[group[0]]), run, label=_describe(comparisons, group)))
 
 
-def _label(comparisons: Comparisons, some: Integers) -> str:
-    """Return what is compared, for errors: the first, and how many more."""
-    more = f" and {len(some) - 1} more" if len(some) > 1 else ""
-    return comparisons.label(int(some[0])) + more
+def _describe(comparisons: Comparisons, selected: Integers) -> str:
+    """Return the name of the first comparison and the number of others, for errors."""
+    suffix = f" and {len(selected) - 1} more" if len(selected) > 1 else ""
+    return comparisons.describe(int(selected[0])) + suffix
 
 
-def _enumerations(comparisons: Comparisons, own: Integers) -> Iterator[Enumerated]:
-    """Yield comparisons under one metric with the panels of all their arrangements, panel by panel."""
-    for of_panel in _together(own, comparisons.panel):
-        row = comparisons.row[of_panel].astype(np.int64)
-        place = np.zeros(int(row.max()) + 1, np.int64)
-        place[row] = of_panel
-        panel, column = _panel(comparisons, of_panel), int(comparisons.column[of_panel[0]])
-        yield from ((place[rows], arrangements) for rows, arrangements in panel.enumerations(row, column))
+def _iter_enumerations(comparisons: Comparisons, group: Integers) -> Iterator[Enumerated]:
+    """Yield comparisons under one metric with the panels of all their arrangements."""
+    for in_panel in _group_by_columns(group, comparisons.panel):
+        row = comparisons.row[in_panel].astype(np.int64)
+        comparison_of_row = np.zeros(int(row.max()) + 1, np.int64)
+        comparison_of_row[row] = in_panel
+        panel, column = _get_panel(comparisons, in_panel), int(comparisons.column[in_panel[0]])
+        yield from (
+            (comparison_of_row[rows], arrangements) for rows, arrangements in panel.iter_enumerations(row, column)
+        )
 
 
-def _joined(enumerations: Iterable[Enumerated]) -> Iterator[Enumerated]:
-    """Yield them with those together that may be: of many subsets, each has a few."""
-    waiting: dict[Hashable, list[tuple[Integers, Arrangements]]] = {}
-    for some, panel in enumerations:
-        shared = panel.shared if isinstance(panel, Arrangements) else None
-        if not isinstance(panel, Arrangements) or shared is None:
-            yield some, panel
+def _merge_enumerations(enumerations: Iterable[Enumerated]) -> Iterator[Enumerated]:
+    """Yield enumerations, merged where panels allow: with many subsets, each has only a few."""
+    waiting: dict[Hashable, list[tuple[Integers, EnumeratedPairs]]] = {}
+    for selected, panel in enumerations:
+        shared = panel.sharing_key if isinstance(panel, EnumeratedPairs) else None
+        if not isinstance(panel, EnumeratedPairs) or shared is None:
+            yield selected, panel
             continue
-        if sum(len(own) for own, _ in waiting.get(shared, ())) + len(some) > panel.most:
-            yield from _one(waiting.pop(shared, []))
-        waiting.setdefault(shared, []).append((some, panel))
-    for own in waiting.values():
-        yield from _one(own)
+        if sum(len(batch) for batch, _ in waiting.get(shared, ())) + len(selected) > panel.max_pairs:
+            yield from _merge_batch(waiting.pop(shared, []))
+        waiting.setdefault(shared, []).append((selected, panel))
+    for batch in waiting.values():
+        yield from _merge_batch(batch)
 
 
-def _one(parts: list[tuple[Integers, Arrangements]]) -> Iterator[Enumerated]:
-    """Yield one panel of several, if there are any."""
-    if parts:
-        (_, first), *others = parts
-        panel = first.joined([panel for _, panel in others]) if others else first
-        yield np.concatenate([own for own, _ in parts]), panel
+def _merge_batch(batch: list[tuple[Integers, EnumeratedPairs]]) -> Iterator[Enumerated]:
+    """Yield one panel merged from several, if there are any."""
+    if batch:
+        (_, first), *rest = batch
+        panel = first.join([panel for _, panel in rest]) if rest else first
+        yield np.concatenate([selected for selected, _ in batch]), panel
 
 
-def _panel(comparisons: Comparisons, own: Integers) -> ComparedPanel:
-    return comparisons.panels[int(comparisons.panel[own[0]])]
+def _get_panel(comparisons: Comparisons, group: Integers) -> ComparedPanel:
+    return comparisons.panels[int(comparisons.panel[group[0]])]
 
 
-def _stand(standing: CountPositions, some: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]) -> None:
-    """Say where some comparisons find their counts."""
-    standing.job[some], standing.row[some], standing.column[some] = job, row, column
+def _set_positions(
+    positions: CountPositions, selected: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]
+) -> None:
+    """Record where some comparisons find their counts."""
+    positions.job[selected], positions.row[selected], positions.column[selected] = job, row, column
 
 
-def shifted(standing: CountPositions, by: int) -> CountPositions:
-    """Return the same counts where so many other jobs stand before theirs."""
-    return replace(standing, job=np.where(standing.job < 0, standing.job, standing.job + by).astype(np.int32))
+def shift_jobs(positions: CountPositions, offset: int) -> CountPositions:
+    """Return the same positions after `offset` more jobs."""
+    return replace(positions, job=np.where(positions.job < 0, positions.job, positions.job + offset).astype(np.int32))
 
 
-def joined(standings: Iterable[CountPositions]) -> CountPositions:
-    """Return where the counts of comparisons stand that follow on one another."""
-    every = list(standings)
-    return CountPositions(*(np.concatenate([getattr(one, name) for one in every]) for name in ("job", "row", "column")))
+def join_positions(positions: Iterable[CountPositions]) -> CountPositions:
+    """Return the positions of several lists of comparisons, one after another."""
+    parts = list(positions)
+    return CountPositions(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("job", "row", "column"))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyComparisons:
-    """Comparisons that are judged together, of one exchange or of several: arrays of shape (n,).
+    """Comparisons that are judged together, from one or several test sets: arrays of shape (n,).
 
     Attributes
     ----------
-    exchanges : tuple of ComparisonJobs
+    comparison_jobs : tuple of ComparisonJobs
         Of each test set.
-    of_set : int64
-        Places among `exchanges`.
+    set_index : int64
+        Places among `comparison_jobs`.
     row : int64
         Places in the comparisons there.
     """
 
-    exchanges: tuple[ComparisonJobs, ...]
-    of_set: Integers
+    comparison_jobs: tuple[ComparisonJobs, ...]
+    set_index: Integers
     row: Integers
 
     @staticmethod
-    def of(*exchanges: ComparisonJobs) -> FamilyComparisons:
-        """Take all comparisons of some exchanges, one exchange after the other."""
-        sizes = [len(one.comparisons) for one in exchanges]
+    def from_jobs(*comparison_jobs: ComparisonJobs) -> FamilyComparisons:
+        """Take all comparisons of some test sets, one test set after another."""
+        sizes = [len(jobs.comparisons) for jobs in comparison_jobs]
         row = np.concatenate([np.arange(n) for n in (0, *sizes)])
-        return FamilyComparisons(exchanges, np.repeat(np.arange(len(sizes)), sizes), row)
+        return FamilyComparisons(comparison_jobs, np.repeat(np.arange(len(sizes)), sizes), row)
 
     def __len__(self) -> int:
         return len(self.row)
 
-    def only(self, some: Integers) -> FamilyComparisons:
-        """Take some of them, by their places."""
-        return self if len(some) == len(self) else replace(self, of_set=self.of_set[some], row=self.row[some])
+    def select(self, selected: Integers) -> FamilyComparisons:
+        """Return some of the comparisons, given their indices."""
+        return (
+            self
+            if len(selected) == len(self)
+            else replace(self, set_index=self.set_index[selected], row=self.row[selected])
+        )
 
-    def column(self, name: str) -> NDArray[np.int64]:
-        """Return a column of `Comparisons` of each."""
-        found = np.zeros(len(self), np.int64)
-        for k, one in enumerate(self.exchanges):
-            here = self.of_set == k
-            found[here] = getattr(one.comparisons, name)[self.row[here]]
-        return found
+    def get_column(self, name: str) -> NDArray[np.int64]:
+        """Return the values of a column of `Comparisons`."""
+        values = np.zeros(len(self), np.int64)
+        for k, jobs in enumerate(self.comparison_jobs):
+            in_set = self.set_index == k
+            values[in_set] = getattr(jobs.comparisons, name)[self.row[in_set]]
+        return values
 
     @property
     def subset(self) -> Integers:
-        """Codes of subsets; within one test set alone they tell them apart."""
-        found = np.zeros(len(self), np.int64)
-        for k, one in enumerate(self.exchanges):
-            here = self.of_set == k
-            found[here] = one.comparisons.subset.codes[self.row[here]]
-        return found
+        """Codes of subsets, which distinguish them within one test set only."""
+        codes = np.zeros(len(self), np.int64)
+        for k, jobs in enumerate(self.comparison_jobs):
+            in_set = self.set_index == k
+            codes[in_set] = jobs.comparisons.subset.codes[self.row[in_set]]
+        return codes
 
     @property
     def panel(self) -> Integers:
-        """Places among `panels`."""
-        before = np.cumsum([0, *(len(one.comparisons.panels) for one in self.exchanges)])
-        return np.asarray(self.column("panel") + before[self.of_set])
+        """Indices of the comparisons' panels in `panels`."""
+        offsets = np.cumsum([0, *(len(jobs.comparisons.panels) for jobs in self.comparison_jobs)])
+        return np.asarray(self.get_column("panel") + offsets[self.set_index])
 
     @property
     def panels(self) -> list[ComparedPanel]:
-        """Panels of all exchanges, one exchange after the other."""
-        return [panel for one in self.exchanges for panel in one.comparisons.panels]
+        """Panels of all test sets, one test set after another."""
+        return [panel for jobs in self.comparison_jobs for panel in jobs.comparisons.panels]
 
     @property
     def metric(self) -> Integers:
-        """Codes of the names of metrics."""
-        return self._named([[m.name for m in one.comparisons.metrics] for one in self.exchanges], "metric")
+        """Codes of metric names."""
+        return self._encode_names(
+            [[m.name for m in jobs.comparisons.metrics] for jobs in self.comparison_jobs], "metric"
+        )
 
-    def systems(self, side: str) -> Integers:
-        """Return codes of the names of the systems `a` or `b`, the same for both."""
-        return self._named([list(one.asked.counts.systems) for one in self.exchanges], side)
+    def encode_systems(self, side: str) -> Integers:
+        """Return codes of the names of the systems `a` or `b`; both sides share the codes."""
+        return self._encode_names([list(jobs.spec.counts.systems) for jobs in self.comparison_jobs], side)
 
-    def _named(self, names: list[list[str]], column: str) -> Integers:
-        """Return a code of the name that each has in a column of places."""
+    def _encode_names(self, names: list[list[str]], column: str) -> Integers:
+        """Return codes of the names that a column of indices refers to."""
         codes: dict[str, int] = {}
-        listed = [codes.setdefault(name, len(codes)) for own in names for name in own]
-        before = np.cumsum([0, *map(len, names)])
-        return np.asarray(np.array(listed, np.int64)[self.column(column) + before[self.of_set]])
+        all_codes = [codes.setdefault(name, len(codes)) for set_names in names for name in set_names]
+        offsets = np.cumsum([0, *map(len, names)])
+        return np.asarray(np.array(all_codes, np.int64)[self.get_column(column) + offsets[self.set_index]])
 
-    def metric_of(self, k: int) -> str:
-        """Return the name of a comparison's metric."""
-        comparisons = self.exchanges[int(self.of_set[k])].comparisons
+    def get_metric_name(self, k: int) -> str:
+        """Return the name of the metric of comparison `k`."""
+        comparisons = self.comparison_jobs[int(self.set_index[k])].comparisons
         return comparisons.metrics[int(comparisons.metric[self.row[k]])].name
 
-    def systems_of(self, k: int) -> tuple[str, str]:
-        """Return the names of a comparison's systems."""
-        comparisons, row = self.exchanges[int(self.of_set[k])].comparisons, self.row[k]
+    def get_system_names(self, k: int) -> tuple[str, str]:
+        """Return the names of the systems of comparison `k`."""
+        comparisons, row = self.comparison_jobs[int(self.set_index[k])].comparisons, self.row[k]
         systems = comparisons.counts.systems
         return systems[int(comparisons.a[row])], systems[int(comparisons.b[row])]
 
 
-def origins_of(exchange: ComparisonJobs, seed: int, version: str) -> InputDigests:
-    """Return where the results of an exchange come from; families are told later.
+def build_input_digests(jobs: ComparisonJobs, seed: int, version: str) -> InputDigests:
+    """Return the digests of the inputs of results; those of families are added later.
 
     Parameters
     ----------
-    exchange : ComparisonJobs
+    jobs : ComparisonJobs
         What is compared.
     seed : int
         Of the stream.
     version : str
         Of the program.
     """
-    asked, own = exchange.asked, exchange.comparisons
-    n = len(own)
+    spec, comparisons = jobs.spec, jobs.comparisons
+    n = len(comparisons)
     data = np.zeros((n, 2), np.uint64)
-    for rows in rows_of(numbered(own.panel, own.column)):
-        panel = own.panels[int(own.panel[rows[0]])]
-        data[rows] = panel.contents_of(int(own.column[rows[0]]))[own.row[rows]]
-    data_a, data_b = (_texts(side) for side in data.T)
+    for rows in group_rows(number_rows(comparisons.panel, comparisons.column)):
+        panel = comparisons.panels[int(comparisons.panel[rows[0]])]
+        data[rows] = panel.hash_contents(int(comparisons.column[rows[0]]))[comparisons.row[rows]]
+    data_a, data_b = (_encode_digests(side) for side in data.T)
     return replace(
-        no_origins(n),
+        build_empty_digests(n),
         seed=np.full(n, seed, np.int64),
-        method=Coded.same(asked.method_and_limit, n),
-        units=Coded.same(text_of(asked.units.content), n),
+        method=CodedColumn.from_constant(spec.method_and_limit, n),
+        units=CodedColumn.from_constant(format_hash(spec.units.content), n),
         data_a=data_a,
         data_b=data_b,
-        code=Coded(own.metric, tuple(map(code_of, own.metrics))),
-        version=Coded.same(version, n),
+        code=CodedColumn(comparisons.metric, tuple(map(hash_code, comparisons.metrics))),
+        version=CodedColumn.from_constant(version, n),
     )
 
 
-def _texts(bits: Hashes) -> Coded[str]:
-    distinct, places = np.unique(bits, return_inverse=True)
-    return Coded(places.astype(np.int32), tuple(map(text_of, distinct.tolist())))
+def _encode_digests(bits: Hashes) -> CodedColumn[str]:
+    distinct, codes = np.unique(bits, return_inverse=True)
+    return CodedColumn(codes.astype(np.int32), tuple(map(format_hash, distinct.tolist())))

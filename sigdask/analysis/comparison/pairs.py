@@ -1,4 +1,4 @@
-"""What is compared: pairs x metrics x subsets, and which arrangements are counted."""
+"""Comparisons of a test set: pairs x metrics x subsets, and which arrangements are counted."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.exact.rationals import RationalCounts, is_unequal
 from sigdask.counts import Counts
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.metrics import replicates
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
 from sigdask.options import Method
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import ComparedPanel, build, outputs, sums
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.panels.sets import build_sets
+from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import Panel, SwapUnits
-from sigdask.results.columns.coded import Coded, Subset
+from sigdask.results.columns.coded import CodedColumn, Subset
 
 AnyMetric = Metric | BoundMetric | BoundSets | BlackBox
 Places = NDArray[np.int32]
@@ -43,8 +43,8 @@ class Comparisons:
     a, b : int32
         Systems, places in `counts.systems`.
     metric, panel : int32
-        Places among `metrics` and `panels`.
-    subset : Coded of Subset or None
+        Places among `metrics` and `build`.
+    subset : CodedColumn of Subset or None
     row, column : int32
         Where the comparison stands in its panel.
     n_items, n_units, n_discordant : int64
@@ -64,7 +64,7 @@ class Comparisons:
     a: Places
     b: Places
     metric: Places
-    subset: Coded[Subset | None]
+    subset: CodedColumn[Subset | None]
     panel: Places
     row: Places
     column: Places
@@ -79,15 +79,15 @@ class Comparisons:
     def __len__(self) -> int:
         return len(self.a)
 
-    def label(self, k: int) -> str:
-        """Return what is compared, for errors."""
+    def describe(self, k: int) -> str:
+        """Return the names of systems and metric, for errors."""
         a, b = (self.counts.systems[int(side[k])] for side in (self.a, self.b))
         return f"{a} and {b} by {self.metrics[int(self.metric[k])].name}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountPositions:
-    """Where one kind of counts of each comparison stands: arrays of shape (n,).
+    """Positions of one kind of counts of each comparison: arrays of shape (n,).
 
     Attributes
     ----------
@@ -101,45 +101,45 @@ class CountPositions:
     row: Places
     column: Places
 
-    def numbered(self, jobs: Sequence[Job], at: Mapping[Job, Integers]) -> Integers:
-        """Return the number of each comparison where each pair and metric of a job has one; -1 where none stand."""
-        number = np.full(len(self.job), -1, np.int64)
+    def look_up_numbers(self, jobs: Sequence[Job], numbers: Mapping[Job, Integers]) -> Integers:
+        """Return the number that each comparison has in its job, -1 where it has no job."""
+        result = np.full(len(self.job), -1, np.int64)
         order = np.argsort(self.job, kind="stable")
-        listed, starts = np.unique(self.job[order], return_index=True)
-        for k, own in zip(listed.tolist(), np.split(order, starts[1:]), strict=len(order) > 0):
+        job_indices, starts = np.unique(self.job[order], return_index=True)
+        for k, group in zip(job_indices.tolist(), np.split(order, starts[1:]), strict=len(order) > 0):
             if k >= 0:
-                number[own] = at[jobs[k]][self.row[own], self.column[own]]
-        return number
+                result[group] = numbers[jobs[k]][self.row[group], self.column[group]]
+        return result
 
 
-def nowhere(n: int) -> CountPositions:
-    """Return where the counts of comparisons stand that have none."""
+def build_empty_positions(n: int) -> CountPositions:
+    """Return the positions of comparisons that have no counts."""
     return CountPositions(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllCountPositions:
-    """Where the counts of comparisons stand: of the first and second run, of all arrangements, of exact p-values."""
+    """Positions of counts: of both runs, of all arrangements, and of exact p-values."""
 
     first: CountPositions
     second: CountPositions
     exact: CountPositions
-    known: CountPositions
+    exact_p: CountPositions
 
     @staticmethod
-    def nowhere(n: int) -> AllCountPositions:
-        """Return the slots of comparisons that have no counts."""
-        return AllCountPositions(*(nowhere(n) for _ in range(4)))
+    def empty(n: int) -> AllCountPositions:
+        """Return the positions of comparisons that have no counts."""
+        return AllCountPositions(*(build_empty_positions(n) for _ in range(4)))
 
     @property
-    def each(self) -> tuple[CountPositions, ...]:
-        """All of them."""
-        return self.first, self.second, self.exact, self.known
+    def all_kinds(self) -> tuple[CountPositions, ...]:
+        """The positions of all four kinds of counts."""
+        return self.first, self.second, self.exact, self.exact_p
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResolvedSpec:
-    """What the user asked for, resolved.
+    """The specification of a test set's comparisons, with units and pairs resolved.
 
     Attributes
     ----------
@@ -162,73 +162,73 @@ class ResolvedSpec:
 
     @property
     def method_and_limit(self) -> str:
-        """The method, with the limit of exact p-values where it was given and decides which of them there are."""
+        """The method, and the limit of exact p-values if it affects which of them exist."""
         decides = self.exact_limit is not None and self.method in {"auto", "both"}
         return f"{self.method}:{float(self.exact_limit or 0)!r}" if decides else str(self.method)
 
 
-def bind(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
-    """Bind a metric to the data, once: what is bound already stays."""
-    return replicates.bind(metric, counts) if isinstance(metric, Metric) else metric
+def bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+    """Return the metric bound to the data; metrics that are bound already are unchanged."""
+    return replicates.bind_metric(metric, counts) if isinstance(metric, Metric) else metric
 
 
-def list_comparisons(asked: ResolvedSpec, chosen: Sequence[AnyMetric], by: str | None) -> Comparisons:
-    """List every comparison of systems that have an item in common, in the order of subsets, pairs and metrics."""
-    metrics = tuple(bind(m, asked.counts) for m in chosen)
-    placings = _placings(asked, metrics)
-    subsets, masks = zip(*_subsets(asked.counts, by), strict=True)
+def list_comparisons(spec: ResolvedSpec, unbound: Sequence[AnyMetric], by: str | None) -> Comparisons:
+    """List all comparisons of systems with common items, ordered by subset, pair and metric."""
+    metrics = tuple(bind_metric(m, spec.counts) for m in unbound)
+    panel_makers = _group_metrics(spec, metrics)
+    subsets, masks = zip(*_iter_subsets(spec.counts, by), strict=True)
     panels: list[ComparedPanel] = []
-    grids = [_grid(asked, metrics, placings, mask, panels) for mask in masks]
-    of_subset = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid.pair) for grid in grids])
+    grids = [_place_subset(spec, metrics, panel_makers, mask, panels) for mask in masks]
+    subset_codes = np.repeat(np.arange(len(grids), dtype=np.int32), [len(grid.pair) for grid in grids])
     pair, metric, panel, row, column = (
         np.concatenate([getattr(grid, name) for grid in grids]) for name in ("pair", "metric", "panel", "row", "column")
     )
     n_items, n_units = np.array([p.extent for p in panels], np.int64).reshape(-1, 2)[panel].T
     is_box = np.array([isinstance(m, BlackBox) for m in metrics], np.bool_)[metric]
-    n_discordant = _n_discordant(panels, panel, row, column)
-    enumerated = _enumerated(asked.method, n_discordant, is_box)
-    rational = RationalCounts.nothing(len(pair))
-    for own in rows_of(numbered(panel, column)):
-        one, at = panels[int(panel[own[0]])], own[enumerated[own] & (n_discordant[own] > 0)]
-        for k in at[is_unequal(one, row[at].astype(np.int64), int(column[own[0]]))].tolist():
-            systems, bound = asked.pairs[pair[k]].tolist(), metrics[int(metric[k])]
-            assert isinstance(one, Panel)
+    n_discordant = _count_discordant(panels, panel, row, column)
+    enumerated = _choose_enumerated(spec.method, n_discordant, is_box)
+    rational = RationalCounts.empty(len(pair))
+    for group in group_rows(number_rows(panel, column)):
+        shared_panel, candidates = panels[int(panel[group[0]])], group[enumerated[group] & (n_discordant[group] > 0)]
+        for k in candidates[is_unequal(shared_panel, row[candidates].astype(np.int64), int(column[group[0]]))].tolist():
+            systems, bound = spec.pairs[pair[k]].tolist(), metrics[int(metric[k])]
+            assert isinstance(shared_panel, Panel)
             assert isinstance(bound, BoundMetric)
-            mask = masks[int(of_subset[k])]
-            rational.add(k, asked.counts, asked.units, bound, systems, mask, one, int(row[k]), int(column[k]))
+            mask = masks[int(subset_codes[k])]
+            rational.add(k, spec.counts, spec.units, bound, systems, mask, shared_panel, int(row[k]), int(column[k]))
     return Comparisons(
-        counts=asked.counts,
+        counts=spec.counts,
         metrics=metrics,
         panels=tuple(panels),
         masks=masks,
-        a=asked.pairs[pair, 0].astype(np.int32),
-        b=asked.pairs[pair, 1].astype(np.int32),
+        a=spec.pairs[pair, 0].astype(np.int32),
+        b=spec.pairs[pair, 1].astype(np.int32),
         metric=metric,
-        subset=Coded(of_subset, subsets),
+        subset=CodedColumn(subset_codes, subsets),
         panel=panel,
         row=row,
         column=column,
         n_items=n_items,
         n_units=n_units,
         n_discordant=n_discordant,
-        sampled=(~enumerated | (asked.method == "both")) & (asked.method != "exact"),
+        sampled=(~enumerated | (spec.method == "both")) & (spec.method != "exact"),
         enumerated=enumerated,
-        n_trials=np.where(is_box, asked.trials or outputs.DEFAULT_TRIALS, asked.trials or sums.DEFAULT_TRIALS),
+        n_trials=np.where(is_box, spec.trials or outputs.DEFAULT_TRIALS, spec.trials or sums.DEFAULT_TRIALS),
         rational=rational,
     )
 
 
-def left_out(
-    counts: Counts, pairs: NDArray[np.int64], chosen: Sequence[AnyMetric], by: str | None
+def list_left_out(
+    counts: Counts, pairs: NDArray[np.int64], metrics: Sequence[AnyMetric], by: str | None
 ) -> Iterator[tuple[str | None, str, str, str]]:
-    """Yield (subset, a, b, metric) of what is not compared although a system has it: the other has no such item."""
+    """Yield (subset, a, b, metric) of comparisons omitted as the systems have no common items."""
     if counts.present is None and not counts.held and not counts.replicates:
         return
     i, j = pairs.T
-    for subset, mask in _subsets(counts, by):
-        for metric in (bind(m, counts) for m in chosen):
-            own = [counts.in_common([s], mask, metric.held) for s in range(counts.n_systems)]
-            has = np.column_stack(own).astype(np.float32)  # (n_items, n_systems)
+    for subset, mask in _iter_subsets(counts, by):
+        for metric in (bind_metric(m, counts) for m in metrics):
+            items_by_system = [counts.in_common([s], mask, metric.held) for s in range(counts.n_systems)]
+            has = np.column_stack(items_by_system).astype(np.float32)  # (n_items, n_systems)
             common = has.T @ has  # numbers of items, above 0 where there are some
             has_any = common.diagonal() > 0
             for k in np.flatnonzero((common[i, j] == 0) & (has_any[i] | has_any[j])):
@@ -236,24 +236,26 @@ def left_out(
                 yield subset.value if subset else None, a, b, metric.name
 
 
-def _subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | None, NDArray[np.bool_] | None]]:
+def _iter_subsets(counts: Counts, by: str | None) -> Iterator[tuple[Subset | None, NDArray[np.bool_] | None]]:
     if by is None:
         yield None, None
         return
     column = counts.group(by)
     values = sorted(set(column))
-    place = {value: k for k, value in enumerate(values)}
-    codes = np.fromiter((place[value] for value in column), np.int64, len(column))
+    code_of = {value: k for k, value in enumerate(values)}
+    codes = np.fromiter((code_of[value] for value in column), np.int64, len(column))
     for k, value in enumerate(values):
         yield Subset(by, value), codes == k
 
 
-Placing = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, NDArray[np.int64]]]]
+PanelMaker = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, NDArray[np.int64]]]]
 """The items of a subset -> panels, and the places of their pairs among those asked for."""
 
 
-def with_every_unit(asked: ResolvedSpec, listed: Comparisons) -> tuple[list[ComparedPanel], Places, Places, Places]:
-    """Return panels of the same comparisons that have concordant units as well, and where each stands in them.
+def build_full_panels(
+    spec: ResolvedSpec, comparisons: Comparisons
+) -> tuple[list[ComparedPanel], Places, Places, Places]:
+    """Return panels that include concordant units, and the positions of comparisons in them.
 
     Returns
     -------
@@ -261,42 +263,47 @@ def with_every_unit(asked: ResolvedSpec, listed: Comparisons) -> tuple[list[Comp
         Panels, and of each comparison the place of its panel, its row and its column; arrays of shape (n,).
     """
     panels: list[ComparedPanel] = []
-    placings = _placings(asked, listed.metrics, every_unit=True)
-    grids = [_grid(asked, listed.metrics, placings, mask, panels) for mask in listed.masks]
+    panel_makers = _group_metrics(spec, comparisons.metrics, every_unit=True)
+    grids = [_place_subset(spec, comparisons.metrics, panel_makers, mask, panels) for mask in comparisons.masks]
     panel, row, column = (np.concatenate([getattr(grid, n) for grid in grids]) for n in ("panel", "row", "column"))
     return panels, panel, row, column
 
 
-def _placings(
-    asked: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
-) -> list[tuple[list[int], Placing]]:
-    """Return the metrics that share panels, by their places, and what makes these: of one kind, on the same items."""
+def _group_metrics(
+    spec: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
+) -> list[tuple[list[int], PanelMaker]]:
+    """Group metrics of one kind on the same items, each group with what makes its panels."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for k, metric in enumerate(metrics):
-        held = b"" if metric.held is None else np.packbits(metric.held).tobytes()
-        groups.setdefault((k,) if isinstance(metric, BlackBox) else (type(metric), held), []).append(k)
-    return [(own, _placing(asked, [metrics[k] for k in own], every_unit=every_unit)) for own in groups.values()]
+        held_bits = b"" if metric.held is None else np.packbits(metric.held).tobytes()
+        groups.setdefault((k,) if isinstance(metric, BlackBox) else (type(metric), held_bits), []).append(k)
+    return [
+        (group, _choose_panel_maker(spec, [metrics[k] for k in group], every_unit=every_unit))
+        for group in groups.values()
+    ]
 
 
-def _placing(
-    asked: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool
-) -> Placing:
-    counts, units, pairs = asked.counts, asked.units, asked.pairs
+def _choose_panel_maker(
+    spec: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool
+) -> PanelMaker:
+    counts, units, pairs = spec.counts, spec.units, spec.pairs
     if summed := [m for m in metrics if isinstance(m, BoundMetric)]:
-        sharing = build.PanelSharing.of(counts, summed, pairs)
+        sharing = build.PanelGroups.from_metrics(counts, summed, pairs)
         return lambda mask: (
-            (placed.panel, placed.of_pairs) for placed in sharing.panels(units, mask, every_unit=every_unit)
+            (placed.panel, placed.pair_indices) for placed in sharing.build(units, mask, every_unit=every_unit)
         )
-    if of_sets := [m for m in metrics if isinstance(m, BoundSets)]:
-        return lambda mask: iter(build_sets(counts, units, of_sets, pairs, subset=mask))
+    if set_metrics := [m for m in metrics if isinstance(m, BoundSets)]:
+        return lambda mask: iter(build_set_panels(counts, units, set_metrics, pairs, subset=mask))
     [box] = [m for m in metrics if isinstance(m, BlackBox)]
-    each = list(enumerate(pairs.tolist()))
-    return lambda mask: ((OutputsPanel.of(counts, units, box, pair, mask), np.array([k])) for k, pair in each)
+    numbered_pairs = list(enumerate(pairs.tolist()))
+    return lambda mask: (
+        (OutputsPanel.from_counts(counts, units, box, pair, mask), np.array([k])) for k, pair in numbered_pairs
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SubsetComparisons:
-    """Where the comparisons of one subset stand, in the order of pairs and metrics: arrays of shape (n,)."""
+    """Positions of the comparisons of one subset, ordered by pair and metric: arrays of shape (n,)."""
 
     pair: NDArray[np.int32]
     metric: NDArray[np.int32]
@@ -305,41 +312,41 @@ class _SubsetComparisons:
     column: NDArray[np.int32]
 
 
-def _grid(
-    asked: ResolvedSpec,
+def _place_subset(
+    spec: ResolvedSpec,
     metrics: Sequence[BoundMetric | BoundSets | BlackBox],
-    placings: Sequence[tuple[list[int], Placing]],
+    panel_makers: Sequence[tuple[list[int], PanelMaker]],
     mask: NDArray[np.bool_] | None,
     panels: list[ComparedPanel],
 ) -> _SubsetComparisons:
     """Place the comparisons of one subset that have items, and add their panels to `panels`."""
-    shape = len(asked.pairs), len(metrics)
+    shape = len(spec.pairs), len(metrics)
     panel, row = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
     column = np.zeros(len(metrics), np.int32)
-    for own, placing in placings:
-        column[own] = np.arange(len(own))
-        for made, of_pairs in placing(mask):
-            if made.extent[0]:
-                panel[of_pairs[:, None], own] = len(panels)
-                row[of_pairs[:, None], own] = np.arange(len(of_pairs))[:, None]
-                panels.append(made)
-    pair, metric = (places.astype(np.int32) for places in np.nonzero(panel >= 0))
+    for group, make_panels in panel_makers:
+        column[group] = np.arange(len(group))
+        for new_panel, pair_indices in make_panels(mask):
+            if new_panel.extent[0]:
+                panel[pair_indices[:, None], group] = len(panels)
+                row[pair_indices[:, None], group] = np.arange(len(pair_indices))[:, None]
+                panels.append(new_panel)
+    pair, metric = (indices.astype(np.int32) for indices in np.nonzero(panel >= 0))
     return _SubsetComparisons(pair, metric, panel[pair, metric], row[pair, metric], column[metric])
 
 
-def _n_discordant(
+def _count_discordant(
     panels: Sequence[ComparedPanel], panel: NDArray[np.int32], row: NDArray[np.int32], column: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Return the units that differ of each comparison."""
-    found = np.zeros(len(panel), np.int64)
+    """Return the number of units that differ in each comparison."""
+    n_units = np.zeros(len(panel), np.int64)
     order = np.argsort(panel, kind="stable")
     borders = np.cumsum(np.bincount(panel, minlength=len(panels)))
-    for one, here in zip(panels, np.split(order, borders[:-1]), strict=False):  # of no panels one part, of nothing
-        found[here] = one.n_discordant[row[here], column[here]]
-    return found
+    for compared, rows in zip(panels, np.split(order, borders[:-1]), strict=False):  # of no panels one part, of nothing
+        n_units[rows] = compared.n_discordant[row[rows], column[rows]]
+    return n_units
 
 
-def _enumerated(method: Method, n_discordant: NDArray[np.int64], is_box: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Decide which comparisons are counted by all arrangements: where these are few enough."""
-    most = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
-    return (n_discordant <= most) & (method != "randomization")
+def _choose_enumerated(method: Method, n_discordant: NDArray[np.int64], is_box: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which comparisons are enumerated: those with few enough arrangements."""
+    max_units = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
+    return (n_discordant <= max_units) & (method != "randomization")

@@ -1,4 +1,4 @@
-"""What is asked: metrics, pairs, units, trials."""
+"""The specification of comparisons: metrics, pairs, units, trials and intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask import metrics as known
-from sigdask.analysis.comparison.pairs import bind
+from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names
 from sigdask.errors import InputError
@@ -26,7 +26,7 @@ MOST_BY_DEFAULT = 100
 
 @dataclass(frozen=True, slots=True)
 class IntervalSpec:
-    """Which intervals of differences and scores are wanted.
+    """Which intervals of differences and scores are computed.
 
     Attributes
     ----------
@@ -36,31 +36,31 @@ class IntervalSpec:
         Of the intervals.
     resamples : int or None
         Resamples; by default what the kind takes.
-    most : int or None
+    max_comparisons : int or None
         Comparisons of which there are intervals at most, all or none; None for any number.
     """
 
     kind: Literal["auto", "bootstrap", "inversion", "conditional-exact"] = "auto"
     confidence: float = 0.95
     resamples: int | None = None
-    most: int | None = None
+    max_comparisons: int | None = None
 
     @staticmethod
-    def asked(kind: str | None, confidence: float, resamples: int | None) -> IntervalSpec | None:
-        """Return what options ask for, by default intervals of few comparisons; None where none are wanted."""
+    def from_options(kind: str | None, confidence: float, resamples: int | None) -> IntervalSpec | None:
+        """Return the specification that options give; None for no intervals, by default if there are few."""
         if kind == "none":
             return None
-        most = MOST_BY_DEFAULT if kind is None else None
-        return IntervalSpec(cast("Any", kind or "auto"), confidence, resamples, most)
+        max_comparisons = MOST_BY_DEFAULT if kind is None else None
+        return IntervalSpec(cast("Any", kind or "auto"), confidence, resamples, max_comparisons)
 
-    def is_wanted(self, n_comparisons: int) -> bool:
-        """Say whether so many comparisons have intervals."""
-        return self.most is None or n_comparisons <= self.most
+    def covers(self, n_comparisons: int) -> bool:
+        """Return whether this many comparisons get intervals."""
+        return self.max_comparisons is None or n_comparisons <= self.max_comparisons
 
 
 @dataclass(frozen=True, slots=True)
 class CompareSpec:
-    """What is asked of every test set.
+    """The specification of the comparisons of one test set.
 
     Attributes
     ----------
@@ -76,11 +76,11 @@ class CompareSpec:
         Column of subsets.
     method, exact_limit, trials, seed
         As in `compare_sets`.
-    beside : bool
+    has_contrasts : bool
         Show p with other units exchanged.
     tests : tuple of str
         Names of classical tests, as `statistics.classical.names.asked` gives them.
-    sureness : IntervalSpec or None
+    interval_spec : IntervalSpec or None
         Intervals that are wanted; None for none.
     """
 
@@ -93,39 +93,39 @@ class CompareSpec:
     exact_limit: float | None = None
     trials: int | None = None
     seed: int = 0
-    beside: bool = True
+    has_contrasts: bool = True
     tests: tuple[str, ...] = ()
-    sureness: IntervalSpec | None = None
+    interval_spec: IntervalSpec | None = None
 
-    def found(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
-        """Return the metrics, names looked up."""
-        found = [known.find(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
-        for metric in found:
+    def find_metrics(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
+        """Return the metrics, with names looked up."""
+        metrics = [known.find_metric(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+        for metric in metrics:
             if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
                 raise InputError(
                     f"metric {metric!r}: expected a name or a metric; `sigdask.metric` and `sigdask.black_box` make "
                     "metrics of functions"
                 )
-        return found
+        return metrics
 
-    def bind(self, counts: Counts) -> CompareSpec:
-        """Bind the metrics to the data, which may take long, once for all units."""
-        return replace(self, metrics=[bind(m, counts) for m in self.found(counts)])
+    def bind_metrics(self, counts: Counts) -> CompareSpec:
+        """Return a copy with metrics bound to the data, which may take long, once for all units."""
+        return replace(self, metrics=[bind_metric(m, counts) for m in self.find_metrics(counts)])
 
 
-def pairs_of(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
-    """Return the pairs of systems compared, as indices, shape (n_pairs, 2)."""
+def list_pairs(counts: Counts, pairs: Sequence[tuple[str, str]] | None, baseline: str | None) -> NDArray[np.int64]:
+    """Return the pairs of systems to compare, as indices, shape (n_pairs, 2)."""
     check_names(counts.systems)
-    place = {name: k for k, name in enumerate(counts.systems)}
+    index_of = {name: k for k, name in enumerate(counts.systems)}
     for name in [n for pair in pairs or [] for n in pair] + ([baseline] if baseline is not None else []):
-        if name not in place:
+        if name not in index_of:
             raise InputError(f"no system {name!r}; systems: {', '.join(counts.systems)}")
     if pairs is not None:
         for a, b in pairs:
             if a == b:
                 raise InputError(f"pair {a!r}, {b!r}: a system is not compared with itself")
-        return np.array([(place[a], place[b]) for a, b in pairs], np.int64).reshape(-1, 2)
+        return np.array([(index_of[a], index_of[b]) for a, b in pairs], np.int64).reshape(-1, 2)
     if baseline is not None:
-        others = np.delete(np.arange(counts.n_systems), place[baseline])
-        return np.column_stack([others, np.full_like(others, place[baseline])])
+        others = np.delete(np.arange(counts.n_systems), index_of[baseline])
+        return np.column_stack([others, np.full_like(others, index_of[baseline])])
     return np.column_stack(np.triu_indices(counts.n_systems, 1))

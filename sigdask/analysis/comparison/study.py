@@ -1,4 +1,4 @@
-"""A study: what must be counted for all test sets that are judged together, and the results that its tallies give."""
+"""A study: all jobs of test sets that are judged together, and the results that their tallies give."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.across_sets import AcrossSets, across_sets
-from sigdask.analysis.comparison.adjust import Adjustment, adjustment, chosen, is_exact
-from sigdask.analysis.comparison.assumptions import check_assumptions
-from sigdask.analysis.comparison.caveats import obstacles
+from sigdask.analysis.comparison.across_sets import AcrossSets, build_across_sets
+from sigdask.analysis.comparison.adjust import Adjustment, build_adjustment, choose_adjustment, is_exact
+from sigdask.analysis.comparison.assumptions import diagnose_units
+from sigdask.analysis.comparison.caveats import list_caveats
 from sigdask.analysis.comparison.intervals.plan import IntervalJobs
-from sigdask.analysis.comparison.jobs import FamilyComparisons, joined, origins_of, shifted
+from sigdask.analysis.comparison.jobs import FamilyComparisons, build_input_digests, join_positions, shift_jobs
 from sigdask.analysis.comparison.judge import Failed, JudgementSettings
-from sigdask.analysis.comparison.pairs import AllCountPositions, CountPositions, nowhere
+from sigdask.analysis.comparison.pairs import AllCountPositions, CountPositions, build_empty_positions
 from sigdask.analysis.comparison.set_analysis import SetAnalysis
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.counts import Counts
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.options import Adjust, Alternative
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.tallies import Tally
 from sigdask.results.columns.adjusted import AdjustmentDetails
-from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, made_by
-from sigdask.results.exact import with_exact
-from sigdask.results.inputs import with_families
-from sigdask.results.messages.intervals import beside_adjusted
-from sigdask.results.messages.notes import Note, distinct
-from sigdask.results.table import Table, columns_joined, columns_taken
+from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, get_version
+from sigdask.results.exact import use_exact_p
+from sigdask.results.inputs import add_families
+from sigdask.results.messages.intervals import note_adjusted
+from sigdask.results.messages.notes import Note, drop_duplicates
+from sigdask.results.table import Table, join_parts, take_part_rows
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """What must be counted for some results, and how these are made of the counts.
+    """Jobs of test sets that are judged together, and how results are made of their tallies.
 
     Attributes
     ----------
@@ -67,179 +67,194 @@ class Study:
 
     @property
     def jobs(self) -> list[Job]:
-        """What must be counted."""
+        """All jobs to count, those of intervals last."""
         return [
             *(job for analysis in self.analyses for job in analysis.jobs),
-            *(made.job for made, _ in self.families if made.job is not None),
-            *(made.companion for made, _ in self.families if made.companion is not None),
+            *(adjustment.job for adjustment, _ in self.families if adjustment.job is not None),
+            *(adjustment.companion_job for adjustment, _ in self.families if adjustment.companion_job is not None),
             *([self.across.job] if self.across else []),
             *self.interval_jobs,
         ]
 
     @property
     def interval_jobs(self) -> list[Job]:
-        """What of it is counted for intervals: the last."""
+        """The jobs of intervals, which are the last of `jobs`."""
         return [job for sought in self.intervals if sought is not None for job in sought.jobs]
 
     @property
     def slots(self) -> AllCountPositions:
-        """Where the counts of all comparisons stand, with the unit asked for; jobs by their places in `jobs`."""
-        return self._slots(0)
+        """Positions of the counts of all comparisons with the main unit; jobs are indices of `jobs`."""
+        return self._join_slots(0)
 
     @property
-    def beside(self) -> tuple[AllCountPositions, ...]:
-        """The same with other units exchanged: as many as a test set has, and none where another has fewer."""
-        return tuple(self._slots(k) for k in range(1, max(len(one.exchanges) for one in self.analyses)))
+    def contrast_slots(self) -> tuple[AllCountPositions, ...]:
+        """Positions of the counts with other units, as many as a test set has; empty where one has fewer."""
+        return tuple(
+            self._join_slots(k) for k in range(1, max(len(analysis.comparison_jobs) for analysis in self.analyses))
+        )
 
     @property
-    def of_families(self) -> CountPositions:
-        """Where the counts of each comparison's family stand, if it has one."""
-        found = nowhere(sum(len(one.main.comparisons) for one in self.analyses))
-        job = sum(len(one.jobs) for one in self.analyses)
-        for made, places in self.families:
-            if made.job is not None:
-                found.job[places] = job
+    def family_positions(self) -> CountPositions:
+        """Positions of the counts of each comparison's family, if it has one."""
+        positions = build_empty_positions(sum(len(analysis.main.comparisons) for analysis in self.analyses))
+        job = sum(len(analysis.jobs) for analysis in self.analyses)
+        for adjustment, indices in self.families:
+            if adjustment.job is not None:
+                positions.job[indices] = job
                 job += 1
-        return found
+        return positions
 
     @property
-    def of_companions(self) -> CountPositions:
-        """Where the counts of each comparison's studentised bootstrap stand, if there is one beside its family."""
-        found = nowhere(sum(len(one.main.comparisons) for one in self.analyses))
-        job = sum(len(one.jobs) for one in self.analyses) + sum(made.job is not None for made, _ in self.families)
-        for made, places in self.families:
-            if made.companion is not None:
-                found.job[places] = job
+    def companion_positions(self) -> CountPositions:
+        """Positions of the counts of each comparison's studentised bootstrap, if its family has one."""
+        positions = build_empty_positions(sum(len(analysis.main.comparisons) for analysis in self.analyses))
+        job = sum(len(analysis.jobs) for analysis in self.analyses) + sum(
+            adjustment.job is not None for adjustment, _ in self.families
+        )
+        for adjustment, indices in self.families:
+            if adjustment.companion_job is not None:
+                positions.job[indices] = job
                 job += 1
-        return found
+        return positions
 
     @property
-    def of_intervals(self) -> tuple[CountPositions, CountPositions]:
-        """Where the counts of each comparison's intervals stand, one or two of those that have any."""
-        found, before = [], len(self.jobs) - len(self.interval_jobs)
-        for analysis, sought in zip(self.analyses, self.intervals, strict=True):
-            nothing = nowhere(len(analysis.main.comparisons))
-            own = (nothing, nothing) if sought is None else sought.standings
-            found.append([shifted(one, before) for one in own])
-            before += 0 if sought is None else len(sought.jobs)
-        first, second = zip(*found, strict=True)
-        return joined(first), joined(second)
+    def interval_positions(self) -> tuple[CountPositions, CountPositions]:
+        """Positions of the counts of each comparison's intervals, one or two for those that have any."""
+        positions, offset = [], len(self.jobs) - len(self.interval_jobs)
+        for analysis, interval_jobs in zip(self.analyses, self.intervals, strict=True):
+            nothing = build_empty_positions(len(analysis.main.comparisons))
+            set_positions = (nothing, nothing) if interval_jobs is None else interval_jobs.positions
+            positions.append([shift_jobs(part, offset) for part in set_positions])
+            offset += 0 if interval_jobs is None else len(interval_jobs.jobs)
+        first, second = zip(*positions, strict=True)
+        return join_positions(first), join_positions(second)
 
-    def _slots(self, k: int) -> AllCountPositions:
-        """Return the slots of each test set's exchange number `k`, one test set after the other."""
-        found, before = [], 0
+    def _join_slots(self, k: int) -> AllCountPositions:
+        """Return the slots of each test set's unit number `k`, one test set after another."""
+        parts, offset = [], 0
         for analysis in self.analyses:
-            sizes = [len(one.jobs) for one in analysis.exchanges]
+            sizes = [len(entry.jobs) for entry in analysis.comparison_jobs]
             n = len(analysis.main.comparisons)
-            own = analysis.exchanges[k].slots if k < len(sizes) else AllCountPositions.nowhere(n)
-            found.append([shifted(one, before + sum(sizes[:k])) for one in own.each])
-            before += sum(sizes)
-        return AllCountPositions(*(joined(of_kind) for of_kind in zip(*found, strict=True)))
+            slots = analysis.comparison_jobs[k].slots if k < len(sizes) else AllCountPositions.empty(n)
+            parts.append([shift_jobs(entry, offset + sum(sizes[:k])) for entry in slots.all_kinds])
+            offset += sum(sizes)
+        return AllCountPositions(*(join_positions(kind_positions) for kind_positions in zip(*parts, strict=True)))
 
-    def results(
+    def build_results(
         self,
         tallies: Sequence[Tally],
-        revised: Callable[[Table], Table] = lambda found: found,
+        revise: Callable[[Table], Table] = lambda table: table,
         failed: Failed | None = None,
     ) -> ComparisonResults:
         """Judge the tallies of `jobs`, which are in the same order.
 
-        `revised` is given all that was found before p is adjusted.
+        `revise` is given all that was found before p is adjusted.
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
         """
-        counted: Tallies = dict(zip(self.jobs, tallies, strict=True))
+        tally_of: Tallies = dict(zip(self.jobs, tallies, strict=True))
         n_sampled = sum(int(analysis.main.comparisons.sampled.sum()) for analysis in self.analyses)
-        judged = [
-            analysis.table(JudgementSettings(alternative, self.alpha, n_sampled, failed), counted)
+        tables = [
+            analysis.build_table(JudgementSettings(alternative, self.alpha, n_sampled, failed), tally_of)
             for analysis, alternative in zip(self.analyses, self.alternatives, strict=True)
         ]
-        judged = [
+        tables = [
             replace(
-                own,
-                intervals=None if sought is None else sought.columns(counted),
-                origins=origins_of(analysis.main, self.seed, made_by()),
+                set_table,
+                intervals=None if interval_jobs is None else interval_jobs.build_columns(tally_of),
+                origins=build_input_digests(analysis.main, self.seed, get_version()),
             )
-            for own, sought, analysis in zip(judged, self.intervals, self.analyses, strict=True)
+            for set_table, interval_jobs, analysis in zip(tables, self.intervals, self.analyses, strict=True)
         ]
-        families = [(made.counted(counted), places) for made, places in self.families]
-        found = _adjusted(with_exact(revised(Table.joined(judged))), families, counted)
-        found = with_families(found, [(made.method, made.counts, places) for made, places in families])
-        found = replace(found, assumptions=check_assumptions([one.main.comparisons for one in self.analyses], found))
+        families = [(adjustment.with_counted_trials(tally_of), indices) for adjustment, indices in self.families]
+        table = _add_adjusted_p(use_exact_p(revise(Table.join(tables))), families, tally_of)
+        table = add_families(
+            table, [(adjustment.method, adjustment.trial_counts, indices) for adjustment, indices in families]
+        )
+        table = replace(table, assumptions=diagnose_units([entry.main.comparisons for entry in self.analyses], table))
         notes = [
-            *_scopes([analysis.main.asked.counts for analysis in self.analyses]),
-            *(Note("reading", w) for analysis in self.analyses for w in analysis.main.asked.counts.warnings),
-            *(note for made, places in families for note in obstacles(made, _some(found, places))),
+            *_iter_scopes([analysis.main.spec.counts for analysis in self.analyses]),
+            *(Note("reading", w) for analysis in self.analyses for w in analysis.main.spec.counts.warnings),
+            *(
+                note
+                for adjustment, indices in families
+                for note in list_caveats(adjustment, _take_rows(table, indices))
+            ),
             *(note for analysis in self.analyses for note in analysis.notes),
-            *beside_adjusted(found),
+            *note_adjusted(table),
         ]
         return ComparisonResults(
-            table=found,
+            table=table,
             seed=self.seed,
             alpha=self.alpha,
-            notes=distinct(notes),
-            family=_note(families, found),
-            together=self._together(counted, found),
+            notes=drop_duplicates(notes),
+            family=_build_family_note(families, table),
+            together=self._combine_sets(tally_of, table),
         )
 
-    def _together(self, tallies: Tallies, found: Table) -> tuple[ResultAcrossSets, ...]:
+    def _combine_sets(self, tallies: Tallies, table: Table) -> tuple[ResultAcrossSets, ...]:
         if self.across is None:
             return ()
         p_greater, p_less = (
-            np.concatenate([analysis.p_values(tallies, side) for analysis in self.analyses])
+            np.concatenate([analysis.compute_p_values(tallies, side) for analysis in self.analyses])
             for side in ("greater", "less")
         )
-        return self.across.verdicts(tallies, found, p_greater, p_less)
+        return self.across.build_results(tallies, table, p_greater, p_less)
 
 
-def _scopes(sets: Sequence[Counts]) -> Iterator[Note]:
-    """Yield which part of the files is scored; the test set is named where not all say the same."""
-    together = len({counts.scope for counts in sets}) == 1
+def _iter_scopes(sets: Sequence[Counts]) -> Iterator[Note]:
+    """Yield notes on which part of the files is scored, naming test sets if their scopes differ."""
+    is_same = len({counts.scope for counts in sets}) == 1
     for counts in sets:
         for text in counts.scope:
-            yield Note("scope", text if together else f"{counts.name}: {text}")
+            yield Note("scope", text if is_same else f"{counts.name}: {text}")
 
 
 Families = Sequence[tuple[Adjustment, Integers]]
 
 
-def _adjusted(found: Table, families: Families, tallies: Tallies) -> Table:
-    """Put the adjusted p of families beside what was found."""
-    columns = [column.copy() for column in (found.p_adjusted, found.p_adjusted_low, found.p_adjusted_high)]
-    low, high = (np.where(found.exact, found.p_value, limit) for limit in (found.p_low, found.p_high))
-    for made, places in families:
-        own = made.p_values(found.p_value[places], low[places], high[places], tallies)
-        for column, values in zip(columns, own or (), strict=False):
-            column[places] = values
+def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:
+    """Return the table with p-values adjusted by families."""
+    columns = [column.copy() for column in (table.p_adjusted, table.p_adjusted_low, table.p_adjusted_high)]
+    low, high = (np.where(table.exact, table.p_value, limit) for limit in (table.p_low, table.p_high))
+    for adjustment, indices in families:
+        adjusted = adjustment.compute_p_values(table.p_value[indices], low[indices], high[indices], tallies)
+        for column, values in zip(columns, adjusted or (), strict=False):
+            column[indices] = values
     p, p_low, p_high = columns
-    beside = _beside(found, families, tallies)
-    return replace(found, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=beside)
+    details = _compute_details(table, families, tallies)
+    return replace(table, p_adjusted=p, p_adjusted_low=p_low, p_adjusted_high=p_high, adjusted=details)
 
 
-def _beside(found: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
-    """Return what stands beside the adjusted p-values of families; None where that is nothing."""
-    made = [own.details(found.p_value[at], found.difference[at], tallies, found.alpha) for own, at in families]
-    if not any(own.has_two.any() or own.has_interval.any() for own in made):
+def _compute_details(table: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
+    """Return details of the families' adjusted p-values in row order; None if there are none."""
+    details = [
+        entry.compute_details(table.p_value[indices], table.difference[indices], tallies, table.alpha)
+        for entry, indices in families
+    ]
+    if not any(entry.has_two_methods.any() or entry.has_interval.any() for entry in details):
         return None
-    rows = np.concatenate([places for _, places in families])
-    return columns_taken(columns_joined(made), np.argsort(rows, kind="stable"))
+    rows = np.concatenate([family_rows for _, family_rows in families])
+    return take_part_rows(join_parts(details), np.argsort(rows, kind="stable"))
 
 
-def _some(found: Table, places: Integers) -> Table:
-    """Return some rows: the table itself where these are all, as a large one is not held twice."""
-    return found if np.array_equal(places, np.arange(len(found))) else found.take(places)
+def _take_rows(table: Table, indices: Integers) -> Table:
+    """Return some rows, or the table itself for all rows, to avoid a copy of a large table."""
+    return table if np.array_equal(indices, np.arange(len(table))) else table.take(indices)
 
 
-def _note(families: Families, found: Table) -> FamilyNote | None:
-    """Say how p-values were adjusted: of several families alike, the largest."""
-    adjusted = [(made, places) for made, places in families if not np.isnan(found.p_adjusted[places]).all()]
+def _build_family_note(families: Families, table: Table) -> FamilyNote | None:
+    """Return how p-values were adjusted; of several similar families, the largest counts."""
+    adjusted = [
+        (adjustment, indices) for adjustment, indices in families if not np.isnan(table.p_adjusted[indices]).all()
+    ]
     if not adjusted:
         return None
-    made, places = max(adjusted, key=lambda each: len(each[1]))
-    return made.note(len(places))
+    adjustment, indices = max(adjusted, key=lambda family: len(family[1]))
+    return adjustment.build_note(len(indices))
 
 
-def prepare(
-    asked: Sequence[tuple[Counts, CompareSpec, Alternative]],
+def prepare_study(
+    specs: Sequence[tuple[Counts, CompareSpec, Alternative]],
     *,
     alpha: float = 0.05,
     adjust: Adjust | None = None,
@@ -247,35 +262,44 @@ def prepare(
     together: bool = False,
     second_run: bool = True,
 ) -> Study:
-    """List what has to be counted for some test sets, without counting it.
+    """List the jobs of some test sets, without counting them.
 
     Parameters
     ----------
-    asked : sequence of (Counts, CompareSpec, alternative)
+    specs : sequence of (Counts, CompareSpec, alternative)
         Test sets of different names, and what is asked of each.
     alpha, adjust, together, second_run
         As in `compare_sets`.
     by_metric : bool
         Judge the comparisons under each metric together, instead of all.
     """
-    if not asked:
+    if not specs:
         raise InputError("no test set given")
-    _check_names([counts for counts, _, _ in asked])
-    analyses = [SetAnalysis.of(counts, wanted, second_run=second_run) for counts, wanted, _ in asked]
-    asking = FamilyComparisons.of(*(analysis.main for analysis in analyses))
-    sides = [side for _, _, side in asked]
-    families, wanted = [], [own.sureness for _, own, _ in asked]
-    for places in rows_of(numbered(asking.metric) if by_metric else np.zeros(len(asking), np.int64)):
-        own = asking.only(places)
-        sure = next((w for k in np.unique(own.of_set) if (w := wanted[k]) and w.is_wanted(len(asking))), None)
-        made = adjustment(chosen(adjust, own), own, sides[own.of_set[0]], sure)
-        families.append((replace(made, for_exact=adjust is None and is_exact(own)), places))
-    across = across_sets(asking, sides[0], raw=adjust == "max-t:raw") if together else None
-    intervals = [
-        IntervalJobs.of(analysis.main, own, side) if own is not None and own.is_wanted(len(asking)) else None
-        for analysis, own, side in zip(analyses, wanted, sides, strict=True)
+    _check_names([counts for counts, _, _ in specs])
+    analyses = [
+        SetAnalysis.from_spec(counts, interval_specs, second_run=second_run) for counts, interval_specs, _ in specs
     ]
-    return Study(analyses, sides, families, across, alpha, asked[0][1].seed, intervals)
+    comparisons = FamilyComparisons.from_jobs(*(analysis.main for analysis in analyses))
+    sides = [side for _, _, side in specs]
+    families, interval_specs = [], [members.interval_spec for _, members, _ in specs]
+    for indices in group_rows(number_rows(comparisons.metric) if by_metric else np.zeros(len(comparisons), np.int64)):
+        members = comparisons.select(indices)
+        interval_spec = next(
+            (w for k in np.unique(members.set_index) if (w := interval_specs[k]) and w.covers(len(comparisons))),
+            None,
+        )
+        family_adjustment = build_adjustment(
+            choose_adjustment(adjust, members), members, sides[members.set_index[0]], interval_spec
+        )
+        families.append((replace(family_adjustment, for_exact=adjust is None and is_exact(members)), indices))
+    across = build_across_sets(comparisons, sides[0], raw=adjust == "max-t:raw") if together else None
+    intervals = [
+        IntervalJobs.from_comparisons(analysis.main, members, side)
+        if members is not None and members.covers(len(comparisons))
+        else None
+        for analysis, members, side in zip(analyses, interval_specs, sides, strict=True)
+    ]
+    return Study(analyses, sides, families, across, alpha, specs[0][1].seed, intervals)
 
 
 def _check_names(test_sets: Sequence[Counts]) -> None:

@@ -1,1 +1,1 @@
-"""A comparison opened: what its p is made of, for those few that a reader looks into."""
+"""Details of single comparisons: how p came about, the null distribution, and the deciding units."""

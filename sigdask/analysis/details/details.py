@@ -1,4 +1,4 @@
-"""From a study and what it found to comparisons opened: what is drawn of each, made of the panels that were counted."""
+"""Details of some results of a study, computed again from the panels that were counted."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.jobs import ComparisonJobs
 from sigdask.analysis.comparison.study import Study
-from sigdask.analysis.details.null_distribution import NullDistribution, nulls
-from sigdask.analysis.details.runs import Convergence, prefixes
+from sigdask.analysis.details.null_distribution import NullDistribution, iter_null_distributions
+from sigdask.analysis.details.runs import Convergence, count_prefixes
 from sigdask.analysis.details.shares import UnitShares
-from sigdask.analysis.details.units import FieldNames, UnitDetails, UnitIndex, with_texts
+from sigdask.analysis.details.units import FieldNames, UnitDetails, UnitIndex, add_texts
 from sigdask.counts import Counts
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.stream.shuffled_differences import Whole
+from sigdask.randomization.stream.shuffled_differences import PairPanel
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.table import Table
 
@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonDetails:
-    """One comparison, opened.
+    """Details of one comparison.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class ComparisonDetails:
         The first run and, where there is one, the second; none where no trials were counted.
     shares : UnitShares or None
         What units contribute; None of a metric of whole outputs, which scores no unit.
-    named : tuple of UnitDetails
+    deciding_units : tuple of UnitDetails
         The units that decide, as `shares` lists them.
-    called : FieldNames
+    field_names : FieldNames
         What is asked and right in these data.
     """
 
@@ -53,12 +53,12 @@ class ComparisonDetails:
     null: NullDistribution
     runs: tuple[Convergence, ...]
     shares: UnitShares | None
-    named: tuple[UnitDetails, ...]
-    called: FieldNames
+    deciding_units: tuple[UnitDetails, ...]
+    field_names: FieldNames
 
 
-def opened(study: Study, found: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
-    """Open some comparisons of a study.
+def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
+    """Compute the details of some comparisons of a study.
 
     The same data, seed and trials give the same numbers on any machine. What a reader cannot be shown, as a user's
     metric fails on it, is left out.
@@ -67,65 +67,67 @@ def opened(study: Study, found: Table, rows: Integers) -> tuple[ComparisonDetail
     ----------
     study : Study
         What was asked, with its panels.
-    found : Table
+    table : Table
         Results of all of it, or of some.
     rows : int64 array, shape (n_rows,)
         Which rows of these to open, in the order in which they are wanted.
     """
-    own = found.take(rows)
-    of_set, place = places(study, own)
-    parts: list[_PanelComparisons] = []
+    selected = table.take(rows)
+    set_index, indices = find_positions(study, selected)
+    groups: list[_PanelComparisons] = []
     for k, analysis in enumerate(study.analyses):
-        inside = np.flatnonzero(of_set == k)
-        parts += _parts(analysis.main, own.take(inside), rows[inside], place[inside])
-    every = [one for part in parts for one in part.opened(len(parts))]
+        inside = np.flatnonzero(set_index == k)
+        groups += _iter_groups(analysis.main, selected.take(inside), rows[inside], indices[inside])
+    details = [entry for group in groups for entry in group.iter_details(len(groups))]
     for analysis in study.analyses:
-        every = [*_told(every, found, analysis.main.asked.counts)]
-    by_row = {one.row: one for one in every}
+        details = [*_add_texts(details, table, analysis.main.spec.counts)]
+    by_row = {entry.row: entry for entry in details}
     return tuple(by_row[row] for row in rows.tolist() if row in by_row)
 
 
-def _told(every: Sequence[ComparisonDetails], found: Table, counts: Counts) -> Iterator[ComparisonDetails]:
-    """Yield what is opened, with the texts of its items where those of a test set are looked up: all in one go."""
-    own = [one for one in every if counts.telling is not None and found.test_set[one.row] == counts.name]
-    ids = {item.name for one in own for unit in one.named for item in unit.items}
-    systems = {side[one.row] for one in own for side in (found.a, found.b)}
-    texts = counts.telling.told(ids, systems) if own and counts.telling is not None else {}
-    for one in every:
-        if one in own:
-            pair = found.a[one.row], found.b[one.row]
-            yield replace(one, named=tuple(with_texts(unit, pair, texts) for unit in one.named))
+def _add_texts(details: Sequence[ComparisonDetails], table: Table, counts: Counts) -> Iterator[ComparisonDetails]:
+    """Yield details, with item texts of one test set fetched in one request if they can be looked up."""
+    with_lookup = [
+        entry for entry in details if counts.telling is not None and table.test_set[entry.row] == counts.name
+    ]
+    ids = {item.name for entry in with_lookup for unit in entry.deciding_units for item in unit.items}
+    systems = {side[entry.row] for entry in with_lookup for side in (table.a, table.b)}
+    texts = counts.telling.find_texts(ids, systems) if with_lookup and counts.telling is not None else {}
+    for entry in details:
+        if entry in with_lookup:
+            pair = table.a[entry.row], table.b[entry.row]
+            yield replace(entry, deciding_units=tuple(add_texts(unit, pair, texts) for unit in entry.deciding_units))
         else:
-            yield one
+            yield entry
 
 
-def places(study: Study, found: Table) -> tuple[Integers, Integers]:
-    """Return where results stand in a study: places of test sets and of comparisons in these; -1 of what it lacks."""
-    of_set, place = np.full((2, len(found)), -1, np.int64)
+def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
+    """Return each result's test set and comparison index in a study; -1 if it has none."""
+    set_index, indices = np.full((2, len(table)), -1, np.int64)
     for s, analysis in enumerate(study.analyses):
-        listed = analysis.main.comparisons
-        systems, metrics = listed.counts.systems, [own.name for own in listed.metrics]
-        for k in range(len(found)):
-            if found.test_set[k] == listed.counts.name:
-                fits = _is(listed.a, systems, found.a[k]) & _is(listed.b, systems, found.b[k])
-                fits &= _is(listed.metric, metrics, found.metric[k].name)
-                fits &= _is(listed.subset.codes, listed.subset.values, found.subset[k])
-                for at in np.flatnonzero(fits)[:1]:
-                    of_set[k], place[k] = s, at
-    return of_set, place
+        comparisons = analysis.main.comparisons
+        systems, metrics = comparisons.counts.systems, [metric.name for metric in comparisons.metrics]
+        for k in range(len(table)):
+            if table.test_set[k] == comparisons.counts.name:
+                fits = _match_code(comparisons.a, systems, table.a[k]) & _match_code(comparisons.b, systems, table.b[k])
+                fits &= _match_code(comparisons.metric, metrics, table.metric[k].name)
+                fits &= _match_code(comparisons.subset.codes, comparisons.subset.values, table.subset[k])
+                for index in np.flatnonzero(fits)[:1]:
+                    set_index[k], indices[k] = s, index
+    return set_index, indices
 
 
-def _is(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> NDArray[np.bool_]:
-    """Say which rows of a column have a value."""
+def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> NDArray[np.bool_]:
+    """Return which rows of a coded column have a value."""
     return np.asarray(codes == (values.index(value) if value in values else -1))
 
 
-def _parts(exchange: ComparisonJobs, found: Table, rows: Integers, own: Integers) -> Iterator[_PanelComparisons]:
-    """Yield the comparisons of one exchange that share a panel and a metric."""
-    listed = exchange.comparisons
-    known = UnitIndex(listed, exchange.asked.units)
-    for some in rows_of(numbered(listed.panel[own], listed.column[own])):
-        yield _PanelComparisons(exchange, known, found.take(some), rows[some], own[some])
+def _iter_groups(jobs: ComparisonJobs, table: Table, rows: Integers, indices: Integers) -> Iterator[_PanelComparisons]:
+    """Yield groups of comparisons that share a panel and a metric."""
+    comparisons = jobs.comparisons
+    unit_index = UnitIndex(comparisons, jobs.spec.units)
+    for selected in group_rows(number_rows(comparisons.panel[indices], comparisons.column[indices])):
+        yield _PanelComparisons(jobs, unit_index, table.take(selected), rows[selected], indices[selected])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,70 +136,81 @@ class _PanelComparisons:
 
     Attributes
     ----------
-    exchange : ComparisonJobs
+    jobs : ComparisonJobs
         Where they were asked.
-    known : UnitIndex
+    unit_index : UnitIndex
         Its units.
-    found : Table
+    table : Table
         What was found of them.
-    rows, own : int64 array, shape (n,)
+    rows, indices : int64 array, shape (n,)
         Their rows of the whole table, and places in the exchange.
     """
 
-    exchange: ComparisonJobs
-    known: UnitIndex
-    found: Table
+    jobs: ComparisonJobs
+    unit_index: UnitIndex
+    table: Table
     rows: Integers
-    own: Integers
+    indices: Integers
 
     @property
-    def panel(self) -> Whole:
-        """What was counted."""
-        listed = self.exchange.comparisons
-        panel = listed.panels[int(listed.panel[self.own[0]])]
-        assert isinstance(panel, Whole)
+    def panel(self) -> PairPanel:
+        """The panel that was counted."""
+        comparisons = self.jobs.comparisons
+        panel = comparisons.panels[int(comparisons.panel[self.indices[0]])]
+        assert isinstance(panel, PairPanel)
         return panel
 
     @property
-    def at(self) -> tuple[Integers, int]:
-        """Where they stand in it: rows, shape (n,), and a column."""
-        listed = self.exchange.comparisons
-        return listed.row[self.own].astype(np.int64), int(listed.column[self.own[0]])
+    def position(self) -> tuple[Integers, int]:
+        """Rows of the comparisons in the panel, shape (n,), and their column."""
+        comparisons = self.jobs.comparisons
+        return comparisons.row[self.indices].astype(np.int64), int(comparisons.column[self.indices[0]])
 
-    def opened(self, n_parts: int) -> Iterator[ComparisonDetails]:
-        """Yield what is to be drawn of each; work is shared by so many such parts."""
-        (at, column), panel = self.at, self.panel
-        tails = [TAILS.index(side) for side in self.found.alternative.listed()]
-        asked = self.exchange.comparisons.n_trials[self.own]
-        runs = self._runs(tails, n_parts)
-        drawn = zip(nulls(panel, at, column, tails, asked), at.tolist(), runs, strict=True)
+    def iter_details(self, n_groups: int) -> Iterator[ComparisonDetails]:
+        """Yield the details of each comparison; all groups share the work limit."""
+        (panel_rows, column), panel = self.position, self.panel
+        tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
+        n_requested = self.jobs.comparisons.n_trials[self.indices]
+        runs = self._compute_runs(tails, n_groups)
+        entries = zip(
+            iter_null_distributions(panel, panel_rows, column, tails, n_requested),
+            panel_rows.tolist(),
+            runs,
+            strict=True,
+        )
         try:
-            for k, (null, row, own) in enumerate(drawn):
+            for k, (null, row, convergence) in enumerate(entries):
                 shares: UnitShares | None = None
-                named: tuple[UnitDetails, ...] = ()
+                deciding: tuple[UnitDetails, ...] = ()
                 if not isinstance(panel, OutputsPanel):
-                    shares = UnitShares.of(panel, row, column)
-                    named = self.known.named(int(self.own[k]), shares.addresses, shares.scores)
+                    shares = UnitShares.from_panel(panel, row, column)
+                    deciding = self.unit_index.list_details(int(self.indices[k]), shares.addresses, shares.scores)
                 yield ComparisonDetails(
-                    int(self.rows[k]), self.found.alternative[k], null, own, shares, named, self.known.called
+                    int(self.rows[k]),
+                    self.table.alternative[k],
+                    null,
+                    convergence,
+                    shares,
+                    deciding,
+                    self.unit_index.field_names,
                 )
         except InputError:  # a metric of whole outputs, which gives no score: the results say so
             return
 
-    def _runs(self, tails: Sequence[int], n_parts: int) -> list[tuple[Convergence, ...]]:
-        """Return how p of each came about, by run."""
-        ends = [(self.found.n_trials, self.found.n_extreme), (self.found.second_trials, self.found.second_extreme)]
-        sampled = self.exchange.slots.first.job[self.own] >= 0
-        found: list[list[Convergence]] = [[] for _ in tails]
+    def _compute_runs(self, tails: Sequence[int], n_groups: int) -> list[tuple[Convergence, ...]]:
+        """Return the convergence of each comparison's p, by run."""
+        ends = [(self.table.n_trials, self.table.n_extreme), (self.table.second_trials, self.table.second_extreme)]
+        is_sampled = self.jobs.slots.first.job[self.indices] >= 0
+        by_comparison: list[list[Convergence]] = [[] for _ in tails]
         for run, (n_trials, n_extreme) in enumerate(ends):
-            some = np.flatnonzero(sampled & (n_trials > 0))
-            if not len(some):
+            selected = np.flatnonzero(is_sampled & (n_trials > 0))
+            if not len(selected):
                 continue
-            (at, column), each = self.at, np.arange(len(some))
-            part = self.panel.part(at[some], [column])
-            assert isinstance(part, Whole)
-            trials, counts = prefixes(part, run=run, most=int(n_trials[some].max()), share=n_parts)
-            for k, place in zip(each.tolist(), some.tolist(), strict=True):
-                whole = Convergence(trials, counts[:, k, 0, tails[place]])
-                found[place].append(whole.ended(int(n_trials[place]), int(n_extreme[place])))
-        return [tuple(own) for own in found]
+            (panel_rows, column), indices = self.position, np.arange(len(selected))
+            subpanel = self.panel.select(panel_rows[selected], [column])
+            assert isinstance(subpanel, PairPanel)
+            trials, counts = count_prefixes(subpanel, run=run, max_trials=int(n_trials[selected].max()), share=n_groups)
+            for k, index in zip(indices.tolist(), selected.tolist(), strict=True):
+                convergence = Convergence(trials, counts[:, k, 0, tails[index]])
+                by_comparison[index].append(convergence.end_at(int(n_trials[index]), int(n_extreme[index])))
+        return [tuple(runs) for runs in by_comparison]

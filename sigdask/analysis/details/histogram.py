@@ -1,4 +1,4 @@
-"""Histograms of numbers that may lie on a lattice: bars as wide as some of its steps, so that none looks empty."""
+"""Histograms of numbers that may lie on a lattice: bars whole steps wide, so that none looks empty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EqualBars:
-    """Bars of one width.
+    """Histogram bars of equal width.
 
     Attributes
     ----------
@@ -32,17 +32,19 @@ class EqualBars:
     marked: NDArray[np.int64]
 
     @staticmethod
-    def of(values: NDArray[np.float64], marked: NDArray[np.bool_]) -> EqualBars:
-        """Sort values, of which some are marked, into bars; at least one value."""
-        least, most = float(values.min()), float(values.max())
-        reach = most - least
+    def from_values(values: NDArray[np.float64], marked: NDArray[np.bool_]) -> EqualBars:
+        """Count values and marked values in bars; there must be at least one value."""
+        minimum, maximum = float(values.min()), float(values.max())
+        reach = maximum - minimum
         if reach <= 0:
-            return EqualBars(least - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
+            return EqualBars(minimum - 0.5, 1.0, np.array([len(values)]), np.array([np.count_nonzero(marked)]))
         gaps = np.diff(np.sort(values))
         step = float(gaps[gaps > ROUNDING * reach].min(initial=reach))
         n_steps = max(round(reach / step) + 1, 1)
         width = step * -(-n_steps // MOST_BARS)
-        low = least - step / 2
-        at = np.clip(((values - low) / width).astype(np.int64), 0, int((most - low) / width))
-        n_bars = int(at.max()) + 1
-        return EqualBars(low, width, np.bincount(at, minlength=n_bars), np.bincount(at[marked], minlength=n_bars))
+        low = minimum - step / 2
+        bar_index = np.clip(((values - low) / width).astype(np.int64), 0, int((maximum - low) / width))
+        n_bars = int(bar_index.max()) + 1
+        return EqualBars(
+            low, width, np.bincount(bar_index, minlength=n_bars), np.bincount(bar_index[marked], minlength=n_bars)
+        )

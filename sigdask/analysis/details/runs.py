@@ -1,4 +1,4 @@
-"""How p came about: the bound after 16, 32, 64, ... trials of the first run, and of the second beside it.
+"""How p converged: the bound after 16, 32, 64, ... trials of the first and the second run.
 
 The counts are exact, made again from the stream's first trials by the panel's own tally; where all trials would take
 too long, those up to a power of two, and at the end what the result says.
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.stream.shuffled_differences import Whole
+from sigdask.randomization.stream.shuffled_differences import PairPanel
 from sigdask.statistics import bounds
 
 Integers = NDArray[np.int64]
 
-FIRST = 16
+FIRST_POINT = 16
 """Trials that the first point is of."""
 
 MOST_WORK = 2**35
@@ -31,7 +31,7 @@ LINEAR, SCORED = 4, 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convergence:
-    """The exceedances of one run among its first trials.
+    """Exceedances among the first trials of one run, at increasing numbers of trials.
 
     Attributes
     ----------
@@ -44,55 +44,57 @@ class Convergence:
 
     @property
     def p_values(self) -> NDArray[np.float64]:
-        """The bounds."""
-        return bounds.bound(self.n_extreme, self.n_trials)
+        """The bound of p at each point."""
+        return bounds.compute_bound(self.n_extreme, self.n_trials)
 
     @property
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Ends of their 99 % intervals."""
-        return bounds.interval(self.n_extreme, self.n_trials)
+        """The ends of the 99 % intervals of p at each point."""
+        return bounds.clopper_pearson(self.n_extreme, self.n_trials)
 
-    def ended(self, n_trials: int, n_extreme: int) -> Convergence:
-        """Return the points within so many trials, the last of which is known already."""
+    def end_at(self, n_trials: int, n_extreme: int) -> Convergence:
+        """Return the points below a number of trials, followed by the known last point."""
         inside = self.n_trials < n_trials
         return Convergence(np.append(self.n_trials[inside], n_trials), np.append(self.n_extreme[inside], n_extreme))
 
 
-def prefixes(panel: Whole, *, run: int, most: int, share: int = 1) -> tuple[Integers, Integers]:
-    """Return how many exceedances the first trials of a run hold: trials (n_points,), counts (n_points, ..., n_tails).
+def count_prefixes(panel: PairPanel, *, run: int, max_trials: int, share: int = 1) -> tuple[Integers, Integers]:
+    """Count exceedances among a run's first trials: trials (n_points,), counts (n_points, ..., n_tails).
 
     Parameters
     ----------
     panel : Panel, PresencePanel or OutputsPanel
         Its part of the pairs that are looked at.
-    run, most : int
+    run, max_trials : int
         Which run, and how many trials of it there are.
     share : int
         Panels that are counted for the same page.
     """
-    ends = list(_points(min(most, affordable(panel) // share)))
+    ends = list(_iter_points(min(max_trials, compute_max_trials(panel) // share)))
     counts = np.zeros((len(ends), *panel.shape, panel.manner.n_tails), np.int64)
     for k, (first, end) in enumerate(zip([0, *ends], ends, strict=False)):
         counts[k] = panel.tally(run=run, first=first, n_trials=end - first).counts
     return np.array(ends, np.int64), np.cumsum(counts, axis=0)
 
 
-def _points(most: int) -> Iterator[int]:
-    """Yield powers of two of trials, up to `most`."""
-    end = FIRST
-    while end <= most:
+def _iter_points(max_trials: int) -> Iterator[int]:
+    """Yield powers of two from `FIRST_POINT`, up to `max_trials`."""
+    end = FIRST_POINT
+    while end <= max_trials:
         yield end
         end *= 2
 
 
-def affordable(panel: Whole) -> int:
-    """Return how many trials are counted again at most, of a panel alone: by what they take, the same anywhere."""
+def compute_max_trials(panel: PairPanel) -> int:
+    """Return how many trials of a panel may be counted again, the same number on any machine."""
     if isinstance(panel, OutputsPanel):
         return 0
     n_pairs, n_systems = len(panel.pairs), len(np.unique(panel.pairs))
     if not isinstance(panel, Panel):
         return MOST_WORK // max(sum(map(len, panel.holdings)) * n_pairs // 8, 1)
     sums = len(panel.addresses) * n_systems // 8
-    own = zip(panel.metrics, panel.linear, strict=True)
-    work = sum(len(metric.fields) * (sums + n_pairs * (LINEAR if mean else SCORED)) for metric, mean in own)
+    metric_kinds = zip(panel.metrics, panel.linear, strict=True)
+    work = sum(
+        len(metric.fields) * (sums + n_pairs * (LINEAR if is_mean else SCORED)) for metric, is_mean in metric_kinds
+    )
     return MOST_WORK // max(work, 1)

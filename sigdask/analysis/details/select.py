@@ -1,4 +1,4 @@
-"""Which comparisons are opened: all where they are few; else those that a gate looks at, and the close ones."""
+"""Which comparisons get details: all if they are few, else gated and borderline ones."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-FEW = 20
+MAX_FOR_ALL = 20
 """Comparisons up to which all are opened."""
 
-MOST = 200
+MAX_DETAILS = 200
 """Comparisons that are opened at most."""
 
 
-def chosen(n_rows: int, close: Iterable[int], looked_at: Iterable[int] = ()) -> NDArray[np.int64]:
-    """Return the rows to open, those first that come first where not all are.
+def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = ()) -> NDArray[np.int64]:
+    """Return the rows that get details; if not all do, gated rows come first, then borderline ones.
 
     Parameters
     ----------
     n_rows : int
         Comparisons in all.
-    close : iterable of int
+    borderline : iterable of int
         Rows that another seed or a few more units could turn, the closest first.
-    looked_at : iterable of int
+    gated : iterable of int
         Rows that a gate looks at, failures first.
 
     Examples
     --------
-    >>> chosen(3, [2]).tolist(), chosen(1000, [7, 30], [30, 5]).tolist()
+    >>> select_rows(3, [2]).tolist(), select_rows(1000, [7, 30], [30, 5]).tolist()
     ([0, 1, 2], [30, 5, 7])
     """
-    if n_rows <= FEW:
+    if n_rows <= MAX_FOR_ALL:
         return np.arange(n_rows)
-    wanted = dict.fromkeys(int(row) for rows in (looked_at, close) for row in rows)
-    return np.array([*wanted][:MOST], np.int64)
+    candidates = dict.fromkeys(int(row) for rows in (gated, borderline) for row in rows)
+    return np.array([*candidates][:MAX_DETAILS], np.int64)

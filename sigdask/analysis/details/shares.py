@@ -1,4 +1,4 @@
-"""What units contribute to a difference: how many favour which system, and those that decide."""
+"""Contributions of units to a difference: how many favour each system, and which decide."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.details.histogram import EqualBars
-from sigdask.randomization.contributions import contributions
+from sigdask.randomization.contributions import compute_contributions
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 
@@ -49,31 +49,33 @@ class UnitShares:
     scores: NDArray[np.float64]
 
     @staticmethod
-    def of(panel: Panel | PresencePanel, row: int, column: int) -> UnitShares:
+    def from_panel(panel: Panel | PresencePanel, row: int, column: int) -> UnitShares:
         """Sort the contributions of a pair's units under one metric."""
-        found = contributions(panel, row, column)
-        size = np.abs(np.nan_to_num(found))
-        some = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
-        values = found[some]
+        all_values = compute_contributions(panel, row, column)
+        size = np.abs(np.nan_to_num(all_values))
+        nonzero = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
+        values = all_values[nonzero]
         order = np.argsort(-values, kind="stable")
         above = order[: min(MOST_DECIDING, np.count_nonzero(values > 0))]
         below = order[::-1][: min(MOST_DECIDING, np.count_nonzero(values < 0))]
-        named = np.concatenate([above, below])
+        deciding = np.concatenate([above, below])
         is_mean = isinstance(panel, Panel) and panel.linear[column]
         return UnitShares(
             add_up=is_mean,
             n_for_a=int(np.count_nonzero(values > 0)),
             n_for_b=int(np.count_nonzero(values < 0)),
             n_alike=panel.extent[1] - len(values),
-            histogram=EqualBars.of(values, values < 0) if len(values) else None,
-            addresses=panel.addresses[some[named]],
-            values=values[named],
-            scores=_scores(panel, row, column, some[named]) if is_mean else np.full((len(named), 2), np.nan),
+            histogram=EqualBars.from_values(values, values < 0) if len(values) else None,
+            addresses=panel.addresses[nonzero[deciding]],
+            values=values[deciding],
+            scores=_score_units(panel, row, column, nonzero[deciding])
+            if is_mean
+            else np.full((len(deciding), 2), np.nan),
         )
 
 
-def _scores(panel: Panel | PresencePanel, row: int, column: int, units: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return what both systems of a pair score in single units under a mean, shape (n_units, 2)."""
+def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the scores of both systems of a pair in single units under a mean, shape (n_units, 2)."""
     assert isinstance(panel, Panel)
     sums = panel.values[units][:, panel.pairs[row]].astype(np.int64)
-    return panel.metrics[column].form.score(panel.sums(column, sums))
+    return panel.metrics[column].form.score(panel.to_arguments(column, sums))

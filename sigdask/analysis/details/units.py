@@ -1,4 +1,4 @@
-"""Units as a reader knows them: their ids, and what was right and given in their items, where the data have it."""
+"""Units in readable form: their ids, and the gold standard and outputs of their items where available."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.shown import NOTHING, ItemTexts
+from sigdask.counts.shown import NO_TEXTS, ItemTexts
 from sigdask.randomization.panels.sums import SwapUnits
 
 MOST_ITEMS = 3
@@ -23,19 +23,19 @@ MOST_CHARACTERS, MOST_LISTED = 400, 60
 
 CUT = " […]"
 
-KEPT = 2
+CACHED_COLUMNS = 2
 """Systems whose outputs are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemDetails:
-    """One item of a unit: texts, cut where they are long; None where the data do not have them.
+    """Texts of one item of a unit, shortened where they are long; None where the data lack them.
 
     Attributes
     ----------
     name : str
         Its id, or its position.
-    asked : str or None
+    prompt : str or None
         What was asked: a source text, a prompt.
     gold : tuple of str
         What was right: references, labels.
@@ -44,7 +44,7 @@ class ItemDetails:
     """
 
     name: str
-    asked: str | None
+    prompt: str | None
     gold: tuple[str, ...]
     a: str | None
     b: str | None
@@ -52,15 +52,15 @@ class ItemDetails:
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """What is asked, and what is right, in the words of the data."""
+    """What the data call an item's input and its gold standard."""
 
-    asked: str
+    prompt: str
     gold: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnitDetails:
-    """One unit.
+    """One unit with some of its items.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class UnitDetails:
 
 @dataclass(frozen=True, eq=False)
 class UnitIndex:
-    """The units of one exchange, found by their addresses.
+    """The units of one test set, found by their addresses.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class UnitIndex:
 
     @cached_property
     def _by_address(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Items in the order of their units, and where those of each unit begin."""
+        """Items in the order of their units, and the index where each unit begins."""
         order = np.argsort(self.units.index, kind="stable")
         return order, np.searchsorted(self.units.index[order], np.arange(self.units.n_units + 1))
 
@@ -103,53 +103,60 @@ class UnitIndex:
         """The test set."""
         return self.comparisons.counts
 
-    def named(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[UnitDetails, ...]:
-        """Return units of comparison `k`, in which its systems score so much, shape (n_units, 2)."""
-        own = self.comparisons
-        pair = int(own.a[k]), int(own.b[k])
-        subset, held = own.masks[int(own.subset.codes[k])], own.metrics[int(own.metric[k])].held
-        mask = self.counts.in_common(pair, subset, held)
+    def list_details(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[UnitDetails, ...]:
+        """Return the details of units in comparison `k`, with both systems' scores of shape (n_units, 2)."""
+        comparisons = self.comparisons
+        pair = int(comparisons.a[k]), int(comparisons.b[k])
+        subset, has_item = (
+            comparisons.masks[int(comparisons.subset.codes[k])],
+            comparisons.metrics[int(comparisons.metric[k])].held,
+        )
+        mask = self.counts.in_common(pair, subset, has_item)
         order, starts = self._by_address
-        found = []
-        for address, own_scores in zip(addresses, scores, strict=True):
+        details = []
+        for address, unit_scores in zip(addresses, scores, strict=True):
             items = order[starts[address] : starts[address + 1]]
             items = items[mask[items]].tolist()
             if self._are_rankings:  # too long to be read
-                a, b = map(text_of, own_scores)
-                some: tuple[ItemDetails, ...] = (ItemDetails(self._name(items[0]), None, (), a, b),)
+                a, b = map(format_value, unit_scores)
+                item_details: tuple[ItemDetails, ...] = (ItemDetails(self._get_unit_name(items[0]), None, (), a, b),)
             else:
-                some = tuple(self._item(item, pair) for item in self._unlike(items, pair)[:MOST_ITEMS])
-            found.append(UnitDetails(self._name(items[0]), len(items), some))
-        return tuple(found)
+                item_details = tuple(
+                    self._build_item(item, pair) for item in self._sort_by_difference(items, pair)[:MOST_ITEMS]
+                )
+            details.append(UnitDetails(self._get_unit_name(items[0]), len(items), item_details))
+        return tuple(details)
 
-    def _unlike(self, items: list[int], pair: tuple[int, int]) -> list[int]:
-        """Return the items of a unit, those in which the outputs differ first."""
+    def _sort_by_difference(self, items: list[int], pair: tuple[int, int]) -> list[int]:
+        """Return the items of a unit, those whose outputs differ first."""
         if len(items) <= MOST_ITEMS or self.counts.outputs is None:
             return items
-        a, b = (self._column(system) for system in pair)
+        a, b = (self._get_outputs(system) for system in pair)
         return sorted(items, key=lambda item: bool(a[item] == b[item]))
 
-    def _name(self, item: int) -> str:
+    def _get_unit_name(self, item: int) -> str:
         unit = self.counts.unit
-        return _id(self.counts, item) if unit == "item" else self.counts.group(unit)[item]
+        return _get_id(self.counts, item) if unit == "item" else self.counts.group(unit)[item]
 
-    def _item(self, item: int, pair: tuple[int, int]) -> ItemDetails:
-        a, b = (self._given(system, item) for system in pair)
+    def _build_item(self, item: int, pair: tuple[int, int]) -> ItemDetails:
+        a, b = (self._get_output(system, item) for system in pair)
         outputs = self.counts.outputs
-        asked = None if outputs is None or outputs.asked is None else outputs.asked[item]
-        return ItemDetails(_id(self.counts, item), None if asked is None else text_of(asked), self._gold(item), a, b)
+        prompt = None if outputs is None or outputs.asked is None else outputs.asked[item]
+        return ItemDetails(
+            _get_id(self.counts, item), None if prompt is None else format_value(prompt), self._get_gold(item), a, b
+        )
 
-    def _given(self, system: int, item: int) -> str | None:
-        column = self._column(system)
-        return None if column is None else text_of(column[item])
+    def _get_output(self, system: int, item: int) -> str | None:
+        column = self._get_outputs(system)
+        return None if column is None else format_value(column[item])
 
-    def _gold(self, item: int) -> tuple[str, ...]:
+    def _get_gold(self, item: int) -> tuple[str, ...]:
         outputs = self.counts.outputs
         if outputs is None or outputs.gold is None:
             return ()
-        right = outputs.gold[item]
-        several = isinstance(right, tuple) and self._is_text
-        return tuple(map(text_of, right)) if several else (text_of(right),)
+        answer = outputs.gold[item]
+        is_several = isinstance(answer, tuple) and self._is_text
+        return tuple(map(format_value, answer)) if is_several else (format_value(answer),)
 
     @property
     def _are_rankings(self) -> bool:
@@ -158,86 +165,88 @@ class UnitIndex:
 
     @property
     def _is_text(self) -> bool:
-        """Whether what is right are references of a text."""
+        """Whether the gold standard consists of references of a text."""
         return "segments" in self.counts.fields
 
     @property
-    def called(self) -> FieldNames:
-        """What the data call what is asked and right."""
+    def field_names(self) -> FieldNames:
+        """The names of an item's input and gold standard in these data."""
         return FieldNames("source", "reference") if self._is_text else FieldNames("asked", "right")
 
-    def _column(self, system: int) -> Any:
-        """Return a system's outputs, which some formats make when they are asked for: the last two are kept."""
-        outputs, kept = self.counts.outputs, self._columns
+    def _get_outputs(self, system: int) -> Any:
+        """Return a system's outputs; as some formats build them on demand, the last two are cached."""
+        outputs, cache = self.counts.outputs, self._outputs_cache
         if outputs is None:
             return None
-        kept[system] = kept.pop(system) if system in kept else outputs.systems[system]
-        if len(kept) > KEPT:
-            kept.pop(next(iter(kept)))
-        return kept[system]
+        cache[system] = cache.pop(system) if system in cache else outputs.systems[system]
+        if len(cache) > CACHED_COLUMNS:
+            cache.pop(next(iter(cache)))
+        return cache[system]
 
     @cached_property
-    def _columns(self) -> dict[int, Any]:
+    def _outputs_cache(self) -> dict[int, Any]:
         return {}
 
 
-def with_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str, str], ItemTexts]) -> UnitDetails:
-    """Return a unit with the texts that were looked up of two systems in place of what the data had."""
+def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str, str], ItemTexts]) -> UnitDetails:
+    """Return the unit with texts that were looked up for two systems in place of those in the data."""
     items = []
     for item in unit.items:
-        a, b = (texts.get((system, item.name), NOTHING) for system in pair)
-        asked, gold = (next(filter(None, own), None) for own in ((a.asked, b.asked), (a.gold, b.gold)))
+        a, b = (texts.get((system, item.name), NO_TEXTS) for system in pair)
+        prompt, gold = (next(filter(None, candidates), None) for candidates in ((a.asked, b.asked), (a.gold, b.gold)))
         items.append(
             replace(
                 item,
-                asked=item.asked if asked is None else _end_of(asked),
-                gold=item.gold if gold is None else (text_of(gold),),
-                a=item.a if a.given is None else text_of(a.given),
-                b=item.b if b.given is None else text_of(b.given),
+                prompt=item.prompt if prompt is None else _shorten_prompt(prompt),
+                gold=item.gold if gold is None else (format_value(gold),),
+                a=item.a if a.given is None else format_value(a.given),
+                b=item.b if b.given is None else format_value(b.given),
             )
         )
     return replace(unit, items=tuple(items))
 
 
-def _end_of(text: str) -> str:
-    """Return a prompt; of a long one its end, where the question stands."""
+def _shorten_prompt(text: str) -> str:
+    """Return a prompt, or the end of a long one, which contains the question."""
     return text if len(text) <= MOST_CHARACTERS else CUT.strip() + " " + text[-(MOST_CHARACTERS - len(CUT)) :]
 
 
-def _id(counts: Counts, item: int) -> str:
+def _get_id(counts: Counts, item: int) -> str:
     return str(item + 1) if counts.ids is None else counts.ids[item]
 
 
-def text_of(value: Any) -> str:
-    """Return what a system gave, or what was right, as text, visibly cut where it is long.
+def format_value(value: Any) -> str:
+    """Return an output or a gold standard as text, visibly shortened where it is long.
 
     Examples
     --------
-    >>> text_of("a cat"), text_of(True), text_of(("B", "O")), text_of(0.25)
+    >>> format_value("a cat"), format_value(True), format_value(("B", "O")), format_value(0.25)
     ('a cat', 'yes', 'B O', '0.25')
-    >>> text_of(frozenset({"b", "a"})), text_of({"d1": 1, "d0": 0})
+    >>> format_value(frozenset({"b", "a"})), format_value({"d1": 1, "d0": 0})
     ('a, b', 'd0: 0, d1: 1')
-    >>> text_of("x" * 500) == "x" * 396 + " […]"
+    >>> format_value("x" * 500) == "x" * 396 + " […]"
     True
     """
-    text = _written(value)
+    text = _format_plain(value)
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - len(CUT)] + CUT
 
 
-def _written(value: Any) -> str:
+def _format_plain(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return _listed(", ", (f"{_written(key)}: {_written(own)}" for key, own in sorted(value.items())), len(value))
+        return _join_some(
+            ", ", (f"{_format_plain(key)}: {_format_plain(item)}" for key, item in sorted(value.items())), len(value)
+        )
     if isinstance(value, (set, frozenset)):
-        return _listed(", ", sorted(map(_written, value)), len(value))
+        return _join_some(", ", sorted(map(_format_plain, value)), len(value))
     if isinstance(value, (list, tuple, np.ndarray)):
-        return _listed(" ", map(_written, value), len(value))
+        return _join_some(" ", map(_format_plain, value), len(value))
     return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)[: MOST_CHARACTERS + 1]
 
 
-def _listed(between: str, parts: Iterable[str], n: int) -> str:
+def _join_some(separator: str, parts: Iterable[str], n: int) -> str:
     from itertools import islice
 
-    shown = between.join(islice(parts, MOST_LISTED))
-    return shown + CUT if n > MOST_LISTED else shown
+    joined = separator.join(islice(parts, MOST_LISTED))
+    return joined + CUT if n > MOST_LISTED else joined

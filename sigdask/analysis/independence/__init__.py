@@ -1,1 +1,1 @@
-"""Is one labelling independent of another: a score of their agreement, its exact distribution, and permutations."""
+"""Is one labelling independent of another: a score of agreement, its exact p, and permutations."""

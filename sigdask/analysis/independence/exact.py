@@ -12,21 +12,28 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.panels.permuted import AgreementScore
 from sigdask.randomization.tallies import TAILS
-from sigdask.statistics.matchings import MOST_STEPS, LabelMargins, Numbers, arrangements, shares, steps
+from sigdask.statistics.matchings import (
+    MOST_STEPS,
+    LabelMargins,
+    Numbers,
+    compute_shares,
+    count_arrangements,
+    estimate_steps,
+)
 
-Parts = tuple[tuple[int, ...], ...]
+LabelGroups = tuple[tuple[int, ...], ...]
 """Labels whose agreements are counted together."""
 
 MOST_TERMS = 50_000_000
 """Terms of a hypergeometric distribution in floating-point numbers."""
 
-LARGEST = 2**53
+MAX_JSON_INTEGER = 2**53
 """Of numbers that all readers of JSON take as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactP:
-    """An exact p.
+    """An exact p, with the method that computed it.
 
     Attributes
     ----------
@@ -47,49 +54,49 @@ class ExactP:
 
     @property
     def n_extreme(self) -> int | None:
-        """How many of them are at least as extreme as the observed one."""
+        """Number of arrangements at least as extreme as the observed one."""
         return None if self.n_arrangements is None else int(self.p * self.n_arrangements)
 
 
-def exact_p(
-    agreeing: AgreementScore, strata: Sequence[LabelMargins], alternative: str, counted: dict[Parts, Numbers]
+def compute_exact_p(
+    agreeing: AgreementScore, strata: Sequence[LabelMargins], alternative: str, cache: dict[LabelGroups, Numbers]
 ) -> ExactP | None:
-    """Return p over all arrangements; None where they are too many.
+    """Return p over all arrangements, or None if there are too many.
 
-    Those that are `counted` for one score of two labellings are there for the next.
+    Those that are `cache` for one score of two labellings are there for the next.
     """
-    parts = tuple(tuple(labels.tolist()) for labels in agreeing.parts)
+    groups = tuple(tuple(labels.tolist()) for labels in agreeing.parts)
     tail = TAILS.index(alternative)
-    one = len(parts) == 1 and len(parts[0]) == 1
-    method = "hypergeometric" if one and len(strata) == 1 else "rook-polynomials"
-    if not parts:
-        return ExactP(Fraction(1), "constant", "exact", _n_arrangements(strata))
-    of_parts = agreeing.of_parts([labels[0] for labels in parts])
-    if steps(strata, parts) <= MOST_STEPS:
-        if parts not in counted:
-            counted[parts] = arrangements(strata, parts)
-        numbers = counted[parts]
-        at = np.argwhere(numbers != 0)  # (n_cells, n_parts)
-        extreme = of_parts.extreme(of_parts.values(at))[tail]
-        there = numbers[tuple(at.T)]
-        p = Fraction(int(there[extreme].sum()), int(there.sum()))
-        return ExactP(p, method, "exact", _n_arrangements(strata))
-    if method == "hypergeometric" and strata[0].most(parts[0]) <= MOST_TERMS:
-        share = shares(strata[0], parts[0][0])
-        extreme = of_parts.extreme(of_parts.values(np.arange(len(share))[:, None]))[tail]
-        return ExactP(Fraction(_sum(share[extreme])), method, "numeric", None)
+    is_single = len(groups) == 1 and len(groups[0]) == 1
+    method = "hypergeometric" if is_single and len(strata) == 1 else "rook-polynomials"
+    if not groups:
+        return ExactP(Fraction(1), "constant", "exact", _count_arrangements(strata))
+    score = agreeing.select_labels([labels[0] for labels in groups])
+    if estimate_steps(strata, groups) <= MOST_STEPS:
+        if groups not in cache:
+            cache[groups] = count_arrangements(strata, groups)
+        numbers = cache[groups]
+        agreements = np.argwhere(numbers != 0)  # (n_cells, n_parts)
+        extreme = score.is_extreme(score.compute_values(agreements))[tail]
+        n_ways = numbers[tuple(agreements.T)]
+        p = Fraction(int(n_ways[extreme].sum()), int(n_ways.sum()))
+        return ExactP(p, method, "exact", _count_arrangements(strata))
+    if method == "hypergeometric" and strata[0].count_max_agreements(groups[0]) <= MOST_TERMS:
+        share = compute_shares(strata[0], groups[0][0])
+        extreme = score.is_extreme(score.compute_values(np.arange(len(share))[:, None]))[tail]
+        return ExactP(Fraction(_sum_shares(share[extreme])), method, "numeric", None)
     return None
 
 
-def _sum(shares: NDArray[np.float64]) -> float:
+def _sum_shares(shares: NDArray[np.float64]) -> float:
     return min(math.fsum(shares), 1.0)
 
 
-def _n_arrangements(strata: Sequence[LabelMargins]) -> int | None:
-    found = 1
-    for own in strata:
-        for k in range(2, own.n_items + 1):
-            found *= k
-            if found > LARGEST:
+def _count_arrangements(strata: Sequence[LabelMargins]) -> int | None:
+    n = 1
+    for stratum in strata:
+        for k in range(2, stratum.n_items + 1):
+            n *= k
+            if n > MAX_JSON_INTEGER:
                 return None
-    return found
+    return n

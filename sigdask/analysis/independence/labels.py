@@ -1,4 +1,4 @@
-"""Labellings of the same items: in canonical order, in strata, with how often each gives each label."""
+"""Labellings of the same items, in canonical order and in strata, with their label frequencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sigdask.statistics.matchings import LabelMargins
 
 @dataclass(frozen=True, eq=False)
 class Labellings:
-    """Labellings of one test set beside the one that they are held against.
+    """Labellings of one test set, and the reference labelling that they are compared with.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class Labellings:
         Key of the stream.
     starts : int64 array, shape (n_strata + 1,)
         Where the items of each stratum begin, and their end.
-    meant : int32 array, shape (n_items,)
+    reference : int32 array, shape (n_items,)
         Labels that they are held against, in canonical order within each stratum.
-    given : int32 array, shape (n_systems, n_items)
+    predicted : int32 array, shape (n_systems, n_items)
         Labels of each.
     """
 
@@ -40,19 +40,20 @@ class Labellings:
     labels: tuple[str, ...]
     key: Key
     starts: NDArray[np.int64]
-    meant: NDArray[np.int32]
-    given: NDArray[np.int32]
+    reference: NDArray[np.int32]
+    predicted: NDArray[np.int32]
 
     @staticmethod
-    def of(counts: Counts, seed: int, within: str | None = None) -> Labellings:
-        """Order the items of labelled data; those of one value of the column `within` are a stratum."""
+    def from_counts(counts: Counts, seed: int, within: str | None = None) -> Labellings:
+        """Order the items of labelled data; each value of the column `within` is a stratum."""
         fields = counts.fields
         if not isinstance(fields, LabelFields) or counts.replicates:
-            listed = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
+            found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
             raise InputError(
-                f"independence needs two labellings, one label an item and no replicates; these data have: {listed}"
+                "independence needs two labellings, one label an item and no replicates; these data have: "
+                f"{found_fields}"
             )
-        units = SwapUnits.of(counts.with_unit("item"), seed)
+        units = SwapUnits.from_counts(counts.with_unit("item"), seed)
         strata = np.zeros(counts.n_items, np.int64) if within is None else np.asarray(counts.group(within).codes)
         order = np.lexsort((units.index, strata))
         sizes = np.bincount(strata)
@@ -61,14 +62,14 @@ class Labellings:
             labels=fields.labels,
             key=units.key,
             starts=np.concatenate([[0], np.cumsum(sizes[sizes > 0])]),
-            meant=np.ascontiguousarray(fields.gold[order, 0]),
-            given=np.ascontiguousarray(fields.predicted[order].T),
+            reference=np.ascontiguousarray(fields.gold[order, 0]),
+            predicted=np.ascontiguousarray(fields.predicted[order].T),
         )
 
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return len(self.meant)
+        return len(self.reference)
 
     @property
     def n_strata(self) -> int:
@@ -80,21 +81,21 @@ class Labellings:
         """The stratum of each item."""
         return np.repeat(np.arange(self.n_strata), np.diff(self.starts))
 
-    def margins(self, system: int) -> list[LabelMargins]:
-        """Return how often a labelling, and the one that it is held against, give each label, by stratum."""
-        given, meant = self._table(self.given[system]), self._table(self.meant)
+    def count_margins(self, system: int) -> list[LabelMargins]:
+        """Count each label in a labelling and in the reference, by stratum."""
+        predicted, reference = self._count_by_stratum(self.predicted[system]), self._count_by_stratum(self.reference)
         sizes = np.diff(self.starts).tolist()
-        return [LabelMargins(*own) for own in zip(sizes, map(tuple, given), map(tuple, meant), strict=True)]
+        return [LabelMargins(*own) for own in zip(sizes, map(tuple, predicted), map(tuple, reference), strict=True)]
 
-    def agreed(self, system: int) -> list[int]:
-        """Return in how many items of each label a labelling agrees."""
-        right = self.meant[self.given[system] == self.meant]
-        found: list[int] = np.bincount(right, minlength=len(self.labels)).tolist()
-        return found
+    def count_agreements(self, system: int) -> list[int]:
+        """Count the items of each label on which a labelling agrees with the reference."""
+        agreed_labels = self.reference[self.predicted[system] == self.reference]
+        counts: list[int] = np.bincount(agreed_labels, minlength=len(self.labels)).tolist()
+        return counts
 
-    def _table(self, codes: NDArray[np.int32]) -> list[list[int]]:
+    def _count_by_stratum(self, codes: NDArray[np.int32]) -> list[list[int]]:
         n = len(self.labels)
-        found: list[list[int]] = (
+        counts: list[list[int]] = (
             np.bincount(self.stratum * n + codes, minlength=self.n_strata * n).reshape(-1, n).tolist()
         )
-        return found
+        return counts

@@ -1,4 +1,4 @@
-"""What tests of independence found, with their JSON."""
+"""Results of independence tests, with their JSON."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, overload
 
 from sigdask.options import AdjustTests
 from sigdask.randomization.stream.shuffles import SCHEME
-from sigdask.results.comparisons import made_by
-from sigdask.results.export import frame_of
+from sigdask.results.comparisons import get_version
+from sigdask.results.export import build_frame_from_rows
 from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics.crosscheck import Check
-from sigdask.statistics.rounding import p_equals
-from sigdask.text import json_parts, plain
+from sigdask.statistics.rounding import format_p_equals
+from sigdask.text import iter_json, to_plain
 
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """One test: is a score of two labellings more (or less) than chance.
+    """Result of one test: whether a score of two labellings is above or below chance.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Independence:
     def __repr__(self) -> str:
         return (
             f"Independence({self.a} - {self.b}, {self.metric} {self.score:.4f}, {self.expected:.4f} by chance, "
-            f"{p_equals(self.p_value)})"
+            f"{format_p_equals(self.p_value)})"
         )
 
     def disagreements(self) -> tuple[Check, ...]:
@@ -94,7 +94,7 @@ class Independence:
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
     def verdict(self, alpha: float) -> str:
-        """Say in words what p, or the adjusted p, means at alpha."""
+        """Return what p, adjusted if possible, means at alpha, in words."""
         low, high = self.p_adjusted_interval or self.p_interval
         if low <= alpha < high:
             return f"undecided at {alpha:g}"
@@ -138,16 +138,26 @@ class IndependenceResults(Sequence[Independence]):
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row a test; libraries as of `Results.to_frame`."""
-        return frame_of([plain(asdict(one)) for one in self.found], library)
+        return build_frame_from_rows([to_plain(asdict(result)) for result in self.found], library)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` writes, as values of Python."""
-        around = {"sigdask": made_by(), "scheme": SCHEME, "seed": self.seed, "alpha": self.alpha, "adjust": self.adjust}
-        return {**around, "warnings": list(self.warnings), "results": [plain(asdict(one)) for one in self.found]}
+        """Return the object that `--json` writes, made of plain Python values."""
+        header = {
+            "sigdask": get_version(),
+            "scheme": SCHEME,
+            "seed": self.seed,
+            "alpha": self.alpha,
+            "adjust": self.adjust,
+        }
+        return {
+            **header,
+            "warnings": list(self.warnings),
+            "results": [to_plain(asdict(result)) for result in self.found],
+        }
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text that `--json` writes, in parts."""
-        return json_parts(self.to_dict())
+        return iter_json(self.to_dict())
 
     def to_json(self) -> str:
         """Return the JSON text that `--json` writes."""

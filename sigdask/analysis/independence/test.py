@@ -1,4 +1,4 @@
-"""Is one labelling independent of another: from labels to results."""
+"""Test whether one labelling is independent of another: from labels to results."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from numpy.typing import NDArray
 
 from sigdask import metrics as known
 from sigdask.analysis.comparison.spec import AnyMetric
-from sigdask.analysis.independence.exact import ExactP, Parts, exact_p
+from sigdask.analysis.independence.exact import ExactP, LabelGroups, compute_exact_p
 from sigdask.analysis.independence.labels import Labellings
 from sigdask.analysis.independence.results import Independence, IndependenceResults
-from sigdask.analysis.independence.scores import LabelScore, score_of
+from sigdask.analysis.independence.scores import LabelScore, score_labels
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
-from sigdask.options import AdjustTests, HowPermuted, filled_permuted
+from sigdask.options import AdjustTests, HowPermuted, fill_permutation_options
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.panels.sums import DEFAULT_TRIALS
 from sigdask.randomization.tallies import TAILS, Tally
 from sigdask.results.record import Exact, SecondRun
 from sigdask.statistics import bounds, crosscheck
-from sigdask.statistics.bounds import trials_to_decide
+from sigdask.statistics.bounds import estimate_trials_to_decide
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.matchings import Numbers
-from sigdask.statistics.multiplicity import OF_P_VALUES
-from sigdask.text import count_noun
+from sigdask.statistics.multiplicity import P_VALUE_ADJUSTMENTS
+from sigdask.text import format_count
 
 
 def independence(
@@ -123,23 +123,25 @@ def independence_all(
     InputError
         The data are not labels, or a metric is not one of labels; it says what and why.
     """
-    how = filled_permuted(options)
-    asked = IndependenceTests.of(counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, how)
+    settings = fill_permutation_options(options)
+    tests = IndependenceTests.from_counts(
+        counts, [metrics] if isinstance(metrics, str) else metrics, reference, within, settings
+    )
     tallies = count_jobs(
-        asked.jobs, cluster=how["cluster"], workers=how["workers"], progress=how["progress"],
-        blocks_per_task=how["blocks_per_task"],
-    ) if asked.jobs else []  # fmt: skip
-    return asked.judged(tallies)
+        tests.jobs, cluster=settings["cluster"], workers=settings["workers"], progress=settings["progress"],
+        blocks_per_task=settings["blocks_per_task"],
+    ) if tests.jobs else []  # fmt: skip
+    return tests.build_results(tallies)
 
 
-def _bound(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
-    found = known.find(metric, counts) if isinstance(metric, str) else metric
-    return found.bind(counts) if isinstance(found, Metric) else found
+def _bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
+    bound = known.find_metric(metric, counts) if isinstance(metric, str) else metric
+    return bound.bind(counts) if isinstance(bound, Metric) else bound
 
 
 @dataclass(frozen=True, eq=False)
 class IndependenceTests:
-    """What is tested: each labelling under each metric, with its exact p where that is asked for and feasible."""
+    """Tests of each labelling under each metric, with exact p-values where requested and feasible."""
 
     counts: Counts
     labellings: Labellings
@@ -148,76 +150,83 @@ class IndependenceTests:
     exact: Mapping[tuple[int, int], ExactP]
     reference: str
     within: str | None
-    how: HowPermuted
+    settings: HowPermuted
 
     @staticmethod
-    def of(
-        counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, how: HowPermuted
+    def from_counts(
+        counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, settings: HowPermuted
     ) -> IndependenceTests:
-        """Score the labellings, and find the exact p where that is asked for and feasible."""
+        """Score the labellings, and compute exact p-values where requested and feasible."""
         if not metrics:
             raise InputError("no metric given; `sigdask metrics` lists them")
-        own = Labellings.of(counts, how["seed"], within)
-        bound = [_bound(one, counts) for one in metrics]
-        systems = range(len(own.names))
-        margins, agreed = [own.margins(s) for s in systems], [own.agreed(s) for s in systems]
-        scores = tuple(tuple(score_of(m, own.labels, margins[s], agreed[s]) for m in bound) for s in systems)
+        labellings = Labellings.from_counts(counts, settings["seed"], within)
+        bound = [_bind_metric(metric, counts) for metric in metrics]
+        systems = range(len(labellings.names))
+        margins, agreements = (
+            [labellings.count_margins(s) for s in systems],
+            [labellings.count_agreements(s) for s in systems],
+        )
+        scores = tuple(
+            tuple(score_labels(m, labellings.labels, margins[s], agreements[s]) for m in bound) for s in systems
+        )
         exact = {}
-        counted: list[dict[Parts, Numbers]] = [{} for _ in systems]
-        for s, m in np.ndindex(len(systems), len(bound)) if how["method"] != "randomization" else ():
-            found = exact_p(scores[s][m].agreeing, margins[s], how["alternative"], counted[s])
-            if found is None and how["method"] == "exact":
+        caches: list[dict[LabelGroups, Numbers]] = [{} for _ in systems]
+        for s, m in np.ndindex(len(systems), len(bound)) if settings["method"] != "randomization" else ():
+            exact_value = compute_exact_p(scores[s][m].agreeing, margins[s], settings["alternative"], caches[s])
+            if exact_value is None and settings["method"] == "exact":
                 raise InputError(
-                    f"{own.names[s]} under {bound[m].name}: too many arrangements for an exact p; choose method "
+                    f"{labellings.names[s]} under {bound[m].name}: too many arrangements for an exact p; choose method "
                     "auto, both or randomization"
                 )
-            if found is not None:
-                exact[s, m] = found
-        return IndependenceTests(counts, own, bound, scores, exact, reference, within, how)
+            if exact_value is not None:
+                exact[s, m] = exact_value
+        return IndependenceTests(counts, labellings, bound, scores, exact, reference, within, settings)
 
     @property
     def sampled(self) -> list[tuple[int, int]]:
-        """Which labellings and metrics are counted by random permutations."""
+        """Labelling and metric indices that are counted by random permutations."""
         everything = [*np.ndindex(len(self.scores), len(self.metrics))]
-        always = self.how["method"] in {"both", "randomization"}
-        return [at for at in everything if always or at not in self.exact]
+        always = self.settings["method"] in {"both", "randomization"}
+        return [pair for pair in everything if always or pair not in self.exact]
 
     @cached_property
     def jobs(self) -> list[Job]:
-        """What is counted by random permutations: one panel for all labellings and metrics."""
+        """Jobs of random permutations, with one panel for all labellings and metrics."""
         if not self.sampled:
             return []
-        own = self.labellings
+        labellings = self.labellings
         agreeing = tuple(tuple(score.agreeing for score in row) for row in self.scores)
-        panel = PermutedPanel(own.key, own.starts, own.meant, own.given, agreeing)
-        n_trials = self.how["trials"] or DEFAULT_TRIALS
+        panel = PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, agreeing)
+        n_trials = self.settings["trials"] or DEFAULT_TRIALS
         label = f"permutations of {self.reference}"
-        return [Job(panel, n_trials, run, label) for run in range(1 + self.how["second_run"])]
+        return [Job(panel, n_trials, run, label) for run in range(1 + self.settings["second_run"])]
 
-    def judged(self, tallies: Sequence[Tally]) -> IndependenceResults:
-        """Return what was found with the tallies of the jobs, in the order of labellings and metrics."""
-        sampled = {*self.sampled}
-        found = tuple(
-            self._judged(s, m, tallies if (s, m) in sampled else (), len(sampled))
+    def build_results(self, tallies: Sequence[Tally]) -> IndependenceResults:
+        """Return the results that the tallies of the jobs give, in the order of labellings and metrics."""
+        sampled_pairs = {*self.sampled}
+        results = tuple(
+            self._build_result(s, m, tallies if (s, m) in sampled_pairs else (), len(sampled_pairs))
             for s, m in np.ndindex(len(self.scores), len(self.metrics))
         )
-        adjust = self.how["adjust"] or ("holm" if len(self.scores) > 1 else "none")
+        adjust = self.settings["adjust"] or ("holm" if len(self.scores) > 1 else "none")
         return IndependenceResults(
-            _adjusted(found, adjust), self.how["seed"], self.how["alpha"], self.counts.notices, adjust
+            _adjust_results(results, adjust), self.settings["seed"], self.settings["alpha"], self.counts.notices, adjust
         )
 
-    def _judged(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
+    def _build_result(self, s: int, m: int, tallies: Sequence[Tally], n_sampled: int) -> Independence:
         score, exact = self.scores[s][m], self.exact.get((s, m))
-        tail = TAILS.index(self.how["alternative"])
-        counted = [int(t.counts[s, m, tail]) for t in tallies if t.trials_of(s, m) == tallies[0].trials_of(s, m)]
+        tail = TAILS.index(self.settings["alternative"])
+        exceedances = [
+            int(t.counts[s, m, tail]) for t in tallies if t.get_n_trials(s, m) == tallies[0].get_n_trials(s, m)
+        ]
         checks: list[Check] = []
         n_trials: int | None
         n_extreme: int | None
-        if counted:
-            n_trials, n_extreme = n, k = tallies[0].trials_of(s, m), counted[0]
-            p = float(bounds.bound(k, n))
-            low, high = map(float, bounds.interval(k, n))
-            checks = [*_second(counted, n, n_sampled), *_exact_value(exact, k, n, n_sampled)]
+        if exceedances:
+            n_trials, n_extreme = n, k = tallies[0].get_n_trials(s, m), exceedances[0]
+            p = float(bounds.compute_bound(k, n))
+            low, high = map(float, bounds.clopper_pearson(k, n))
+            checks = [*_check_second_run(exceedances, n, n_sampled), *_check_exact_value(exact, k, n, n_sampled)]
         else:
             assert exact is not None
             n_trials, n_extreme = exact.n_arrangements, exact.n_extreme
@@ -230,65 +239,65 @@ class IndependenceTests:
             higher_is_better=self.metrics[m].higher_is_better,
             score=score.value,
             expected=score.expected,
-            alternative=self.how["alternative"],
+            alternative=self.settings["alternative"],
             within=self.within,
             n_items=self.labellings.n_items,
             n_strata=self.labellings.n_strata,
-            method="approximate" if counted else "exact",
+            method="approximate" if exceedances else "exact",
             n_trials=n_trials,
             n_extreme=n_extreme,
             p_value=p,
             p_interval=(low, high),
-            second_run=_run(counted, n_trials),
+            second_run=_build_second_run(exceedances, n_trials),
             exact=None if exact is None else Exact(float(exact.p), float(exact.p), exact.method, exact.guarantee),
             checks=tuple(checks),
-            warnings=tuple(self._warnings(score, low, high, p)),
+            warnings=tuple(self._list_warnings(score, low, high, p)),
         )
 
-    def _warnings(self, score: LabelScore, low: float, high: float, p: float) -> list[str]:
-        alpha = self.how["alpha"]
+    def _list_warnings(self, score: LabelScore, low: float, high: float, p: float) -> list[str]:
+        alpha = self.settings["alpha"]
         if score.is_fixed:
             return ["every arrangement scores the same: p says nothing"]
         if low <= alpha < high:
-            needed = trials_to_decide(p, alpha)
-            more = "more trials than can be run" if needed is None else f"about {count_noun(needed, 'trial')}"
-            return [f"undecided at {alpha:g}: {more} would decide"]
+            needed = estimate_trials_to_decide(p, alpha)
+            effort = "more trials than can be run" if needed is None else f"about {format_count(needed, 'trial')}"
+            return [f"undecided at {alpha:g}: {effort} would decide"]
         return []
 
 
-def _adjusted(found: tuple[Independence, ...], adjust: AdjustTests) -> tuple[Independence, ...]:
-    """Return tests with p and the ends of its interval adjusted over all of them."""
+def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> tuple[Independence, ...]:
+    """Return results with p and the ends of its interval adjusted over all of them."""
     if adjust == "none":
-        return found
-    columns = [[one.p_value, *one.p_interval] for one in found]
-    p, low, high = (OF_P_VALUES[adjust](column).tolist() for column in zip(*columns, strict=True))
+        return results
+    columns = [[result.p_value, *result.p_interval] for result in results]
+    p, low, high = (P_VALUE_ADJUSTMENTS[adjust](column).tolist() for column in zip(*columns, strict=True))
     return tuple(
         replace(
-            one,
-            warnings=tuple(f"unadjusted p {w}" if w.startswith("undecided") else w for w in one.warnings),
-            p_adjusted=own,
-            p_adjusted_interval=(least, most),
+            result,
+            warnings=tuple(f"unadjusted p {w}" if w.startswith("undecided") else w for w in result.warnings),
+            p_adjusted=adjusted,
+            p_adjusted_interval=(p_low, p_high),
         )
-        for one, own, least, most in zip(found, p, low, high, strict=True)
+        for result, adjusted, p_low, p_high in zip(results, p, low, high, strict=True)
     )
 
 
-def _run(counted: Sequence[int], n_trials: int | None) -> SecondRun | None:
-    if len(counted) < 2 or not n_trials:
+def _build_second_run(exceedances: Sequence[int], n_trials: int | None) -> SecondRun | None:
+    if len(exceedances) < 2 or not n_trials:
         return None
-    agreement = float(crosscheck.runs_agree(counted[0], counted[1], n_trials))
-    return SecondRun(n_trials, counted[1], float(bounds.bound(counted[1], n_trials)), agreement)
+    agreement = float(crosscheck.compute_agreement_p(exceedances[0], exceedances[1], n_trials))
+    return SecondRun(n_trials, exceedances[1], float(bounds.compute_bound(exceedances[1], n_trials)), agreement)
 
 
-def _second(counted: Sequence[int], n_trials: int, n_comparisons: int) -> list[Check]:
-    again = _run(counted, n_trials)
-    if again is None:
+def _check_second_run(exceedances: Sequence[int], n_trials: int, n_comparisons: int) -> list[Check]:
+    second = _build_second_run(exceedances, n_trials)
+    if second is None:
         return [Check("second run", "not applicable", None, "not asked for")]
-    return [crosscheck.second_run(counted[0], counted[1], n_trials, again.agreement_p, n_comparisons)]
+    return [crosscheck.judge_second_run(exceedances[0], exceedances[1], n_trials, second.agreement_p, n_comparisons)]
 
 
-def _exact_value(exact: ExactP | None, n_extreme: int, n_trials: int, n_comparisons: int) -> list[Check]:
+def _check_exact_value(exact: ExactP | None, n_extreme: int, n_trials: int, n_comparisons: int) -> list[Check]:
     if exact is None:
         return []
     p = float(exact.p)
-    return [crosscheck.against_known("exact value", p, n_extreme, n_trials, n_comparisons, exact=False)]
+    return [crosscheck.judge_known_p("exact value", p, n_extreme, n_trials, n_comparisons, exact=False)]

@@ -1,1 +1,1 @@
-"""How many units a difference needs to be found, and which difference the present units find: of all pairs at once."""
+"""Power: how many units a difference needs, and which difference the present units detect."""

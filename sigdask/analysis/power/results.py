@@ -1,4 +1,4 @@
-"""What is found of the power of comparisons."""
+"""Results of power analyses, with their JSON."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from sigdask.results.comparisons import made_by
-from sigdask.results.export import frame_of
+from sigdask.results.comparisons import get_version
+from sigdask.results.export import build_frame_from_rows
 from sigdask.statistics.power.crossing import Estimate
-from sigdask.text import count_noun, json_parts, plain
+from sigdask.text import format_count, iter_json, to_plain
 
 EXACT, SIMULATED, NORMAL = "exact", "simulated", "normal approximation"
 
 
 @dataclass(frozen=True, slots=True)
 class PowerAt:
-    """The power with some units where the systems differ by something.
+    """The power at one number of units and one difference.
 
     Attributes
     ----------
@@ -116,23 +116,23 @@ class Power:
 
     @property
     def needs_few(self) -> bool:
-        """Whether what is needed rests on too few units to be trusted."""
+        """Whether the number of units needed rests on too few effective units to be trusted."""
         return self.n_effective is not None and self.n_effective < FEW_EFFECTIVE
 
     @property
     def detects_by_few(self) -> bool:
-        """Whether what is detectable rests on too few units to be trusted."""
+        """Whether the detectable difference rests on too few effective units to be trusted."""
         return self.n_effective_detectable is not None and self.n_effective_detectable < FEW_EFFECTIVE
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON; what is infinite is null."""
-        found: dict[str, Any] = plain(self)
-        return found
+        """Return plain values for JSON, with null for infinite values."""
+        values: dict[str, Any] = to_plain(self)
+        return values
 
 
 @dataclass(frozen=True, slots=True)
 class PowerResults(Sequence[Power]):
-    """The power of all comparisons that were asked for.
+    """The power of all comparisons of one call.
 
     Attributes
     ----------
@@ -170,16 +170,16 @@ class PowerResults(Sequence[Power]):
     def __repr__(self) -> str:
         """Say what was found of each."""
         lines = (
-            f"{one.a} and {one.b} by {one.metric}: "
-            + (f"{one.needed.value:g} units find {one.wanted_difference:g}; " if one.needed else "")
-            + (f"{one.n_asked} find {one.detectable.value:.3g}" if one.detectable else str(one.note))
-            for one in self.found
+            f"{power.a} and {power.b} by {power.metric}: "
+            + (f"{power.needed.value:g} units find {power.wanted_difference:g}; " if power.needed else "")
+            + (f"{power.n_asked} find {power.detectable.value:.3g}" if power.detectable else str(power.note))
+            for power in self.found
         )
-        return "\n".join([f"Powers: {count_noun(len(self), 'comparison')}, alpha {self.alpha:g}", *lines])
+        return "\n".join([f"Powers: {format_count(len(self), 'comparison')}, alpha {self.alpha:g}", *lines])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return a data frame, one row a comparison; libraries as of `Results.to_frame`."""
-        return frame_of([one.to_dict() for one in self.found], library)
+        return build_frame_from_rows([power.to_dict() for power in self.found], library)
 
     def to_json(self) -> str:
         """Return JSON text."""
@@ -187,5 +187,5 @@ class PowerResults(Sequence[Power]):
 
     def json_parts(self) -> Iterator[str]:
         """Yield the JSON text that `--json` writes."""
-        around = {"sigdask": made_by(), "alpha": self.alpha, "adjust": self.adjust, "seed": self.seed}
-        return json_parts(around | {"notes": list(self.notes), "power": [one.to_dict() for one in self.found]})
+        header = {"sigdask": get_version(), "alpha": self.alpha, "adjust": self.adjust, "seed": self.seed}
+        return iter_json(header | {"notes": list(self.notes), "power": [power.to_dict() for power in self.found]})

@@ -1,1 +1,1 @@
-"""Results found again: what was recorded of them, by which settings they are found, and whether they are the same."""
+"""Reproduce recorded results from their signatures, and check that they are the same."""

@@ -1,4 +1,4 @@
-"""Results found again by their signatures: the data are held against digests first, then counts and p against counts.
+"""Reproduce results from their signatures: compare digests of the data, then counts and p-values.
 
 What compares is given (`sigdask.compare_all`, on any cluster). The data are looked at by comparing with a single
 trial, which counts next to nothing and signs every pair.
@@ -15,72 +15,72 @@ from sigdask.analysis.reproduce.reference import INTEGERS, REALS, RecordedResult
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.stream.shuffles import SCHEME
-from sigdask.results.columns.assumptions import kinds_text
-from sigdask.results.comparisons import ComparisonResults, made_by
+from sigdask.results.columns.assumptions import format_kinds
+from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.record import Result
 from sigdask.results.signature import DECISION, EXACT, TRIALS, Signature
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence
-from sigdask.text import listed
+from sigdask.text import format_list
 
 Compare = Callable[..., ComparisonResults]
 
-CLOSE = 1e-12
+TOLERANCE = 1e-12
 """By which fraction real numbers may differ that are the same: they were written and read."""
 
-PROBE: dict[str, Any] = {
+PROBE_OPTIONS: dict[str, Any] = {
     "trials": 1, "method": "randomization", "second_run": False, "interval": "none", "adjust": "none", "beside": False,
 }  # fmt: skip
 """How data are looked at."""
 
-Place = tuple[str, str, tuple[str, str] | None]
+MetricKey = tuple[str, str, tuple[str, str] | None]
 """Unit, metric and subset."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatedResult:
-    """A result that was found again.
+    """A recorded result, and the same result computed again.
 
     Attributes
     ----------
     recorded : RecordedResult
         As it was.
-    now : Result
+    result : Result
         As it is.
-    otherwise : tuple of str
+    differences : tuple of str
         What is not the same, each with both values.
     """
 
     recorded: RecordedResult
-    now: Result
-    otherwise: tuple[str, ...] = ()
+    result: Result
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ReproduceOutcome:
-    """What came of it.
+    """The outcome of reproducing results: repeated results, those with other data, and notes.
 
     Attributes
     ----------
-    found : tuple of RepeatedResult
+    repeated : tuple of RepeatedResult
         ComparisonResults whose data are those of their signatures.
-    others : tuple of str
+    changed : tuple of str
         Of each other result, which data are not the same.
     notes : tuple of str
         What else is to be known.
     """
 
-    found: tuple[RepeatedResult, ...]
-    others: tuple[str, ...] = ()
+    repeated: tuple[RepeatedResult, ...]
+    changed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def is_reproduced(self) -> bool:
-        """Whether all data are the same, and all that was recorded."""
-        return not self.others and not any(one.otherwise for one in self.found)
+        """Whether all data and all recorded values are the same."""
+        return not self.changed and not any(entry.differences for entry in self.repeated)
 
 
-def repeat(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> ReproduceOutcome:
-    """Find results again.
+def reproduce_results(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> ReproduceOutcome:
+    """Compute recorded results again and compare them.
 
     Parameters
     ----------
@@ -96,32 +96,32 @@ def repeat(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare)
     InputError
         A signature is of another layout of the stream, or what it asks for cannot be had from these data.
     """
-    _check(recorded)
-    seen = _CurrentData.of(recorded, counts, compare)
-    known, others = [], []
-    for one in recorded:
-        pair = seen.pair(one.signature)
+    _check_recorded(recorded)
+    current = _CurrentData.from_counts(recorded, counts, compare)
+    matched, changed = [], []
+    for entry in recorded:
+        pair = current.find_pair(entry.signature)
         if pair is None:
-            others.append(f"{one.label}: {seen.why(one)}")
+            changed.append(f"{entry.label}: {current.describe_change(entry)}")
         else:
-            known.append((one, pair))
+            matched.append((entry, pair))
     groups: dict[Signature, list[tuple[RecordedResult, tuple[str, str]]]] = {}
-    for own in known:
-        groups.setdefault(_settings(own[0]), []).append(own)
-    found = [one for group, members in groups.items() for one in _again(group, members, counts, compare)]
-    return ReproduceOutcome(tuple(found), tuple(others), tuple(_notes(recorded, found)))
+    for member in matched:
+        groups.setdefault(_extract_settings(member[0]), []).append(member)
+    repeated = [entry for group, members in groups.items() for entry in _rerun_group(group, members, counts, compare)]
+    return ReproduceOutcome(tuple(repeated), tuple(changed), tuple(_iter_notes(recorded, repeated)))
 
 
-def _check(recorded: Sequence[RecordedResult]) -> None:
-    if strange := next((one.signature.scheme for one in recorded if one.signature.scheme != SCHEME), None):
-        raise InputError(f"signature: scheme {strange}: this version of sigdask draws by scheme {SCHEME} alone")
-    if len(names := dict.fromkeys(one.signature.test_set for one in recorded)) > 1:
-        raise InputError(f"results of several test sets: {listed([*names], 9)}; choose one with --name")
+def _check_recorded(recorded: Sequence[RecordedResult]) -> None:
+    if scheme := next((entry.signature.scheme for entry in recorded if entry.signature.scheme != SCHEME), None):
+        raise InputError(f"signature: scheme {scheme}: this version of sigdask draws by scheme {SCHEME} alone")
+    if len(names := dict.fromkeys(entry.signature.test_set for entry in recorded)) > 1:
+        raise InputError(f"results of several test sets: {format_list([*names], 9)}; choose one with --name")
 
 
 @dataclass(frozen=True, slots=True)
 class _CurrentData:
-    """What the data are now.
+    """Digests of the current data.
 
     Attributes
     ----------
@@ -133,168 +133,182 @@ class _CurrentData:
         By what is exchanged: the digest of its ids, and how many units there are.
     """
 
-    pairs: dict[tuple[Place, str, str, str], tuple[str, str]] = field(default_factory=dict)
-    systems: dict[Place, dict[str, str]] = field(default_factory=dict)
+    pairs: dict[tuple[MetricKey, str, str, str], tuple[str, str]] = field(default_factory=dict)
+    systems: dict[MetricKey, dict[str, str]] = field(default_factory=dict)
     units: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     @staticmethod
-    def of(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> _CurrentData:
-        """Look at the data under each metric, unit and column that signatures name."""
-        seen = _CurrentData()
-        wanted: dict[tuple[str, str | None], dict[str, None]] = {}
-        for one in recorded:
-            own = one.signature
-            wanted.setdefault((own.unit, own.subset and own.subset[0]), {})[own.metric] = None
-        for (unit, by), metrics in wanted.items():
-            for now in compare(counts, metrics=[*metrics], unit=unit, by=by, **PROBE):
-                seen.add(now)
-        return seen
+    def from_counts(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> _CurrentData:
+        """Probe the data under each metric, unit and column that signatures name."""
+        current = _CurrentData()
+        metrics_of: dict[tuple[str, str | None], dict[str, None]] = {}
+        for entry in recorded:
+            signature = entry.signature
+            metrics_of.setdefault((signature.unit, signature.subset and signature.subset[0]), {})[signature.metric] = (
+                None
+            )
+        for (unit, by), metrics in metrics_of.items():
+            for result in compare(counts, metrics=[*metrics], unit=unit, by=by, **PROBE_OPTIONS):
+                current.add(result)
+        return current
 
-    def add(self, now: Result) -> None:
-        """Take what the signature of a pair says."""
-        own = _signature(now)
-        place, data = (own.unit, own.metric, own.subset), own.data
-        self.pairs[place, data.units, data.a, data.b] = now.a, now.b
-        self.pairs[place, data.units, data.b, data.a] = now.b, now.a
-        self.systems.setdefault(place, {}).update({now.a: data.a, now.b: data.b})
-        self.units[own.unit] = data.units, now.n_units
+    def add(self, result: Result) -> None:
+        """Add the digests in the signature of a pair's result."""
+        signature = _parse_signature(result)
+        key, data = (signature.unit, signature.metric, signature.subset), signature.data
+        self.pairs[key, data.units, data.a, data.b] = result.a, result.b
+        self.pairs[key, data.units, data.b, data.a] = result.b, result.a
+        self.systems.setdefault(key, {}).update({result.a: data.a, result.b: data.b})
+        self.units[signature.unit] = data.units, result.n_units
 
-    def pair(self, own: Signature) -> tuple[str, str] | None:
-        """Return the systems of a signature; None where there are none of these data."""
-        return self.pairs.get(((own.unit, own.metric, own.subset), own.data.units, own.data.a, own.data.b))
+    def find_pair(self, signature: Signature) -> tuple[str, str] | None:
+        """Return the systems of a signature, or None if they are not in these data."""
+        return self.pairs.get(
+            (
+                (signature.unit, signature.metric, signature.subset),
+                signature.data.units,
+                signature.data.a,
+                signature.data.b,
+            )
+        )
 
-    def why(self, one: RecordedResult) -> str:
-        """Say what is not the same."""
-        own = one.signature
-        units, n_units = self.units[own.unit]
-        if units != own.data.units:
-            before = one.found.get("n_units")
-            than = f" instead of {before:,}" if before is not None and before != n_units else ""
-            return f"the ids of the {own.unit}s are others than those of the signature ({n_units:,}{than})"
-        now = self.systems.get((own.unit, own.metric, own.subset))
-        if now is None:
+    def describe_change(self, entry: RecordedResult) -> str:
+        """Return what differs from the recorded data."""
+        signature = entry.signature
+        units, n_units = self.units[signature.unit]
+        if units != signature.data.units:
+            recorded_units = entry.values.get("n_units")
+            comparison = (
+                f" instead of {recorded_units:,}" if recorded_units is not None and recorded_units != n_units else ""
+            )
+            return f"the ids of the {signature.unit}s are others than those of the signature ({n_units:,}{comparison})"
+        digests = self.systems.get((signature.unit, signature.metric, signature.subset))
+        if digests is None:
             return "these files have no such subset"
-        sides = (("A", one.a, own.data.a), ("B", one.b, own.data.b))
-        changed = [_of_side(*side, now) for side in sides if side[-1] not in now.values()]
+        sides = (("A", entry.a, signature.data.a), ("B", entry.b, signature.data.b))
+        changed = [_describe_side(*side, digests) for side in sides if side[-1] not in digests.values()]
         if len(changed) == len(sides):
             changed.append("as both are others, so may be what is right, or how the files are read")
         return "; ".join(changed) or "both systems are there, but not on the same items"
 
 
-def _of_side(side: str, name: str, digest: str, now: Mapping[str, str]) -> str:
-    """Say that no system is the one that a result was of."""
-    if name in now:
-        return f"{name} ({side}) is not what it was: its data are {now[name]}, in the signature {digest}"
-    said = f"{name} ({side})" if name else side
-    return f"no system has the data of {said}, {digest}; there are {listed([f'{n} ({d})' for n, d in now.items()], 5)}"
+def _describe_side(side: str, name: str, digest: str, digests: Mapping[str, str]) -> str:
+    """Return a message that no system has the data of a result's system."""
+    if name in digests:
+        return f"{name} ({side}) is not what it was: its data are {digests[name]}, in the signature {digest}"
+    label = f"{name} ({side})" if name else side
+    return (
+        f"no system has the data of {label}, {digest}; there are "
+        f"{format_list([f'{n} ({d})' for n, d in digests.items()], 5)}"
+    )
 
 
-def _settings(one: RecordedResult) -> Signature:
-    """Return what results have in common that are found again together."""
-    own = one.signature
+def _extract_settings(entry: RecordedResult) -> Signature:
+    """Return the settings shared by results that are computed again together."""
+    signature = entry.signature
     return replace(
-        own, metric="", options=(), data=replace(own.data, a="", b=""), version="",
-        subset=own.subset and (own.subset[0], ""), p="" if one.found else own.p,
-        n_trials=None if one.found and own.adjust else own.n_trials,
+        signature, metric="", options=(), data=replace(signature.data, a="", b=""), version="",
+        subset=signature.subset and (signature.subset[0], ""), p="" if entry.values else signature.p,
+        n_trials=None if entry.values and signature.adjust else signature.n_trials,
     )  # fmt: skip
 
 
-Members = Sequence[tuple[RecordedResult, tuple[str, str]]]
+GroupMembers = Sequence[tuple[RecordedResult, tuple[str, str]]]
 
 
-def _again(group: Signature, members: Members, counts: Counts, compare: Compare) -> Iterator[RepeatedResult]:
-    """Find results of one group again, and hold them against what they were."""
-    trials = {one.signature.n_trials for one, _ in members} - {None}
-    alpha = next((one.signature.alpha for one, _ in members if one.signature.alpha is not None), 0.05)
+def _rerun_group(group: Signature, members: GroupMembers, counts: Counts, compare: Compare) -> Iterator[RepeatedResult]:
+    """Compute the results of one group again, and compare each with its record."""
+    trials = {entry.signature.n_trials for entry, _ in members} - {None}
+    alpha = next((entry.signature.alpha for entry, _ in members if entry.signature.alpha is not None), 0.05)
     results = compare(
         counts,
-        metrics=[*dict.fromkeys(one.signature.metric for one, _ in members)],
+        metrics=[*dict.fromkeys(entry.signature.metric for entry, _ in members)],
         pairs=[*dict.fromkeys(pair for _, pair in members)],
         unit=group.unit,
         by=group.subset and group.subset[0],
         alternative=group.alternative,
-        method=(method := _method(group, members)),
+        method=(method := _choose_method(group, members)),
         exact_limit=math.inf if method == "exact" or group.p else group.exact_limit,
         trials=trials.pop() if len(trials) == 1 else None,
         seed=group.seed,
         alpha=alpha,
         adjust=group.adjust if group.adjust and not group.p else "none",
-        stop=_rule(group),
+        stop=_build_rule(group),
         second_run=False,
         interval="none",
         beside=False,
     )
-    now = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): r for r in results}
-    for one, pair in members:
-        result = now[one.signature.metric, one.signature.subset, *pair]
-        yield RepeatedResult(one, result, tuple(_otherwise(one, result)))
+    results_of = {(r.metric, r.subset and tuple(r.subset.values()), r.a, r.b): r for r in results}
+    for entry, pair in members:
+        result = results_of[entry.signature.metric, entry.signature.subset, *pair]
+        yield RepeatedResult(entry, result, tuple(_iter_differences(entry, result)))
 
 
-def _method(group: Signature, members: Members) -> str:
-    """Return how p is to be had: as it was asked for where all results are there, else as it was had."""
+def _choose_method(group: Signature, members: GroupMembers) -> str:
+    """Return the method for p: as requested if the file has all results, else as it was computed."""
     if group.p == "":
         return group.method
-    [(one, _)] = members
+    [(entry, _)] = members
     if group.p in {TRIALS, DECISION}:
         return "randomization"
-    return "both" if group.p == EXACT and one.signature.n_trials else "exact"
+    return "both" if group.p == EXACT and entry.signature.n_trials else "exact"
 
 
-def _rule(own: Signature) -> BesagClifford | ConfidenceSequence | None:
-    if own.stop is None:
+def _build_rule(signature: Signature) -> BesagClifford | ConfidenceSequence | None:
+    if signature.stop is None:
         return None
-    if own.h is not None:
-        return BesagClifford(own.h)
-    assert own.epsilon is not None
-    assert own.alpha is not None
-    return ConfidenceSequence(own.alpha, own.epsilon)
+    if signature.h is not None:
+        return BesagClifford(signature.h)
+    assert signature.epsilon is not None
+    assert signature.alpha is not None
+    return ConfidenceSequence(signature.alpha, signature.epsilon)
 
 
-def _otherwise(one: RecordedResult, now: Result) -> Iterator[str]:
-    """Say what is not as it was recorded."""
-    if not one.found:
+def _iter_differences(entry: RecordedResult, result: Result) -> Iterator[str]:
+    """Yield descriptions of what differs from the record."""
+    if not entry.values:
         return
-    old, new = one.signature, _signature(now)
+    old, new = entry.signature, _parse_signature(result)
     if old.adjust is not None and old.family != new.family:
         yield (
             f"p_adjusted: its family of {old.members or 0:,} comparisons is not the one that is found here "
             f"({new.members or 0:,}): {old.family}, now {new.family}"
         )
     for name in (*INTEGERS, *REALS):
-        before, after = one.found[name], getattr(now, name)
+        recorded, current = entry.values[name], getattr(result, name)
         if name == "p_adjusted" and old.family != new.family:
             continue
-        if not _alike(before, after):
-            yield f"{name}: {before!r}, now {after!r}"
-    doubts = kinds_text(doubt.kind for doubt in now.assumptions)
-    if one.assumptions not in {None, doubts} and old.family == new.family:
-        yield f"assumptions: {one.assumptions or 'none'}, now {doubts or 'none'}"
+        if not _are_equal(recorded, current):
+            yield f"{name}: {recorded!r}, now {current!r}"
+    doubts = format_kinds(doubt.kind for doubt in result.assumptions)
+    if entry.assumptions not in {None, doubts} and old.family == new.family:
+        yield f"assumptions: {entry.assumptions or 'none'}, now {doubts or 'none'}"
 
 
-def _alike(before: float | None, after: float | None) -> bool:
+def _are_equal(before: float | None, after: float | None) -> bool:
     if before is None or after is None or math.isnan(after) or math.isnan(before):
         return (before is None or math.isnan(before)) and (after is None or math.isnan(after))
-    return before == after or math.isclose(before, after, rel_tol=CLOSE)
+    return before == after or math.isclose(before, after, rel_tol=TOLERANCE)
 
 
-def _notes(recorded: Sequence[RecordedResult], found: Sequence[RepeatedResult]) -> Iterator[str]:
-    """Say what else is not as it was: the program, scorers, the user's own code."""
-    for version in dict.fromkeys(one.signature.version for one in recorded):
-        if version != made_by():
-            yield f"found by sigdask {version}; this is sigdask {made_by()}"
-    if any(one.signature.adjust and not one.found for one in recorded):
+def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedResult]) -> Iterator[str]:
+    """Yield notes on changes of the program, of scorers, and of the user's own code."""
+    for version in dict.fromkeys(entry.signature.version for entry in recorded):
+        if version != get_version():
+            yield f"found by sigdask {version}; this is sigdask {get_version()}"
+    if any(entry.signature.adjust and not entry.values for entry in recorded):
         yield "its adjusted p is of a whole family; a file of results finds that again"
     changed: dict[str, None] = {}
-    for one in found:
-        old, new = one.recorded.signature, _signature(one.now)
+    for entry in repeated:
+        old, new = entry.recorded.signature, _parse_signature(entry.result)
         if old.options != new.options:
             for key in dict(old.options).keys() | dict(new.options).keys():
-                before, after = (dict(own.options).get(key, "none") for own in (old, new))
-                if before != after:
-                    changed[f"{old.metric}: {key} was {before}, is {after}"] = None
+                recorded_option, current_option = (dict(signature.options).get(key, "none") for signature in (old, new))
+                if recorded_option != current_option:
+                    changed[f"{old.metric}: {key} was {recorded_option}, is {current_option}"] = None
     yield from changed
 
 
-def _signature(now: Result) -> Signature:
-    assert now.test_signature is not None
-    return Signature.parse(now.test_signature)
+def _parse_signature(result: Result) -> Signature:
+    assert result.test_signature is not None
+    return Signature.parse(result.test_signature)

@@ -7,9 +7,16 @@ from typing import Any
 
 import click
 
-from sigdask.cli.declared.options import FIGURES, PAPERS, grouped, option, run_by, whole
+from sigdask.cli.declared.options import (
+    FIGURE_OPTIONS,
+    TABLE_AND_LAYOUT_OPTIONS,
+    grouped_command,
+    option,
+    parse_integer,
+    run_by,
+)
 
-ENDINGS = {
+FORMAT_BY_ENDING = {
     ".json": "json", ".csv": "csv", ".parquet": "parquet", ".md": "markdown", ".tex": "latex", ".bib": "bibtex",
     ".html": "html", ".htm": "html", ".txt": "txt",
 }  # fmt: skip
@@ -36,11 +43,11 @@ GROUPS = {
         option("--align"),
         option("--decimal", metavar=".|,"),
         option("--missing"),
-        option("--min-items", type=whole, metavar="N"),
+        option("--min-items", type=parse_integer, metavar="N"),
         option("--reference", "references", multiple=True, metavar="FILE", more="May be repeated."),
         option("--documents", metavar="FILE", more="Exchange them by --unit document."),
         option("--groups", "group_file", metavar="FILE", more="Exchange them by --unit COLUMN, or group without name."),
-        option("--most-unpacked", type=whole, metavar="BYTES"),
+        option("--most-unpacked", type=parse_integer, metavar="BYTES"),
     ),
     "What to compare": (
         option("-m", "metrics", long="--metric", multiple=True, metavar="M", more="May be repeated."),
@@ -56,14 +63,14 @@ GROUPS = {
         option("--alternative"),
         option("--method"),
         option("--exact-limit", type=float, metavar="SECONDS"),
-        option("--trials", type=whole, metavar="N"),
+        option("--trials", type=parse_integer, metavar="N"),
         option("--seed", type=int),
         option("--alpha", type=float),
         option("--stop", metavar="RULE"),
         option("--tests", metavar="NAME,...|all"),
         option("--interval"),
         option("--confidence", type=float),
-        option("--resamples", type=whole, metavar="N"),
+        option("--resamples", type=parse_integer, metavar="N"),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
     ),
     "Many comparisons": (
@@ -78,18 +85,18 @@ GROUPS = {
     ),
     "Output": (
         click.option("-o", "--output", "outputs", multiple=True, metavar="FILE",
-                     help=f"Write the results as its ending says: {', '.join(ENDINGS)}. May be repeated."),
+                     help=f"Write the results as its ending says: {', '.join(FORMAT_BY_ENDING)}. May be repeated."),
         click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
         click.option("--csv", "csv_file", metavar="FILE|-", help="Write the results as a CSV table."),
         click.option(
             "--parquet", "parquet_file", metavar="FILE|-", help="Write the results as Parquet: sigdask[parquet]."
         ),
-        *PAPERS,
+        *TABLE_AND_LAYOUT_OPTIONS,
         click.option("--bibtex", "bibtex_file", metavar="FILE|-", help="Write the sources that --latex cites."),
         click.option(
             "--html", "html_file", metavar="FILE", help="Write the results as a page that needs nothing else."
         ),
-        *FIGURES,
+        *FIGURE_OPTIONS,
         click.option("-v", "--verbose", is_flag=True, help="Show what each p stands on: runs, checks, dependence."),
         click.option("--all", "everything", is_flag=True, help="Show every comparison."),
         click.option("--schema", is_flag=True, is_eager=True, expose_value=False, callback=_print_schema,
@@ -106,7 +113,7 @@ EXAMPLES = (
 )
 
 
-@grouped(GROUPS, EXAMPLES)
+@grouped_command(GROUPS, EXAMPLES)
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.compare:compare")
 def compare(**options: Any) -> None:

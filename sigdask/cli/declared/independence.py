@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from sigdask.cli.declared.options import TABLES, grouped, option, run_by, whole
-from sigdask.options import PERMUTING
+from sigdask.cli.declared.options import TABLE_OPTIONS, grouped_command, option, parse_integer, run_by
+from sigdask.options import PERMUTATION_OPTIONS
 
 GROUPS = {
     "Files": (
@@ -20,28 +20,28 @@ GROUPS = {
         option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
         option("--align"),
         option("--groups", "group_file", metavar="FILE", more="Permute within its groups by --within."),
-        option("--most-unpacked", type=whole, metavar="BYTES"),
+        option("--most-unpacked", type=parse_integer, metavar="BYTES"),
     ),
     "The test": (
         click.option("-m", "--metric", "metrics", multiple=True, metavar="M", default=("accuracy",), show_default=True,
                      help="A score of labels: accuracy, kappa, mcc, precision[LABEL], macro-f1. May be repeated."),
         click.option("--within", metavar="COLUMN", help="Permute labels within each value of a column alone."),
-        option("--alternative", of=PERMUTING),
-        option("--method", of=PERMUTING),
-        option("--adjust", of=PERMUTING),
-        option("--trials", of=PERMUTING, type=whole, metavar="N"),
-        option("--seed", of=PERMUTING, type=int),
-        option("--alpha", of=PERMUTING, type=float),
+        option("--alternative", of=PERMUTATION_OPTIONS),
+        option("--method", of=PERMUTATION_OPTIONS),
+        option("--adjust", of=PERMUTATION_OPTIONS),
+        option("--trials", of=PERMUTATION_OPTIONS, type=parse_integer, metavar="N"),
+        option("--seed", of=PERMUTATION_OPTIONS, type=int),
+        option("--alpha", of=PERMUTATION_OPTIONS, type=float),
         click.option("--no-second-run", is_flag=True, help="Leave out the cross-check by a second run."),
         click.option("--name", default="", metavar="TESTSET", help="The test set's name, of its stream's address."),
     ),
     "Where to run": (
         option("--cluster"),
-        option("--workers", of=PERMUTING, type=click.IntRange(min=1), metavar="N"),
+        option("--workers", of=PERMUTATION_OPTIONS, type=click.IntRange(min=1), metavar="N"),
     ),
     "Output": (
         click.option("--json", "json_file", metavar="FILE|-", help="Write the results as JSON."),
-        *TABLES,
+        *TABLE_OPTIONS,
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
 }  # fmt: skip
@@ -53,7 +53,7 @@ EXAMPLES = (
 )
 
 
-@grouped(GROUPS, EXAMPLES)
+@grouped_command(GROUPS, EXAMPLES)
 @click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
 @run_by("sigdask.cli.independence:independence")
 def independence(**options: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from sigdask.cli.declared.options import option, run_by, whole
+from sigdask.cli.declared.options import option, parse_integer, run_by
 
 
 @click.command()
@@ -15,7 +15,7 @@ from sigdask.cli.declared.options import option, run_by, whole
 @click.option("--documents", metavar="FILE", help="File of the document of each segment.")
 @click.option("--format", "format_", default="auto", show_default=True, help="See `sigdask formats`.")
 @option("--missing")
-@option("--min-items", type=whole, metavar="N")
+@option("--min-items", type=parse_integer, metavar="N")
 @click.option("-o", "--output", default="night.toml", show_default=True, metavar="PLAN.toml", help="What to write.")
 @click.option("--force", is_flag=True, help="Write over a plan that is there.")
 @run_by("sigdask.cli.init:init")

@@ -1,4 +1,4 @@
-"""Options of commands as they are declared: help, type and default are said once, for Python and plans as well.
+"""Building blocks of declared commands: options with their help and defaults, groups, completion of files.
 
 Those of a command with many are declared in groups, as its help shows them.
 """
@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from sigdask.options import OPTIONS, POWER, PRINTED, READING, Option
+from sigdask.options import OPTIONS, POWER_OPTIONS, PRINT_OPTIONS, READING_OPTIONS, Option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DECLARED = {**OPTIONS, **READING, **POWER, **PRINTED}
+DECLARED = {**OPTIONS, **READING_OPTIONS, **POWER_OPTIONS, **PRINT_OPTIONS}
 
 
 def option(
@@ -31,7 +31,7 @@ def option(
     of: Mapping[str, Option] = DECLARED,
     **settings: Any,
 ) -> Callable[[Command], Command]:
-    """Make a command's option of a declared one.
+    """Return the decorator of a click option from its declaration in `sigdask.options`.
 
     Parameters
     ----------
@@ -49,21 +49,21 @@ def option(
         Of `click.option`: metavar, multiple, type.
     """
     name = name or flag.lstrip("-").replace("-", "_")
-    said = of[name]
-    if said.choices:
-        settings.setdefault("type", click.Choice(said.choices))
-    if said.default is not None and not settings.get("multiple") and "flag_value" not in settings:
-        settings.setdefault("default", said.default)
-        settings.setdefault("show_default", said.default is not False)
-    return click.option(*filter(None, (flag, long)), name, help=_help(said, more), **settings)
+    declaration = of[name]
+    if declaration.choices:
+        settings.setdefault("type", click.Choice(declaration.choices))
+    if declaration.default is not None and not settings.get("multiple") and "flag_value" not in settings:
+        settings.setdefault("default", declaration.default)
+        settings.setdefault("show_default", declaration.default is not False)
+    return click.option(*filter(None, (flag, long)), name, help=_build_help(declaration, more), **settings)
 
 
-def _help(said: Option, more: str) -> str:
-    default = f"  [default: {said.otherwise}]" if said.otherwise else ""
-    return f"{said.help}{' ' if more else ''}{more}{default}"
+def _build_help(declaration: Option, more: str) -> str:
+    default = f"  [default: {declaration.otherwise}]" if declaration.otherwise else ""
+    return f"{declaration.help}{' ' if more else ''}{more}{default}"
 
 
-PAPERS = (
+TABLE_AND_LAYOUT_OPTIONS = (
     click.option("--markdown", "markdown_file", metavar="FILE|-", help="Write tables for papers as Markdown."),
     click.option("--latex", "latex_file", metavar="FILE|-", help="Write tables for papers as LaTeX with booktabs."),
     option("--layout"),
@@ -72,14 +72,14 @@ PAPERS = (
 )
 """Options of tables for papers."""
 
-TABLES = PAPERS[:2]
+TABLE_OPTIONS = TABLE_AND_LAYOUT_OPTIONS[:2]
 """Options of commands whose tables have one layout."""
 
 
 FIGURE_FORMATS = "svg,pdf"
 """Formats of figures, unless others are asked for."""
 
-FIGURES = (
+FIGURE_OPTIONS = (
     click.option(
         "--figures", metavar="DIR", help="Draw all figures that fit what was found into this folder: sigdask[report]."
     ),
@@ -92,14 +92,14 @@ FIGURES = (
 
 def add_table_options(command: Command) -> Command:
     """Give a command the options of tables for papers."""
-    for add in reversed(PAPERS):
+    for add in reversed(TABLE_AND_LAYOUT_OPTIONS):
         command = add(command)
     return command
 
 
 def add_figure_options(command: Command) -> Command:
     """Give a command the options of figures."""
-    for add in reversed(FIGURES):
+    for add in reversed(FIGURE_OPTIONS):
         command = add(command)
     return command
 
@@ -123,8 +123,8 @@ def run_by(address: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return declare
 
 
-def whole(text: str) -> int:
-    """Return a whole number, also one written as 1e6."""
+def parse_integer(text: str) -> int:
+    """Parse an integer, also one written as 1e6."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -138,29 +138,29 @@ MOST_DIGITS = 30
 """Of a number that is made of its digits."""
 
 
-FILES = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
+FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
 """What metavars of files and folders say."""
 
 
 class File(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.3
-    """A file or folder, or where one lies: any text, which a shell completes as the name of a file."""
+    """The type of a file or folder argument: any text, completed by shells as a file name."""
 
     name = "file"
 
     def shell_complete(self, _context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leave it to the shell."""
+        """Leave completion to the shell."""
         return [CompletionItem(incomplete, type="file")]
 
 
 def complete_files(command: click.Command) -> None:
-    """Let shells complete the names of files wherever a command takes one."""
+    """Let shells complete file names wherever a command takes a file."""
     for param in command.params:
-        if param.type is click.STRING and FILES.search(param.metavar or ""):
+        if param.type is click.STRING and FILE_METAVARS.search(param.metavar or ""):
             param.type = File()
 
 
 class GroupedCommand(click.Command):
-    """A command whose help shows its options in groups, and examples.
+    """A command whose help shows options in groups, and examples.
 
     Attributes
     ----------
@@ -174,9 +174,9 @@ class GroupedCommand(click.Command):
     examples: Sequence[str]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the groups, and at the end what every command has."""
-        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        records = [record for one in options if (record := one.get_help_record(ctx)) is not None]
+        """Write the groups of options, the help option and the examples."""
+        options = [parameter for parameter in self.get_params(ctx) if isinstance(parameter, click.Option)]
+        records = [record for parameter in options if (record := parameter.get_help_record(ctx)) is not None]
         for title, n in self.groups.items():
             with formatter.section(title):
                 formatter.write_dl(records[:n])
@@ -187,10 +187,10 @@ class GroupedCommand(click.Command):
             formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
 
 
-def grouped(
+def grouped_command(
     groups: Mapping[str, Sequence[Callable[[Any], Any]]], examples: Sequence[str]
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a command of a function, with its options in groups.
+    """Return a decorator that makes a command of a function, with its options in groups.
 
     Parameters
     ----------
@@ -200,11 +200,11 @@ def grouped(
         Lines of commands.
     """
 
-    def made(function: Callable[..., Any]) -> click.Command:
-        for declared in reversed([one for group in groups.values() for one in group]):
+    def build(function: Callable[..., Any]) -> click.Command:
+        for declared in reversed([option for group in groups.values() for option in group]):
             function = declared(function)
         command = click.command(cls=GroupedCommand)(function)
         command.groups, command.examples = {title: len(group) for title, group in groups.items()}, examples
         return command
 
-    return made
+    return build

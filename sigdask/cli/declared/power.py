@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from sigdask.cli.declared.compare import GROUPS as COMPARE_GROUPS
-from sigdask.cli.declared.options import TABLES, grouped, option, run_by, whole
+from sigdask.cli.declared.options import TABLE_OPTIONS, grouped_command, option, parse_integer, run_by
 
 GROUPS = {
     "What is asked": (
         option("--difference", type=float, metavar="D"),
-        option("--units", type=whole, metavar="N"),
+        option("--units", type=parse_integer, metavar="N"),
         option("--power", type=float, metavar="P"),
     ),
     "Files": COMPARE_GROUPS["Files"],
@@ -30,7 +30,7 @@ GROUPS = {
             "--adjust", type=click.Choice(("none", "holm")), default="none", show_default=True,
             help="holm: each comparison at the level of its first step, alpha / comparisons.",
         ),
-        option("--samples", type=whole, metavar="K"),
+        option("--samples", type=parse_integer, metavar="K"),
         option("--seed", type=int),
     ),
     "Where to run": (
@@ -40,7 +40,7 @@ GROUPS = {
     ),
     "Output": (
         click.option("--json", "json_file", metavar="FILE|-", help="Write what is found as JSON."),
-        *TABLES,
+        *TABLE_OPTIONS,
         click.option("--all", "everything", is_flag=True, help="Show every pair."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
@@ -53,7 +53,7 @@ EXAMPLES = (
 )
 
 
-@grouped(GROUPS, EXAMPLES)
+@grouped_command(GROUPS, EXAMPLES)
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.power:power")
 def power(**options: Any) -> None:

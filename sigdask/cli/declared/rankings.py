@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from sigdask.cli.declared.options import FIGURES, TABLES, grouped, option, run_by, whole
-from sigdask.options import CANDIDATES, RANKED
+from sigdask.cli.declared.options import FIGURE_OPTIONS, TABLE_OPTIONS, grouped_command, option, parse_integer, run_by
+from sigdask.options import CANDIDATE_OPTIONS, RANKING_OPTIONS
 
-ranking_option: Callable[..., Any] = partial(option, of=RANKED)
+ranking_option: Callable[..., Any] = partial(option, of=RANKING_OPTIONS)
 
-table_option: Callable[..., Any] = partial(option, of=CANDIDATES)
+table_option: Callable[..., Any] = partial(option, of=CANDIDATE_OPTIONS)
 
 GROUPS = {
     "Files": (
@@ -25,7 +25,7 @@ GROUPS = {
         table_option("--ignore", multiple=True, metavar="COLUMN", more="May be repeated."),
         table_option("--partial", is_flag=True),
         table_option("--decimal", metavar=".|,"),
-        table_option("--most-unpacked", type=whole, metavar="BYTES"),
+        table_option("--most-unpacked", type=parse_integer, metavar="BYTES"),
     ),
     "What to compare": (
         ranking_option("--n", metavar="N,N|START:STOP:STEP"),
@@ -35,14 +35,14 @@ GROUPS = {
     ),
     "The tests": (
         ranking_option("--ties"),
-        ranking_option("--trials", type=whole, metavar="N"),
+        ranking_option("--trials", type=parse_integer, metavar="N"),
         ranking_option("--seed", type=int),
         ranking_option("--alpha", type=float),
         ranking_option("--confidence", type=float),
     ),
     "Samples": (
-        ranking_option("--samples", type=whole, metavar="K"),
-        ranking_option("--sample-size", type=whole, metavar="N"),
+        ranking_option("--samples", type=parse_integer, metavar="K"),
+        ranking_option("--sample-size", type=parse_integer, metavar="N"),
         click.option("--validate", is_flag=True, help="Files are repeated samples: do precisions vary as modelled?"),
         click.option("--cutoff", "cutoffs", multiple=True, metavar="MEASURE=SCORE",
                      help="Accept candidates from this score on, for --validate; else its --n best. May be repeated."),
@@ -54,9 +54,9 @@ GROUPS = {
     "Output": (
         click.option("--json", "json_file", metavar="FILE|-", help="Write all that was found as JSON."),
         click.option("--csv", "csv_file", metavar="FILE|-", help="Write precision and recall as a CSV table."),
-        *TABLES,
+        *TABLE_OPTIONS,
         click.option("--text", "text_file", metavar="FILE", help="Write what a pipe would get."),
-        *FIGURES,
+        *FIGURE_OPTIONS,
         click.option("--all", "everything", is_flag=True, help="Show every n and every difference."),
         click.option("-q", "--quiet", is_flag=True, help="Say nothing beside results, warnings and errors."),
     ),
@@ -70,7 +70,7 @@ EXAMPLES = (
 )
 
 
-@grouped(GROUPS, EXAMPLES)
+@grouped_command(GROUPS, EXAMPLES)
 @click.argument("files", nargs=-1, required=True, metavar="CANDIDATES...")
 @run_by("sigdask.cli.rankings:rankings")
 def rankings(**options: Any) -> None:

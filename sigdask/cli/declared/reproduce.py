@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sigdask.cli.declared.compare import GROUPS as COMPARE_GROUPS
-from sigdask.cli.declared.options import grouped, option, run_by
+from sigdask.cli.declared.options import grouped_command, option, run_by
 
 GROUPS = {
     "Results": (
@@ -31,7 +31,7 @@ EXAMPLES = (
 )
 
 
-@grouped(GROUPS, EXAMPLES)
+@grouped_command(GROUPS, EXAMPLES)
 @click.argument("what", metavar="SIGNATURE|RESULTS")
 @click.argument("systems", nargs=-1, required=True, metavar="[NAME=]SYSTEM...")
 @run_by("sigdask.cli.reproduce:reproduce")

@@ -1,1 +1,1 @@
-"""Where commands write: what is shown, drawn and said beside it, how far the work is, and streams that end nothing."""
+"""Output of commands: results, log lines, progress, figures, pages, and streams that survive a lost reader."""

@@ -1,4 +1,4 @@
-"""`--figures`: what was found as pictures in a folder."""
+"""`--figures`: writes figures of the results into a folder."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigdask.cli.declared.options import FIGURE_FORMATS
-from sigdask.cli.output.say import note
-from sigdask.errors import InputError, missing_extra
-from sigdask.report.plots.folder import MOST_FIGURES, asked_formats
+from sigdask.cli.output.say import log_note
+from sigdask.errors import InputError, build_extra_error
+from sigdask.report.plots.folder import MOST_FIGURES, parse_formats
 from sigdask.report.plots.folder import write_figures as write
-from sigdask.text import count_noun, listed, printable
+from sigdask.text import format_count, format_list, make_printable
 
 if TYPE_CHECKING:
-    from sigdask.report.plots.results import Picture
+    from sigdask.report.plots.results import FigureSpec
 
-SHOWN = 6
+MOST_NAMED = 6
 """Files that are named."""
 
 
 def check_figures(folder: str | None, formats: str) -> None:
-    """Refuse figures that cannot be drawn or written, before anything is counted."""
+    """Raise, before anything is counted, if the figures cannot be drawn or written."""
     if folder is None and formats == FIGURE_FORMATS:
         return
 
-    asked_formats(formats)
+    parse_formats(formats)
     if folder is None:
         return
     if Path(folder).exists() and not Path(folder).is_dir():
@@ -33,19 +33,19 @@ def check_figures(folder: str | None, formats: str) -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise missing_extra("matplotlib", "report", "--figures")
+        raise build_extra_error("matplotlib", "report", "--figures")
 
 
-def write_figures(folder: str | None, formats: str, found: Iterable[Picture]) -> None:
-    """Draw figures where they are asked for, and say which files were written."""
+def write_figures(folder: str | None, formats: str, pictures: Iterable[FigureSpec]) -> None:
+    """Write the figures if a folder was given, and log the names of the files."""
     if folder is None:
         return
 
-    written, n_left = write(Path(folder), found, asked_formats(formats))
+    written, n_left = write(Path(folder), pictures, parse_formats(formats))
     if not written:
-        note(printable(f"--figures {folder}: nothing that was found can be drawn"))
+        log_note(make_printable(f"--figures {folder}: nothing that was found can be drawn"))
         return
-    names = listed([path.name for path in written], most=SHOWN)
-    note(printable(f"{count_noun(len(written), 'file')} in {folder}: {names}"))
+    names = format_list([path.name for path in written], limit=MOST_NAMED)
+    log_note(make_printable(f"{format_count(len(written), 'file')} in {folder}: {names}"))
     if n_left:
-        note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")
+        log_note(f"{n_left:,} more figures were left out: the first {MOST_FIGURES} are drawn")

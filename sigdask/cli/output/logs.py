@@ -1,4 +1,4 @@
-"""What the program says beside its results: lines for people, or one JSON object a line for machines."""
+"""Log lines on standard error: text for people, or one JSON object a line for programs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 from sigdask.errors import SeveralError
-from sigdask.report.layout import fitted
-from sigdask.text import as_json, printable, printable_json
+from sigdask.report.layout import wrap_lines
+from sigdask.text import as_json, escape_json, make_printable
 
-STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
+STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 """What every record has; anything else was given as `extra`."""
 
 
@@ -20,31 +20,31 @@ LEAST_COLUMNS = 20
 """Columns of a terminal that says it has fewer, or none."""
 
 
-def columns(stream: TextIO) -> int | None:
-    """Return the columns of the terminal that a stream writes on, None for a pipe."""
+def terminal_columns(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that a stream writes to, None for a pipe."""
     if not stream.isatty():
         return None
-    asked = os.environ.get("COLUMNS", "")
+    wanted = os.environ.get("COLUMNS", "")
     try:
-        found = int(asked) if asked.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+        n_columns = int(wanted) if wanted.isdecimal() else os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # a stream of tests, or one that is closed
-        found = 0
-    return max(found, LEAST_COLUMNS) if found else 80
+        n_columns = 0
+    return max(n_columns, LEAST_COLUMNS) if n_columns else 80
 
 
 class LogLines(logging.Formatter):
     """`sigdask: warning: text`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line, and one for each of several errors; no name can make a line of its own."""
+        """Return one line, or one for each of several errors; line breaks in names are escaped."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
         parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
-        text = "\n".join(map(printable, parts))
-        return fitted(f"sigdask: {level}{text}", columns(sys.stderr))
+        text = "\n".join(map(make_printable, parts))
+        return wrap_lines(f"sigdask: {level}{text}", terminal_columns(sys.stderr))
 
 
 class JsonLines(logging.Formatter):
-    """One object a line: time (UTC), level, logger, message, and what the event carries."""
+    """One JSON object a line: time (UTC), level, logger, message, and the extra fields of the event."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
@@ -54,12 +54,12 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        carried = {key: value for key, value in vars(record).items() if key not in STANDARD}
-        return printable_json(as_json({**entry, **carried}, lines=False, other=str))
+        extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
+        return escape_json(as_json({**entry, **extra}, lines=False, default=str))
 
 
 class Stderr(logging.Handler):
-    """Writes to whatever standard error is at the time."""
+    """A log handler that writes to the present standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -67,12 +67,12 @@ class Stderr(logging.Handler):
         sys.stderr.flush()
 
 
-def are_json() -> bool:
-    """Say whether lines are read by machines."""
+def is_json_log() -> bool:
+    """Say whether log lines are JSON."""
     return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger("sigdask").handlers)
 
 
-def to_stderr(*, in_json: bool = False) -> None:
+def log_to_stderr(*, in_json: bool = False) -> None:
     """Send the program's log lines to standard error, once.
 
     Parameters

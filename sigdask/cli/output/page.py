@@ -1,4 +1,4 @@
-"""The page of a command: its results, the comparisons that are opened, and what repeats it."""
+"""The HTML page of a command: its results, details of comparisons, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import click
 
 from sigdask.cli.output.say import WORDS
 from sigdask.io import is_url
-from sigdask.io.redaction import redacted
+from sigdask.io.redaction import redact
 from sigdask.report.page import write_page
-from sigdask.report.page.details import part
-from sigdask.report.provenance import digests, versions
+from sigdask.report.page.details import build_part
+from sigdask.report.provenance import get_versions, hash_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from sigdask.analysis.details.details import ComparisonDetails
     from sigdask.report.presentable import Results
 
-CLOSE = "those that another seed or a few more units could turn, the closest first"
+BORDERLINE_REASON = "those that another seed or a few more units could turn, the closest first"
 
 
-def command() -> str:
-    """Return the command line that is run, for a shell; what is secret in URLs is hidden."""
+def command_line() -> str:
+    """Return the command line for a shell, with secrets in URLs hidden."""
     words = click.get_current_context().meta.get(WORDS, ())
-    return shlex.join(["sigdask", *map(redacted, words)])
+    return shlex.join(["sigdask", *map(redact, words)])
 
 
-def write_results(
-    file: str, results: Results, opened: Sequence[ComparisonDetails], *, name: str, files: Iterable[Path]
+def write_results_page(
+    file: str, results: Results, details: Sequence[ComparisonDetails], *, name: str, files: Iterable[Path]
 ) -> None:
     """Write the page of one test set.
 
@@ -40,34 +40,34 @@ def write_results(
     ----------
     file : str
         Where to.
-    results, opened
+    results, details
         What was found, and the comparisons of it that are opened.
     name : str
         The test set's name, empty unless given.
     files : iterable of Path
         What was read.
     """
-    made_of = {"seed": str(results.seed), **versions()}
+    provenance = {"seed": str(results.seed), **get_versions()}
     write_page(
         Path(file),
         {name: results},
-        _title(results, name),
-        inputs={name or "read": digests(dict.fromkeys(files))},
-        command=command(),
-        parts=part(results.table, opened, why=CLOSE, made_of=made_of),
+        _build_title(results, name),
+        inputs={name or "read": hash_paths(dict.fromkeys(files))},
+        command=command_line(),
+        parts=build_part(results.table, details, reason=BORDERLINE_REASON, origins=provenance),
     )
 
 
-def _title(results: Results, name: str) -> str:
-    """Say what was compared: two or three systems by name, more by number, and on which test set."""
+def _build_title(results: Results, name: str) -> str:
+    """Return a title: two or three systems by name, more by number, and the test set."""
     table = results.table
-    systems = dict.fromkeys(chain.from_iterable(zip(table.a.listed(), table.b.listed(), strict=True)))
+    systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
     compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} systems"
     return f"{compared} on {name}" if name else compared
 
 
-def files_read(options: dict[str, Any], sources: Iterable[Path], taken: Iterable[Path]) -> list[Path]:
-    """Return the files on this machine that a command read; of folders and patterns those that were taken."""
-    beside = [options["gold"], options["documents"], options["group_file"], *options["references"]]
-    every = [*(tuple(taken) or sources), *(Path(text) for text in beside if text)]
-    return [path for path in every if not is_url(str(path))]
+def list_local_files(options: dict[str, Any], sources: Iterable[Path], matched: Iterable[Path]) -> list[Path]:
+    """Return the local files that a command read; for folders and patterns, the files inside."""
+    option_files = [options["gold"], options["documents"], options["group_file"], *options["references"]]
+    paths = [*(tuple(matched) or sources), *(Path(text) for text in option_files if text)]
+    return [path for path in paths if not is_url(str(path))]

@@ -13,13 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from sigdask.cli.output.logs import are_json, columns
-from sigdask.cli.output.say import note
-from sigdask.cli.output.streams import Harmless, exactly
-from sigdask.formats.reading.files import telling
-from sigdask.io import is_there, is_url
+from sigdask.cli.output.logs import is_json_log, terminal_columns
+from sigdask.cli.output.say import log_note
+from sigdask.cli.output.streams import Harmless, data_stream
+from sigdask.formats.reading.files import report_reading
+from sigdask.io import is_present, is_url
 from sigdask.metrics import extraction
-from sigdask.text import count_noun, duration
+from sigdask.text import format_count, format_duration
 
 if TYPE_CHECKING:
     from sigdask.execution.prefetch import WorkEstimate
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sigdask.metrics.extraction import ExtractionProgress
     from sigdask.nightly.plan import Plan
 
-EVERY = 30.0
+SECONDS_BETWEEN_LINES = 30.0
 """Seconds between two lines."""
 
 MOST_FILES = 10_000
@@ -36,7 +36,7 @@ MOST_FILES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ProgressStep:
-    """How far one step of a command is.
+    """The progress of one step of a command.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ProgressStep:
         When it began, on the monotonic clock.
     share : float, optional
         Share of the work that is done, where it is not that of `done`.
-    told : float
+    updated : float
         When this was so, on the monotonic clock.
     """
 
@@ -63,74 +63,74 @@ class ProgressStep:
     left: float | None = None
     start: float = field(default_factory=time.monotonic)
     share: float | None = None
-    told: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108  # looked up when called
+    updated: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108  # looked up when called
 
     @property
     def percent(self) -> str:
-        """Write the share that is done."""
+        """The share done, as text."""
         return f"{self.done / self.total if self.share is None else self.share:.0%}"
 
     @property
-    def spent(self) -> float:
+    def elapsed(self) -> float:
         """Seconds since it began."""
         return time.monotonic() - self.start
 
     @property
     def time_left(self) -> str:
-        """Say how long it still takes; nothing where that is not known yet."""
-        known = self.spent * (self.total - self.done) / self.done if self.done else None
-        left = known if self.left is None else max(self.left - (time.monotonic() - self.told), 0.0)
-        return "" if left is None else duration(left)
+        """The time left, as text; empty while it is unknown."""
+        extrapolated = self.elapsed * (self.total - self.done) / self.done if self.done else None
+        left = extrapolated if self.left is None else max(self.left - (time.monotonic() - self.updated), 0.0)
+        return "" if left is None else format_duration(left)
 
     def __str__(self) -> str:
         """Say it in a line."""
         if not self.total:
-            return f"{self.doing}, for {duration(self.spent)}"
+            return f"{self.doing}, for {format_duration(self.elapsed)}"
         text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.percent})"
         return f"{text}, about {self.time_left} left" if self.time_left else text
 
 
 class ProgressDisplay(Protocol):
-    """What shows steps."""
+    """Anything that shows the progress of steps."""
 
     def show(self, step: ProgressStep) -> None:
-        """Show how far one is."""
+        """Show the progress of a step."""
 
 
 class NoDisplay:
-    """Shows nothing."""
+    """Shows no progress."""
 
     def show(self, step: ProgressStep) -> None:
-        """Pass over it."""
+        """Do nothing."""
 
 
 class ProgressLines:
-    """A line every half minute, however seldom there is news."""
+    """Logs a line of progress every half minute."""
 
     def __init__(self) -> None:
         self._step = ProgressStep("starting")
-        self._over = threading.Event()
+        self._stop = threading.Event()
 
     def show(self, step: ProgressStep) -> None:
-        """Keep what the next line says."""
+        """Keep the step for the next line."""
         self._step = step
 
-    def _say(self) -> None:
-        while not self._over.wait(EVERY):
-            note(str(self._step))
+    def _log_line(self) -> None:
+        while not self._stop.wait(SECONDS_BETWEEN_LINES):
+            log_note(str(self._step))
 
     @contextmanager
-    def written(self) -> Iterator[None]:
-        """Write lines within."""
-        threading.Thread(target=self._say, name="progress", daemon=True).start()
+    def started(self) -> Iterator[None]:
+        """Log lines while the context is open."""
+        threading.Thread(target=self._log_line, name="progress", daemon=True).start()
         try:
             yield
         finally:
-            self._over.set()
+            self._stop.set()
 
 
 class Bar:
-    """A bar on a terminal.
+    """A progress bar on a terminal.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Bar:
         self.show(ProgressStep("starting"))
 
     def show(self, step: ProgressStep) -> None:
-        """Draw it."""
+        """Draw the bar."""
         if step.doing != self._of:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -154,17 +154,17 @@ class Bar:
             return
         self._bar.update(
             self._task,
-            description=f"{short(step.done)} of {short(step.total)} {step.of}",
+            description=f"{format_short(step.done)} of {format_short(step.total)} {step.of}",
             completed=step.done if step.share is None else step.share * step.total,
             total=step.total,
             percent=step.percent,
             left=_TimeLeftColumn(step),
-            rate=f"{short(int(step.done / max(step.spent, 1e-9)))} {step.of}/s" if step.done else "",
+            rate=f"{format_short(int(step.done / max(step.elapsed, 1e-9)))} {step.of}/s" if step.done else "",
         )
 
 
 class _TimeLeftColumn:
-    """Writes the time left anew whenever the bar is drawn, also while nothing is told."""
+    """The time left, computed anew whenever the bar is drawn."""
 
     def __init__(self, step: ProgressStep) -> None:
         self._step = step
@@ -174,8 +174,8 @@ class _TimeLeftColumn:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
-    """Show how far a command is, from its start.
+def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
+    """Show the progress of a command while the context is open.
 
     Parameters
     ----------
@@ -185,10 +185,10 @@ def progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
     if quiet:
         yield ProgressSteps(NoDisplay())
         return
-    bar = _bar() if sys.stderr.isatty() and not are_json() else None
+    bar = _build_bar() if sys.stderr.isatty() and not is_json_log() else None
     if bar is None:
         lines = ProgressLines()
-        with lines.written():
+        with lines.started():
             yield ProgressSteps(lines)
         return
     with bar:
@@ -198,27 +198,27 @@ def progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
         yield ProgressSteps(Bar(bar))
 
 
-def _bar() -> Any:
-    """Return what draws on the terminal, None where it cannot move its cursor."""
+def _build_bar() -> Any:
+    """Return a progress bar for the terminal, or None if its cursor cannot move."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    room = columns(sys.stderr) or 80
-    console = Console(file=cast("IO[str]", exactly(sys.stderr)), width=room)
+    room = terminal_columns(sys.stderr) or 80
+    console = Console(file=cast("IO[str]", data_stream(sys.stderr)), width=room)
     if console.is_dumb_terminal:
         return None
-    bar = [BarColumn(min(40, room - FOR_BAR))] if room >= FOR_BAR + 5 else []
+    bar = [BarColumn(min(40, room - TEXT_COLUMNS))] if room >= TEXT_COLUMNS + 5 else []
     texts = ["{task.fields[percent]:>4}", *(["{task.fields[rate]}"] if bar else []), "{task.fields[left]}"]
-    shown = (TextColumn("{task.description}"), *bar, *map(TextColumn, texts))
-    return Progress(*shown, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
+    bar_columns = (TextColumn("{task.description}"), *bar, *map(TextColumn, texts))
+    return Progress(*bar_columns, console=console, transient=True, redirect_stdout=sys.stdout.isatty())
 
 
-FOR_BAR = 60
+TEXT_COLUMNS = 60
 """Columns that numbers may take; beyond, there is room for a bar and for what is done a second."""
 
 
 class ProgressSteps:
-    """What is told of the steps of a command; called with trials done and trials in all.
+    """The progress of all steps of a command; called with the trials done and in all.
 
     Parameters
     ----------
@@ -227,54 +227,54 @@ class ProgressSteps:
     """
 
     def __init__(self, shown: ProgressDisplay) -> None:
-        self._shown = shown
+        self._display = shown
         self._step = ProgressStep("starting")
-        self._announce = extraction.ExtractionLog(note, every=math.inf)
-        self._places: dict[Path, int] = {}
+        self._announce = extraction.ExtractionLog(log_note, every=math.inf)
+        self._offsets: dict[Path, int] = {}
         self._sizes: dict[Path, int] = {}
-        self._all = self._done = 0
-        self._of = "trials"
+        self._total_bytes = self._bytes_done = 0
+        self._unit = "trials"
 
     def __call__(self, done: int, total: int) -> None:
-        """Show trials."""
-        self._show("counting", self._of, done, total, then="judging")
+        """Show the progress of counting in trials."""
+        self._show("counting", self._unit, done, total, then="judging")
 
     def counting(self, done: int, total: int, share: float, left: float) -> None:
-        """Show trials, with the share of the work that is done and the seconds left."""
-        self._show("counting", self._of, done, total, left, share, then="judging")
+        """Show the progress of counting, with the share of the work done and the seconds left."""
+        self._show("counting", self._unit, done, total, left, share, then="judging")
 
     def sampling(self, done: int, total: int) -> None:
-        """Show samples of what is simulated, a round of them at a time."""
+        """Show the progress of simulated samples, round by round."""
         self._show("simulating", "samples", done, total, then="simulating")
 
     def extracting(self, how_far: ExtractionProgress) -> None:
-        """Show outputs; what they are of and what they take is said in a line that stays."""
+        """Show the progress of extraction; a log line names what is extracted and the estimated time."""
         self._announce(how_far)
         self._show(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left)
 
     def expecting(self, ahead: WorkEstimate) -> None:
-        """Say beforehand what takes long, and what fewer trials would take."""
+        """Log a long expected time in advance, and what fewer trials would take."""
         if ahead.is_long:
-            note(announced(ahead))
-        self._of = ahead.unit
+            log_note(describe_expected_time(ahead))
+        self._unit = ahead.unit
         if self._step.doing != "counting":
             self.counting(0, ahead.total, 0.0, ahead.seconds)
 
     @contextmanager
     def reading(self, paths: Iterable[Path]) -> Iterator[None]:
-        """Show how much of some files and folders is read within."""
-        self._sizes = {file: file.stat().st_size for path in paths for file in _files(path)}
-        self._all, self._done, self._places = sum(self._sizes.values()), 0, {}
-        with telling(self._read):
+        """Show how much of some files and folders has been read, while the context is open."""
+        self._sizes = {file: file.stat().st_size for path in paths for file in _list_files(path)}
+        self._total_bytes, self._bytes_done, self._offsets = sum(self._sizes.values()), 0, {}
+        with report_reading(self._show_reading):
             yield
-        self._begin("preparing")
+        self._begin_step("preparing")
 
-    def _read(self, path: Path, place: int) -> None:
+    def _show_reading(self, path: Path, offset: int) -> None:
         if path in self._sizes:
-            place = min(place, self._sizes[path])
-            self._done += place - self._places.get(path, 0)  # less than before where it is read again
-            self._places[path] = place
-            self._show("reading", "bytes", self._done, self._all)
+            offset = min(offset, self._sizes[path])
+            self._bytes_done += offset - self._offsets.get(path, 0)  # less than before where it is read again
+            self._offsets[path] = offset
+            self._show("reading", "bytes", self._bytes_done, self._total_bytes)
 
     def _show(
         self,
@@ -287,60 +287,63 @@ class ProgressSteps:
         *,
         then: str = "preparing",
     ) -> None:
-        """Show a step, and where it is done what follows it."""
+        """Show a step; when it is complete, begin the next."""
         if done >= total:
-            self._begin(then)
+            self._begin_step(then)
             return
         start = self._step.start if self._step.doing == doing else time.monotonic()
         self._step = ProgressStep(doing, of, done, total, left, start, share)
-        self._shown.show(self._step)
+        self._display.show(self._step)
 
-    def _begin(self, doing: str) -> None:
+    def _begin_step(self, doing: str) -> None:
         if self._step.doing != doing:
             self._step = ProgressStep(doing)
-            self._shown.show(self._step)
+            self._display.show(self._step)
 
 
-def files_of(sources: Iterable[Source]) -> Iterator[Path]:
-    """Yield where what is read lies."""
+def list_source_paths(sources: Iterable[Source]) -> Iterator[Path]:
+    """Yield the paths of some sources."""
     for source in sources:
         yield from source.parts or (source.path,)
 
 
-def plan_files(plan: Plan) -> Iterator[Path]:
-    """Yield what a plan reads."""
+def list_plan_files(plan: Plan) -> Iterator[Path]:
+    """Yield the files that a plan reads."""
     for test_set in plan.test_sets:
-        yield from filter(None, (test_set.gold, *files_of(test_set.sources)))
-    yield from (one.path for one in plan.rankings)
-    yield from (path for one in plan.independence for path in one.files())
+        yield from filter(None, (test_set.gold, *list_source_paths(test_set.sources)))
+    yield from (part.path for part in plan.rankings)
+    yield from (path for part in plan.independence for path in part.list_files())
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """Yield a file, or those of a folder; none of what lies elsewhere, whose size is not known here."""
+def _list_files(path: Path) -> Iterator[Path]:
+    """Yield a local file, or the files of a local folder."""
     if is_url(str(path)):
         return
-    inner = islice(path.rglob("*"), MOST_FILES) if is_there(path.is_dir) else ()
-    yield from (file for file in (path, *inner) if is_there(file.is_file))
+    inner = islice(path.rglob("*"), MOST_FILES) if is_present(path.is_dir) else ()
+    yield from (file for file in (path, *inner) if is_present(file.is_file))
 
 
-def announced(ahead: WorkEstimate) -> str:
-    """Say what counting takes, and what fewer trials would."""
+def describe_expected_time(ahead: WorkEstimate) -> str:
+    """Return a sentence about the expected time, and the time of fewer trials."""
     threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
-    exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.trials and ahead.n_exact else ""
-    text = f"counting {ahead.total:,} {ahead.unit}{exact} takes about {duration(ahead.seconds)} on {threads}"
-    fewer = ahead.fewer
+    exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.max_trials and ahead.n_exact else ""
+    text = f"counting {ahead.total:,} {ahead.unit}{exact} takes about {format_duration(ahead.seconds)} on {threads}"
+    fewer = ahead.fewer_trials
     if fewer is None:
         return text
-    less = duration(ahead.with_trials(fewer))
-    return f"{text}; {count_noun(fewer, 'trial')} a comparison instead of {ahead.trials:,} would take about {less}"
+    shorter = format_duration(ahead.compute_seconds(fewer))
+    return (
+        f"{text}; {format_count(fewer, 'trial')} a comparison instead of {ahead.max_trials:,} would take about "
+        f"{shorter}"
+    )
 
 
-def short(n: int) -> str:
-    """Write a number in little room.
+def format_short(n: int) -> str:
+    """Write a number in at most five characters.
 
     Examples
     --------
-    >>> short(950), short(1_048_576), short(68_719_476_736)
+    >>> format_short(950), format_short(1_048_576), format_short(68_719_476_736)
     ('950', '1.05M', '68.7G')
     """
     if n < 10_000:

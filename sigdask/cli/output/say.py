@@ -1,4 +1,4 @@
-"""Print results on standard output, and log lines in addition to them."""
+"""Printing on standard output, and log lines in addition to it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 
 import click
 
-from sigdask.cli.output.logs import columns
-from sigdask.cli.output.streams import exactly
-from sigdask.report.layout import BETWEEN, fitted
-from sigdask.text import printable_json
+from sigdask.cli.output.logs import terminal_columns
+from sigdask.cli.output.streams import data_stream
+from sigdask.report.layout import COLUMN_GAP, wrap_lines
+from sigdask.text import escape_json
 
 LOG = logging.getLogger("sigdask")
 
@@ -18,34 +18,34 @@ WORDS = "sigdask.words"
 """Key in click's context under which the words of the command line are kept."""
 
 
-def note(text: str) -> None:
-    """Tell the user something beside the results."""
+def log_note(text: str) -> None:
+    """Log a message that is not a result."""
     LOG.info(text)
 
 
-def say(text: str, *, beside: bool = False, hang: int = BETWEEN) -> None:
-    """Write text on standard output (or `beside` it), broken between words where a terminal is too narrow.
+def print_text(text: str, *, on_stderr: bool = False, hang: int = COLUMN_GAP) -> None:
+    """Print text on standard output, or on standard error if `beside`, wrapped to the terminal's width.
 
     Users' words in it are harmless already: whoever makes a text of them sees to it.
     """
-    click.echo(fitted(text, columns(sys.stderr if beside else sys.stdout), hang=hang), err=beside)
+    click.echo(wrap_lines(text, terminal_columns(sys.stderr if on_stderr else sys.stdout), hang=hang), err=on_stderr)
 
 
 def be_quiet() -> None:
-    """Say no more than warnings and errors beside the results."""
+    """Log only warnings and errors from now on."""
     LOG.setLevel(logging.WARNING)
 
 
-def width() -> int | None:
-    """Return the columns of the terminal that results are written on, None for a pipe."""
-    return columns(sys.stdout)
+def output_columns() -> int | None:
+    """Return the columns of the terminal that results are printed on, None for a pipe."""
+    return terminal_columns(sys.stdout)
 
 
-def say_json(text: str) -> None:
-    """Write JSON on standard output, each value on its own line however wide."""
-    click.echo(printable_json(text))
+def print_json(text: str) -> None:
+    """Print JSON without wrapping its lines."""
+    click.echo(escape_json(text))
 
 
-def say_data(text: str) -> None:
-    """Write on standard output what a program reads: as it is, but for a terminal."""
-    (sys.stdout if sys.stdout.isatty() else exactly(sys.stdout)).write(text)
+def print_data(text: str) -> None:
+    """Write data on standard output: byte for byte into a pipe, escaped on a terminal."""
+    (sys.stdout if sys.stdout.isatty() else data_stream(sys.stdout)).write(text)

@@ -1,8 +1,8 @@
-"""Standard output and error as commands use them: what is written is harmless, and a lost stream ends no command.
+"""Standard output and error that escape control characters and survive a lost reader.
 
-All that is written on `sys.stdout` and `sys.stderr`, by whomever, goes through here: users' words cannot command a
-terminal, and a stream that is closed, full or no longer read takes the rest and is done with. Only `exactly` passes on
-data and what draws a bar as they are.
+Everything written on `sys.stdout` and `sys.stderr` goes through here. Text of users cannot control the terminal, and
+output to a stream that is closed, full or no longer read is dropped. Only `data_stream` passes data and progress bars
+on unchanged.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import sys
 from contextlib import suppress
 from typing import IO, Any, TextIO, cast
 
-from sigdask.text import printable
+from sigdask.text import make_printable
 
 COLOURS = re.compile(r"(\x1b\[[\d;]*m)+")
 """What sets colours, and gives them back."""
 
 
-PLAIN = str.maketrans("─✓…", "-+.")
+ASCII_MARKS = str.maketrans("─✓…", "-+.")
 """Marks of ours, and what stands for them where an encoding lacks them."""
 
 
 class LossTolerantStream(io.TextIOBase):
-    """A stream whose loss is kept in mind instead of raised.
+    """A stream that remembers a lost connection instead of raising.
 
     Parameters
     ----------
@@ -41,62 +41,62 @@ class LossTolerantStream(io.TextIOBase):
     """
 
     def __init__(self, own: TextIO | None) -> None:
-        self._own = own
+        self._stream = own
         self.open = own is not None
         self.lost = ""
 
     def write(self, text: str) -> int:
-        """Write a text as it is."""
+        """Write text unchanged."""
         if self.open:
             try:
-                cast("TextIO", self._own).write(text)
+                cast("TextIO", self._stream).write(text)
             except (OSError, ValueError) as error:
-                self._lose(error)
+                self._discard_output(error)
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes as they are."""
+        """Write bytes unchanged."""
         self.flush()
         if self.open:
             try:
-                cast("TextIO", self._own).buffer.write(data)
+                cast("TextIO", self._stream).buffer.write(data)
             except (OSError, ValueError) as error:
-                self._lose(error)
+                self._discard_output(error)
 
     def flush(self) -> None:
-        """Pass on what is held back."""
+        """Flush the buffer."""
         if self.open:
             try:
-                cast("TextIO", self._own).flush()
+                cast("TextIO", self._stream).flush()
             except (OSError, ValueError) as error:
-                self._lose(error)
+                self._discard_output(error)
 
     def isatty(self) -> bool:
         """Say whether it is a terminal."""
-        return self.open and cast("TextIO", self._own).isatty()
+        return self.open and cast("TextIO", self._stream).isatty()
 
     def fileno(self) -> int:
-        """Return its number, if it has one."""
-        if self._own is None:
+        """Return the file descriptor, if there is one."""
+        if self._stream is None:
             raise io.UnsupportedOperation("fileno")
-        return self._own.fileno()
+        return self._stream.fileno()
 
     def writable(self) -> bool:
-        """Say that it can be written on."""
+        """Return True."""
         return True
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Return how letters become bytes."""
-        return getattr(self._own, "encoding", None) or "utf-8"
+        """The stream's encoding."""
+        return getattr(self._stream, "encoding", None) or "utf-8"
 
     @property
     def errors(self) -> str:  # type: ignore[override]
-        """Return what becomes of letters that the encoding lacks."""
-        return getattr(self._own, "errors", None) or "strict"
+        """How characters outside of the encoding are handled."""
+        return getattr(self._stream, "errors", None) or "strict"
 
-    def _lose(self, error: Exception) -> None:
-        """Let what is still held back, and what children write, go nowhere."""
+    def _discard_output(self, error: Exception) -> None:
+        """Redirect buffered output, and that of child processes, to the null device."""
         self.open = False
         self.lost = "" if isinstance(error, BrokenPipeError) else getattr(error, "strerror", None) or str(error)
         with suppress(OSError, ValueError):
@@ -104,7 +104,7 @@ class LossTolerantStream(io.TextIOBase):
 
 
 class Harmless(LossTolerantStream):
-    """A sturdy stream of words: nothing on it is taken as a command, and letters that its encoding lacks are marked.
+    """A stream for text: control characters are escaped, and letters outside of its encoding are replaced.
 
     Attributes
     ----------
@@ -115,29 +115,29 @@ class Harmless(LossTolerantStream):
     def __init__(self, own: TextIO | None) -> None:
         super().__init__(None)
         self.exactly = LossTolerantStream(own)
-        self._own = cast("TextIO", self.exactly)
+        self._stream = cast("TextIO", self.exactly)
         self.open = True
 
     def write(self, text: str) -> int:
-        """Write words; colours alone, with which libraries leave a terminal as they found it, are none."""
+        """Write text with control characters escaped; colour codes on their own are dropped."""
         if COLOURS.fullmatch(text):
             return len(text)
-        shown = printable(text, keep="\n")
-        self.exactly.write(shown if shown.isascii() else _within(shown, self.encoding))
+        escaped = make_printable(text, keep="\n")
+        self.exactly.write(escaped if escaped.isascii() else _replace_unencodable(escaped, self.encoding))
         return len(text)
 
 
-def _within(text: str, encoding: str) -> str:
-    """Return a text in letters that an encoding has: our marks as others, what is else lacking as question marks."""
+def _replace_unencodable(text: str, encoding: str) -> str:
+    """Return a text in the letters of an encoding; unknown marks become ASCII marks, other letters question marks."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
-        return text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+        return text.translate(ASCII_MARKS).encode(encoding, "replace").decode(encoding)
     return text
 
 
-def guard() -> None:
-    """Put harmless streams in the place of standard output and error; those that are closed go nowhere.
+def protect_streams() -> None:
+    """Replace standard output and error by harmless streams; closed ones write to the null device.
 
     Their numbers are taken, so that no file that is opened later gets what others write on them.
     """
@@ -145,26 +145,26 @@ def guard() -> None:
         try:
             os.fstat(number)
         except OSError:
-            _take(number)
+            _open_null_as(number)
     for name in ("stdout", "stderr"):
-        own = getattr(sys, name)
-        setattr(sys, name, Harmless(own.exactly._own if isinstance(own, Harmless) else own))  # noqa: SLF001  # our own
+        stream = getattr(sys, name)
+        setattr(sys, name, Harmless(stream.exactly._stream if isinstance(stream, Harmless) else stream))  # noqa: SLF001  # our own
 
 
-def _take(number: int) -> None:
+def _open_null_as(number: int) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     if nowhere != number:
         os.dup2(nowhere, number)
         os.close(nowhere)
 
 
-def exactly(stream: IO[Any]) -> LossTolerantStream:
-    """Return the stream that passes data on as they are."""
+def data_stream(stream: IO[Any]) -> LossTolerantStream:
+    """Return the stream that writes data unchanged."""
     return stream.exactly if isinstance(stream, Harmless) else LossTolerantStream(cast("TextIO", stream))
 
 
-def unwritten() -> str:
-    """Say why results did not arrive on standard output; nothing where they did, or nobody wanted more."""
-    stream = exactly(sys.stdout)
+def describe_lost_output() -> str:
+    """Return why output was lost; empty if all was written or the reader closed the pipe."""
+    stream = data_stream(sys.stdout)
     stream.flush()
     return stream.lost

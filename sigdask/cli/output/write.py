@@ -1,4 +1,4 @@
-"""What commands write: results, files, notes beside them and how far the work is."""
+"""Writing results into files, as JSON, CSV, Parquet, tables or text."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sigdask.cli.output.say import say_data
-from sigdask.cli.output.streams import exactly
+from sigdask.cli.output.say import print_data
+from sigdask.cli.output.streams import data_stream
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.io import local_only
+from sigdask.io import describe_url_error
 from sigdask.report import files
-from sigdask.report.files import write_parts, write_whole
+from sigdask.report.files import write_parts, write_whole_text
 from sigdask.report.tables import latex, markdown
 from sigdask.results import export
-from sigdask.results.export import csv_parts, parquet_library
-from sigdask.text import printable_json
+from sigdask.results.export import import_pyarrow, iter_csv
+from sigdask.text import escape_json
 
 if TYPE_CHECKING:
     from sigdask.report.tables.model import PaperTable
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def check_outputs(**files: str | None) -> None:
-    """Refuse, before anything is counted, files that cannot be written; at most one is standard output."""
+    """Raise, before anything is counted, if a file cannot be written or two go to standard output."""
     piped = [f"--{name} -" for name, file in files.items() if file == "-" and name != "html"]
     if len(piped) > 1:
         raise InputError(f"{' and '.join(piped)}: standard output takes one of them; give the others files")
@@ -40,16 +40,16 @@ def check_outputs(**files: str | None) -> None:
 
 
 def check_output(name: str, file: str | None, option: str) -> None:
-    """Refuse what cannot be made of results, or a file (standard output without) that cannot be written."""
+    """Raise if a package for the format is missing, or the file cannot be written."""
     if name == "parquet":
-        parquet_library()
+        import_pyarrow()
     if file is not None:
         check_writable(file, option)
 
 
 def check_writable(text: str, option: str) -> None:
-    """Refuse a file that cannot be written."""
-    if problem := local_only(text, "what is written"):
+    """Raise if a file cannot be written."""
+    if problem := describe_url_error(text, "what is written"):
         raise InputError(f"{option} {problem}")
     path = Path(text)
     if path.is_dir() or not os.access(path.parent, os.W_OK):
@@ -57,61 +57,61 @@ def check_writable(text: str, option: str) -> None:
 
 
 def write_json(file: str | None, parts: Callable[[], Iterable[str]]) -> None:
-    """Write JSON where it is asked for, part after part as it is made."""
+    """Write JSON to a file or standard output, part by part."""
     if file == "-":
         for part in chain(parts(), ["\n"]):
-            sys.stdout.write(printable_json(part))
-            if not exactly(sys.stdout).open:  # nobody reads what else there is to make
+            sys.stdout.write(escape_json(part))
+            if not data_stream(sys.stdout).open:  # nobody reads what else there is to make
                 return
     elif file is not None:
-        with _named("--json"):
+        with _name_option_in_errors("--json"):
             write_parts(Path(file), chain(parts(), ["\n"]))
 
 
 def write_csv(file: str | None, table: Table) -> None:
-    """Write CSV where it is asked for."""
+    """Write CSV if a file was given."""
     if file is not None:
-        write_data(file, csv_parts([table]), "--csv")
+        write_data(file, iter_csv([table]), "--csv")
 
 
 def write_parquet(file: str | None, table: Table) -> None:
-    """Write Parquet where it is asked for."""
+    """Write Parquet if a file was given."""
     if file == "-":
-        made = BytesIO()
-        export.write_parquet([table], made)
-        exactly(sys.stdout).write_bytes(made.getvalue())
+        buffer = BytesIO()
+        export.write_parquet([table], buffer)
+        data_stream(sys.stdout).write_bytes(buffer.getvalue())
     elif file is not None:
-        with _named("--parquet"):
+        with _name_option_in_errors("--parquet"):
             files.write_parquet(Path(file), [table])
 
 
 def write_tables(files: Mapping[str, str | None], tables: Callable[[], Iterable[PaperTable]]) -> None:
-    """Write tables for papers where "markdown" and "latex" are asked for."""
-    for name, parts in (("markdown", markdown.document_parts), ("latex", latex.document_parts)):
+    """Write paper tables to the files for "markdown" and "latex", if given."""
+    for name, parts in (("markdown", markdown.iter_document_parts), ("latex", latex.iter_document_parts)):
         if (file := files[name]) is not None:
             write_data(file, parts(tables()), f"--{name}")
 
 
 def write_data(file: str, parts: Iterable[str], option: str) -> None:
-    """Write what programs and people read as it is, part after part, where `option` asks for it."""
+    """Write text unchanged, part by part, to the file of an option."""
     if file == "-":
         for part in parts:
-            say_data(part)
+            print_data(part)
         return
 
-    with _named(option):
+    with _name_option_in_errors(option):
         write_parts(Path(file), parts)
 
 
 def write_text(file: str, text: str) -> None:
-    """Write what a pipe would get."""
-    with _named("-o"):
-        write_whole(Path(file), f"{text}\n")
+    """Write the plain-text report to a file."""
+    with _name_option_in_errors("-o"):
+        write_whole_text(Path(file), f"{text}\n")
 
 
 @contextmanager
-def _named(option: str) -> Iterator[None]:
-    """Name the option whose file cannot be written."""
+def _name_option_in_errors(option: str) -> Iterator[None]:
+    """Add the option's name to errors about its file."""
     try:
         yield
     except UnfinishedError as error:

@@ -1,4 +1,4 @@
-"""From `--cluster` or a plan's `[cluster]` to something that can count: this process, threads, a dask client.
+"""Connect to what `--cluster` or a plan's `[cluster]` names: this process, threads or dask.
 
 One file a kind of cluster; each is safe by default (TLS with mutual authentication, on this
 machine too, and there on loopback) and set to recover fast from lost workers.
@@ -13,25 +13,49 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.base import Cluster, cores
-from sigdask.execution.clusters.description import HERE, QUEUES, Description, Named, Transport, describe, inside, read
-from sigdask.execution.clusters.existing.discover import active, is_gone, is_handed
+from sigdask.execution.clusters.base import Cluster, count_cores
+from sigdask.execution.clusters.description import (
+    LOCAL_WORDS,
+    QUEUES,
+    ClusterSpec,
+    Description,
+    Transport,
+    as_allocation,
+    parse_description,
+    read,
+)
+from sigdask.execution.clusters.existing.discover import find_active, is_closed, is_dask_object
 
 __all__ = [
-    "HERE", "KINDS", "WORDS", "Cluster", "Description", "Where", "at_hand", "check", "choose", "connect", "cores",
-    "describe", "is_gone", "is_handed", "read",
+    "CLUSTER_WORDS",
+    "KINDS",
+    "LOCAL_WORDS",
+    "Cluster",
+    "ClusterLike",
+    "Description",
+    "check_cluster",
+    "choose_cluster",
+    "connect",
+    "count_cores",
+    "is_closed",
+    "is_dask_object",
+    "parse_description",
+    "read",
+    "resolve_active",
 ]  # fmt: skip
 
-Where = Named | Cluster | Any
+ClusterLike = ClusterSpec | Cluster | Any
 """Where to count: a cluster as users name it, a connected one, or a client or a cluster of dask's that they have."""
 
-SHORT = 3.0
+SHORT_SECONDS = 3.0
 """Seconds of work up to which starting anything costs more than it saves."""
 
-WORDS = (*HERE, "current")
+CLUSTER_WORDS = (*LOCAL_WORDS, "current")
 """What names a cluster alone."""
 
-KINDS = f"{', '.join(WORDS)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
+KINDS = (
+    f"{', '.join(CLUSTER_WORDS)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
+)
 
 
 MODULES = {
@@ -40,15 +64,15 @@ MODULES = {
 }  # fmt: skip
 """Kinds of clusters and their modules, imported when they are used; any other kind is a class of the user's."""
 
-UNDESCRIBED = ("auto", "none", "threads", "current")
+PLAIN_WORDS = ("auto", "none", "threads", "current")
 """Words of which nothing needs to be read."""
 
-INSIDE = "allocation:"
+ALLOCATION_PREFIX = "allocation:"
 """Before a cluster file of class slurm: the same workers, in the job that this process runs in."""
 
 
-def at_hand(cluster: Any) -> Any:
-    """Resolve "auto" and "current" to dask's active client or the scheduler of its settings, where there is one.
+def resolve_active(cluster: Any) -> Any:
+    """Resolve "auto" and "current" to dask's active client or configured scheduler, if there is one.
 
     Raises
     ------
@@ -57,52 +81,52 @@ def at_hand(cluster: Any) -> Any:
     """
     if not isinstance(cluster, str) or cluster not in {"auto", "current"}:
         return cluster
-    found = active() or cluster
-    if cluster == "auto" and getattr(found, "asynchronous", False):  # a comparison would block the client's own loop
+    result = find_active() or cluster
+    if cluster == "auto" and getattr(result, "asynchronous", False):  # a comparison would block the client's own loop
         return cluster
-    if isinstance(found, str) and found == "current":
+    if isinstance(result, str) and result == "current":
         raise InputError(
             "no current dask cluster: there is no active distributed.Client here, and dask's settings name no "
             "scheduler (scheduler-address, DASK_SCHEDULER_ADDRESS)"
         )
-    return found
+    return result
 
 
-def choose(cluster: str, seconds: float, *, vectorised: bool) -> str:
-    """Resolve "auto" by the work ahead: in-process when short, threads where kernels release the GIL.
+def choose_cluster(cluster: str, seconds: float, *, vectorised: bool) -> str:
+    """Resolve "auto" by the expected work: in-process if short, threads if kernels release the GIL.
 
     Examples
     --------
-    >>> choose("auto", 0.1, vectorised=True)
+    >>> choose_cluster("auto", 0.1, vectorised=True)
     'none'
-    >>> choose("local", 0.1, vectorised=True)
+    >>> choose_cluster("local", 0.1, vectorised=True)
     'local'
     """
     if cluster != "auto":
         return cluster
-    if seconds <= SHORT or cores() == 1:
+    if seconds <= SHORT_SECONDS or count_cores() == 1:
         return "none"
     return "threads" if vectorised else "local"
 
 
-def check(cluster: Named | Any) -> None:
-    """Refuse a cluster that is not understood, as `connect` would; nothing is started or reached.
+def check_cluster(cluster: ClusterSpec | Any) -> None:
+    """Raise if `connect` would not understand a cluster; nothing is started or contacted.
 
     Raises
     ------
     InputError
         It is no word, address or file that is known, its file is wrong, or this machine has no command for its queue.
     """
-    if is_handed(cluster) or cluster in UNDESCRIBED:
+    if is_dask_object(cluster) or cluster in PLAIN_WORDS:
         return
-    described = cluster if isinstance(cluster, Description) else _described(cluster)
-    if described.kind in QUEUES:
-        _module("queues.jobqueue").check(described)
+    description = cluster if isinstance(cluster, Description) else _parse_cluster(cluster)
+    if description.kind in QUEUES:
+        _import_module("queues.jobqueue").check_queue(description)
 
 
 @contextmanager
-def connect(cluster: Named | Any, *, workers: int | None = None) -> Iterator[Cluster]:
-    """Start or reach a cluster, and close what was started; what the caller has is used and left running.
+def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterator[Cluster]:
+    """Start or reach a cluster, and close what was started; the caller's own is left running.
 
     Parameters
     ----------
@@ -122,52 +146,52 @@ def connect(cluster: Named | Any, *, workers: int | None = None) -> Iterator[Clu
     if workers is not None and workers < 1:
         raise InputError(f"workers = {workers}: must be at least 1")
     if cluster == "current":
-        cluster = at_hand(cluster)
-    if is_handed(cluster):
-        with _module("existing.client").used(cluster) as connected:
+        cluster = resolve_active(cluster)
+    if is_dask_object(cluster):
+        with _import_module("existing.client").use_client(cluster) as connected:
             yield connected
     elif cluster == "none":
         yield Cluster("none")
     elif cluster == "threads":
-        yield Cluster("threads", workers or cores())
+        yield Cluster("threads", workers or count_cores())
     else:
-        described = cluster if isinstance(cluster, Description) else _described(cluster)
-        with _entered(described.resized(workers)) as connected:
+        description = cluster if isinstance(cluster, Description) else _parse_cluster(cluster)
+        with _open_cluster(description.with_workers(workers)) as connected:
             yield connected
 
 
-def _described(cluster: str | Mapping[str, Any]) -> Description:
+def _parse_cluster(cluster: str | Mapping[str, Any]) -> Description:
     if isinstance(cluster, Mapping):
-        return describe(cluster, where="[cluster]")
+        return parse_description(cluster, source="[cluster]")
     if not isinstance(cluster, str):
         raise InputError(f"cluster {cluster!r}: expected a distributed.Client, a dask cluster, or {KINDS}")
     if cluster in ("local", "local+tcp"):
-        return Description("local", transport=Transport(plain=cluster != "local"), where=cluster)
+        return Description("local", transport=Transport(plain=cluster != "local"), source=cluster)
     if cluster.startswith(("tcp://", "tls://")):
-        plain = Transport(plain=cluster.startswith("tcp://"))
-        return Description("address", options={"address": cluster}, wait=60, transport=plain, where=cluster)
+        transport = Transport(plain=cluster.startswith("tcp://"))
+        return Description("address", options={"address": cluster}, wait=60, transport=transport, source=cluster)
     if cluster.endswith(".json"):
-        return Description("address", options={"scheduler_file": cluster}, wait=60, where=cluster)
-    if cluster.startswith(INSIDE):
-        return inside(read(Path(cluster.removeprefix(INSIDE))))
+        return Description("address", options={"scheduler_file": cluster}, wait=60, source=cluster)
+    if cluster.startswith(ALLOCATION_PREFIX):
+        return as_allocation(read(Path(cluster.removeprefix(ALLOCATION_PREFIX))))
     if cluster.endswith(".toml"):
         return read(Path(cluster))
     raise InputError(f"cluster {cluster!r}: expected {KINDS}")
 
 
 @contextmanager
-def _entered(description: Description) -> Iterator[Cluster]:
+def _open_cluster(description: Description) -> Iterator[Cluster]:
     if description.kind == "address":
-        with _module("existing.address").reached(description) as connected:
+        with _import_module("existing.address").connect_address(description) as connected:
             yield connected
         return
-    module = _module(MODULES.get(description.kind, "custom"))
-    if description.expected is None and hasattr(module, "size"):
-        description = description.resized(module.size(description))
-    with _module("lifecycle").started(description, module.kind(description)) as connected:
+    module = _import_module(MODULES.get(description.kind, "custom"))
+    if description.max_workers is None and hasattr(module, "count_workers"):
+        description = description.with_workers(module.count_workers(description))
+    with _import_module("lifecycle").start_cluster(description, module.build_kind(description)) as connected:
         yield connected
 
 
-def _module(name: str) -> Any:
-    """Import a module of this folder; those that start or reach clusters need packages that are slow to import."""
+def _import_module(name: str) -> Any:
+    """Import a module of this folder on demand, because those of clusters are slow to import."""
     return importlib.import_module(f"sigdask.execution.clusters.{name}")

@@ -1,4 +1,4 @@
-"""What a connected cluster is, whatever started it."""
+"""The connected cluster, whatever started it, and helpers for its logs and errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 log = logging.getLogger("sigdask.execution.clusters")
 
-LOUD = (
+NOISY_LOGGERS = (
     "distributed",
     "distributed.client",
     "distributed.worker",
@@ -23,14 +23,14 @@ LOUD = (
 """Loggers of dask and below; some have levels of their own."""
 
 
-def nothing_to_say() -> str:
-    """Say nothing about a queue that is not there."""
+def get_no_status() -> str:
+    """Return an empty status, for clusters that have no queue."""
     return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """Where tasks run.
+    """A connected cluster, on which tasks run.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Cluster:
         For kind "dask".
     remote : bool
         Workers may be other machines: only arrays and names are sent to them, no code.
-    said : callable
+    get_status : callable
         What the queue says of jobs that are not running, for errors.
     """
 
@@ -50,13 +50,13 @@ class Cluster:
     n_threads: int = 1
     client: Any = None
     remote: bool = False
-    said: Callable[[], str] = nothing_to_say
+    get_status: Callable[[], str] = get_no_status
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Keep dask's log lines of closing and lost connections off the terminal."""
-    loggers = [logging.getLogger(name) for name in LOUD]
+def silence_dask() -> Iterator[None]:
+    """Suppress dask's log lines about closing and about lost connections."""
+    loggers = [logging.getLogger(name) for name in NOISY_LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
@@ -67,22 +67,22 @@ def quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def first_line(error: BaseException) -> str:
-    """Return an error's first line, or its type where it says nothing."""
+def get_first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its type if the message is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
-def last_lines(text: str, n_lines: int = 4) -> str:
-    r"""Return the last lines of a log that say something, on one line.
+def join_last_lines(text: str, n_lines: int = 4) -> str:
+    r"""Return the last lines of a log that are not empty, joined into one line.
 
     Examples
     --------
-    >>> last_lines("a\n\nb\n", 1)
+    >>> join_last_lines("a\n\nb\n", 1)
     'b'
     """
     return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-n_lines:])
 
 
-def cores() -> int:
-    """Return the number of cores this process may use."""
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

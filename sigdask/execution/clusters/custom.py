@@ -1,4 +1,4 @@
-"""Any other dask cluster class, as `module:Class` with options."""
+"""Clusters of any other dask class, given as `module:Class` with options."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from sigdask.execution.clusters.description import Description
 from sigdask.execution.clusters.lifecycle import ClusterKind
 
 
-def kind(description: Description) -> ClusterKind:
-    """Return how a class of the user's is started."""
-    return ClusterKind(partial(_make, _class(description)))
+def build_kind(description: Description) -> ClusterKind:
+    """Return how to start a cluster of the user's own class."""
+    return ClusterKind(partial(_make_cluster, _import_class(description)))
 
 
-def _make(made: Any, description: Description, files: Files | None) -> Any:
+def _make_cluster(cluster_class: Any, description: Description, files: Files | None) -> Any:
     options = dict(description.options)
     if files is not None:
-        if not _takes(made, "security"):
-            raise description.refuse(
+        if not _has_parameter(cluster_class, "security"):
+            raise description.build_error(
                 f"{description.kind} takes no security=, so TLS cannot be given to it; "
                 'write security = "tcp" to start it without'
             )
-        options["security"] = files.security()
-        if _takes(made, "protocol"):
+        options["security"] = files.to_security()
+        if _has_parameter(cluster_class, "protocol"):
             options.setdefault("protocol", "tls://")
-    return made(**options)
+    return cluster_class(**options)
 
 
-def _class(description: Description) -> Any:
+def _import_class(description: Description) -> Any:
     module, _, name = description.kind.partition(":")
     try:
         return reduce(getattr, name.split("."), importlib.import_module(module))
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{description.where}: class {description.kind!r}: {error}") from None
+        raise InputError(f"{description.source}: class {description.kind!r}: {error}") from None
 
 
-def _takes(made: Any, name: str) -> bool:
-    parameters = inspect.signature(made).parameters
+def _has_parameter(cluster_class: Any, name: str) -> bool:
+    parameters = inspect.signature(cluster_class).parameters
     return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

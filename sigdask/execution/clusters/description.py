@@ -1,4 +1,4 @@
-"""FILE.toml, or a plan's `[cluster]` table, to a checked description of a cluster.
+"""Parse FILE.toml, or a plan's `[cluster]` table, to a checked description of a cluster.
 
 class = "slurm"          # local, address, ssh, slurm, pbs, …, allocation, kubernetes or module:Class
 workers = 4              # or minimum = 0 and maximum = 40
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from sigdask.errors import InputError
-from sigdask.io.text_files import text_of, toml_of
+from sigdask.io.text_files import parse_toml, read_text
 
 QUEUES = {
     "slurm": "SLURM",
@@ -30,7 +30,7 @@ QUEUES = {
 }
 """Queueing systems, and how dask-jobqueue writes them."""
 
-HERE = ("auto", "none", "threads", "local", "local+tcp")
+LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
 """Words for this machine; the last speaks plain tcp between its processes."""
 
 KINDS = ("local", "address", "ssh", *QUEUES, "allocation", "kubernetes")
@@ -50,13 +50,13 @@ OPTION_TYPES: Mapping[str, Any] = {
 }
 """What the options of the classes known here are, where the program itself looks at them."""
 
-UNITS = {"s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minutes": 60,
+UNIT_SECONDS = {"s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minutes": 60,
          "h": 3600, "hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """How the parts of a cluster speak: mutual TLS, or plain tcp because it was asked for.
+    """How the parts of a cluster communicate: by mutual TLS, or by plain tcp if asked for.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Description:
         What the class itself takes.
     submit : mapping
         What `sigdask submit` takes beside them.
-    where : str
+    source : str
         File or table, for errors.
     """
 
@@ -110,25 +110,25 @@ class Description:
     transport: Transport = field(default_factory=Transport)
     options: Mapping[str, Any] = field(default_factory=dict)
     submit: Mapping[str, Any] = field(default_factory=dict)
-    where: str = "cluster"
+    source: str = "cluster"
 
     @property
-    def adaptive(self) -> bool:
-        """Say whether the size follows the work."""
+    def is_adaptive(self) -> bool:
+        """Whether the number of workers follows the work."""
         return self.maximum is not None
 
     @property
-    def expected(self) -> int | None:
-        """Return how many workers there may be."""
-        return self.maximum if self.adaptive else self.workers
+    def max_workers(self) -> int | None:
+        """Largest number of workers that there may be, or None."""
+        return self.maximum if self.is_adaptive else self.workers
 
-    def resized(self, workers: int | None) -> Description:
-        """Return the same with a fixed number of workers, where one is given."""
+    def with_workers(self, workers: int | None) -> Description:
+        """Return the description with a fixed number of workers; unchanged if `workers` is None."""
         return self if workers is None else replace(self, workers=workers, minimum=None, maximum=None)
 
-    def refuse(self, message: str) -> InputError:
-        """Return an error that names where the description stands."""
-        return InputError(f"{self.where}: {message}")
+    def build_error(self, message: str) -> InputError:
+        """Return an error that names the file or table of the description."""
+        return InputError(f"{self.source}: {message}")
 
 
 def read(path: Path) -> Description:
@@ -140,50 +140,50 @@ def read(path: Path) -> Description:
         The file is missing, is no TOML, or says something that is not understood.
     """
     try:
-        table = toml_of(text_of(path, "a cluster file (TOML)"), path)
+        table = parse_toml(read_text(path, "a cluster file (TOML)"), path)
     except InputError as error:
         raise InputError(f"cluster file {error}") from None
-    return describe(table, where=str(path), folder=path.parent)
+    return parse_description(table, source=str(path), folder=path.parent)
 
 
-def describe(table: Mapping[str, Any], *, where: str, folder: Path = Path()) -> Description:
-    """Check a table of a cluster file or a plan.
+def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = Path()) -> Description:
+    """Check the table of a cluster file or a plan, and return its description.
 
     Parameters
     ----------
     table : mapping
         As TOML gives it.
-    where : str
+    source : str
         File or table, for errors.
     folder : Path
         What relative paths of certificates are relative to.
 
     Examples
     --------
-    >>> describe({"class": "slurm", "workers": 4, "wait": "2 min"}, where="slurm.toml").wait
+    >>> parse_description({"class": "slurm", "workers": 4, "wait": "2 min"}, source="slurm.toml").wait
     120.0
     """
-    only(table, KEYS, where)
-    kind = _typed(table, "class", str, where)
+    check_keys(table, KEYS, source)
+    kind = _get_typed(table, "class", str, source)
     if kind is None:
-        raise InputError(f"{where}: key class is missing; it names one of {', '.join(KINDS)} or module:Class")
-    _check_kind(kind, where)
-    found = Description(
+        raise InputError(f"{source}: key class is missing; it names one of {', '.join(KINDS)} or module:Class")
+    _check_kind(kind, source)
+    description = Description(
         kind=kind,
-        workers=_count(table, "workers", where, 1),
-        minimum=_count(table, "minimum", where, 0),
-        maximum=_count(table, "maximum", where, 1),
-        wait=_seconds(table.get("wait", 600.0), "wait", where),
-        transport=_transport(table.get("security", "tls"), where, folder),
-        options=_options(kind, _typed(table, "options", dict, where) or {}, where, folder),
-        submit=_submit(_typed(table, "submit", dict, where) or {}, f"{where}: [submit]"),
-        where=where,
+        workers=_get_count(table, "workers", source, 1),
+        minimum=_get_count(table, "minimum", source, 0),
+        maximum=_get_count(table, "maximum", source, 1),
+        wait=_parse_seconds(table.get("wait", 600.0), "wait", source),
+        transport=_parse_transport(table.get("security", "tls"), source, folder),
+        options=_check_options(kind, _get_typed(table, "options", dict, source) or {}, source, folder),
+        submit=_check_submit(_get_typed(table, "submit", dict, source) or {}, f"{source}: [submit]"),
+        source=source,
     )
-    _check_size(found)
-    return found
+    _check_size(description)
+    return description
 
 
-def inside(description: Description) -> Description:
+def as_allocation(description: Description) -> Description:
     """Return the same workers as one allocation, for a driver that is itself a Slurm job.
 
     Raises
@@ -194,135 +194,137 @@ def inside(description: Description) -> Description:
     if description.kind == "allocation":
         return description
     if description.kind != "slurm":
-        raise description.refuse(f"class {description.kind} is no Slurm: only its jobs can hold a whole cluster")
-    given = description.options
+        raise description.build_error(f"class {description.kind} is no Slurm: only its jobs can hold a whole cluster")
+    job_options = description.options
     options = {
-        "threads": given.get("cores"),
-        "host": given.get("scheduler_options", {}).get("host"),
-        "worker_args": given.get("worker_extra_args"),
+        "threads": job_options.get("cores"),
+        "host": job_options.get("scheduler_options", {}).get("host"),
+        "worker_args": job_options.get("worker_extra_args"),
     }
-    kept = {key: value for key, value in options.items() if value is not None}
-    workers = description.expected or 1
-    return replace(description, kind="allocation", options=kept, workers=workers, minimum=None, maximum=None)
+    set_options = {key: value for key, value in options.items() if value is not None}
+    workers = description.max_workers or 1
+    return replace(description, kind="allocation", options=set_options, workers=workers, minimum=None, maximum=None)
 
 
-def only(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    """Refuse keys that are not known, naming the nearest that is."""
+def check_keys(table: Mapping[str, Any], allowed: tuple[str, ...], source: str) -> None:
+    """Raise if a table has an unknown key; the error names the nearest known one."""
     for key in table:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-            if known is KEYS:
+        if key not in allowed:
+            close = difflib.get_close_matches(key, allowed, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
+            if allowed is KEYS:
                 hint += "; what the class itself takes stands in [options]"
-            raise InputError(f"{where}: unknown key {key!r}: {hint}")
+            raise InputError(f"{source}: unknown key {key!r}: {hint}")
 
 
-def seconds_of(text: str) -> float | None:
+def parse_duration(text: str) -> float | None:
     """Return the seconds of a duration ("90 s", "10 min", "1-02:03:04", "01:30:00"), or None.
 
     Examples
     --------
-    >>> seconds_of("10 min"), seconds_of("01:30:00"), seconds_of("1-00:00:00"), seconds_of("soon")
+    >>> parse_duration("10 min"), parse_duration("01:30:00"), parse_duration("1-00:00:00"), parse_duration("soon")
     (600.0, 5400.0, 86400.0, None)
     """
     clock = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text.strip())
     if clock:
         days, first, second, third = (int(part) if part else None for part in clock.groups())
-        hours, minutes, rest = (first, second, third) if third is not None or days is not None else (0, first, second)
-        return float((days or 0) * 86400 + (hours or 0) * 3600 + (minutes or 0) * 60 + (rest or 0))
-    plain = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    if plain is None or plain[2] not in {"", *UNITS}:
+        hours, minutes, seconds = (
+            (first, second, third) if third is not None or days is not None else (0, first, second)
+        )
+        return float((days or 0) * 86400 + (hours or 0) * 3600 + (minutes or 0) * 60 + (seconds or 0))
+    quantity = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    if quantity is None or quantity[2] not in {"", *UNIT_SECONDS}:
         return None
-    return float(plain[1]) * UNITS.get(plain[2], 1)
+    return float(quantity[1]) * UNIT_SECONDS.get(quantity[2], 1)
 
 
-def _options(kind: str, options: Mapping[str, Any], where: str, folder: Path) -> Mapping[str, Any]:
-    """Return checked options, whose paths no longer depend on where the program is started."""
+def _check_options(kind: str, options: Mapping[str, Any], source: str, folder: Path) -> Mapping[str, Any]:
+    """Check options and make their paths independent of the working directory."""
     if ":" not in kind:  # a class of the user's has options of its own
-        for key, wanted in OPTION_TYPES.items():
-            _typed(options, key, wanted, f"{where}: [options]")
+        for key, option_type in OPTION_TYPES.items():
+            _get_typed(options, key, option_type, f"{source}: [options]")
         for key in ("cores", "processes", "threads", "threads_per_worker"):
-            _count(options, key, f"{where}: [options]", 1)
-        _count(options.get("worker_options") or {}, "nthreads", f"{where}: [options] worker_options", 1)
+            _get_count(options, key, f"{source}: [options]", 1)
+        _get_count(options.get("worker_options") or {}, "nthreads", f"{source}: [options] worker_options", 1)
     file = options.get("scheduler_file") if kind == "address" else None
     return {**options, "scheduler_file": str(folder / Path(file).expanduser())} if isinstance(file, str) else options
 
 
-def _submit(table: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    only(table, SUBMIT_KEYS, where)
+def _check_submit(table: Mapping[str, Any], source: str) -> Mapping[str, Any]:
+    check_keys(table, SUBMIT_KEYS, source)
     for key in ("allocation", "log"):
-        _typed(table, key, str, where)
+        _get_typed(table, key, str, source)
     for key in ("directives", "prologue"):
-        _typed(table, key, list[str], where)
-    for key, least in (("restarts", 0), ("nodes", 1)):
-        _count(table, key, where, least)
+        _get_typed(table, key, list[str], source)
+    for key, minimum in (("restarts", 0), ("nodes", 1)):
+        _get_count(table, key, source, minimum)
     return table
 
 
-def _check_kind(kind: str, where: str) -> None:
+def _check_kind(kind: str, source: str) -> None:
     module, colon, name = kind.partition(":")
-    own = colon and all(part.isidentifier() for part in [*module.split("."), *name.split(".")])
-    if kind in KINDS or own:
+    is_class = colon and all(part.isidentifier() for part in [*module.split("."), *name.split(".")])
+    if kind in KINDS or is_class:
         return
     close = difflib.get_close_matches(kind, KINDS, 1)
     hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(KINDS)} and module:Class"
-    raise InputError(f"{where}: class = {kind!r}: {hint}")
+    raise InputError(f"{source}: class = {kind!r}: {hint}")
 
 
-def _check_size(found: Description) -> None:
-    if found.minimum is not None and found.maximum is None:
-        raise found.refuse("minimum without maximum: an adaptive size has both")
-    if found.adaptive and found.workers is not None:
-        raise found.refuse("workers and maximum exclude each other: a size is fixed or adaptive")
-    if found.maximum is not None and (found.minimum or 0) > found.maximum:
-        raise found.refuse(f"minimum = {found.minimum} is more than maximum = {found.maximum}")
+def _check_size(description: Description) -> None:
+    if description.minimum is not None and description.maximum is None:
+        raise description.build_error("minimum without maximum: an adaptive size has both")
+    if description.is_adaptive and description.workers is not None:
+        raise description.build_error("workers and maximum exclude each other: a size is fixed or adaptive")
+    if description.maximum is not None and (description.minimum or 0) > description.maximum:
+        raise description.build_error(f"minimum = {description.minimum} is more than maximum = {description.maximum}")
 
 
-def _typed(table: Mapping[str, Any], key: str, kind: Any, where: str) -> Any:
+def _get_typed(table: Mapping[str, Any], key: str, kind: Any, source: str) -> Any:
     value = table.get(key)
-    plain = get_origin(kind) or kind
-    if value is not None and (not isinstance(value, plain) or (plain is int and isinstance(value, bool))):
+    base_type = get_origin(kind) or kind
+    if value is not None and (not isinstance(value, base_type) or (base_type is int and isinstance(value, bool))):
         word = {"str": "a string", "int": "a whole number", "dict": "a table", "list": "a list of strings"}
-        raise InputError(f"{where}: {key} = {value!r}: must be {word[plain.__name__]}")
+        raise InputError(f"{source}: {key} = {value!r}: must be {word[base_type.__name__]}")
     if value is not None and get_args(kind) and not all(isinstance(entry, get_args(kind)) for entry in value):
-        raise InputError(f"{where}: {key} = {value!r}: must be a list of strings")
+        raise InputError(f"{source}: {key} = {value!r}: must be a list of strings")
     return value
 
 
-def _count(table: Mapping[str, Any], key: str, where: str, least: int) -> int | None:
-    value: int | None = _typed(table, key, int, where)
-    if value is not None and not least <= value <= 100_000:
-        raise InputError(f"{where}: {key} = {value}: must be from {least} to 100,000")
+def _get_count(table: Mapping[str, Any], key: str, source: str, minimum: int) -> int | None:
+    value: int | None = _get_typed(table, key, int, source)
+    if value is not None and not minimum <= value <= 100_000:
+        raise InputError(f"{source}: {key} = {value}: must be from {minimum} to 100,000")
     return value
 
 
-def _seconds(value: Any, key: str, where: str) -> float:
-    seconds = seconds_of(value) if isinstance(value, str) else value
+def _parse_seconds(value: Any, key: str, source: str) -> float:
+    seconds = parse_duration(value) if isinstance(value, str) else value
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e8:
-        raise InputError(f'{where}: {key} = {value!r}: must be a duration, as 600 (seconds), "10 min" or "01:30:00"')
+        raise InputError(f'{source}: {key} = {value!r}: must be a duration, as 600 (seconds), "10 min" or "01:30:00"')
     return float(seconds)
 
 
-def _transport(value: Any, where: str, folder: Path) -> Transport:
+def _parse_transport(value: Any, source: str, folder: Path) -> Transport:
     if value in ("tls", "tcp"):
         return Transport(plain=value == "tcp")
     if not isinstance(value, dict):
-        raise InputError(f'{where}: security = {value!r}: must be "tls", "tcp" or a table')
-    place = f"{where}: [security]"
-    only(value, SECURITY_KEYS, place)
-    paths = {key: _typed(value, key, str, place) for key in SECURITY_KEYS[:4]}
+        raise InputError(f'{source}: security = {value!r}: must be "tls", "tcp" or a table')
+    section = f"{source}: [security]"
+    check_keys(value, SECURITY_KEYS, section)
+    paths = {key: _get_typed(value, key, str, section) for key in SECURITY_KEYS[:4]}
     files = {key: folder / Path(path).expanduser() for key, path in paths.items() if path is not None}
     if files.keys() & {"ca", "cert", "key"} not in (set(), {"ca", "cert", "key"}):
-        raise InputError(f"{place}: ca, cert and key belong together; given: {', '.join(files)}")
+        raise InputError(f"{section}: ca, cert and key belong together; given: {', '.join(files)}")
     if "folder" in files and "ca" in files:
-        raise InputError(f"{place}: folder and ca exclude each other")
+        raise InputError(f"{section}: folder and ca exclude each other")
     days = value.get("days", 14.0)
     if isinstance(days, bool) or not isinstance(days, (int, float)) or not 0 < days <= 398:
-        raise InputError(f"{place}: days = {days!r}: must be a number above 0, at most 398")
+        raise InputError(f"{section}: days = {days!r}: must be a number above 0, at most 398")
     return Transport(
         folder=files.get("folder"), ca=files.get("ca"), cert=files.get("cert"), key=files.get("key"), days=float(days)
     )
 
 
-Named = str | Mapping[str, Any] | Description
+ClusterSpec = str | Mapping[str, Any] | Description
 """A cluster as users name it: none, threads, local, an address, a file; or what a file holds."""

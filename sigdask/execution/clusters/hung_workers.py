@@ -1,4 +1,4 @@
-"""Drop hung workers from a scheduler soon: a plugin that a scheduler can also preload.
+"""Scheduler plugin that removes hung workers soon; a scheduler can also preload it.
 
 `dask scheduler --preload sigdask.execution.clusters.hung_workers` loads it.
 
@@ -17,41 +17,41 @@ from dask.utils import parse_timedelta
 from distributed import SchedulerPlugin
 from distributed.metrics import time
 
-EVERY = 3.0
+CHECK_SECONDS = 3.0
 """Seconds between looks."""
 
 
 class HungWorkers(SchedulerPlugin):  # type: ignore[misc]
-    """Removes workers that have not been heard of for worker-ttl."""
+    """Removes workers that have been silent for longer than worker-ttl."""
 
     name = "sigdask-hung-workers"
 
     async def start(self, scheduler: Any) -> None:
-        """Look at the workers from now on."""
+        """Start to check the workers regularly."""
         from tornado.ioloop import PeriodicCallback
 
-        looking = PeriodicCallback(partial(drop, scheduler), EVERY * 1000)
-        scheduler.periodic_callbacks[self.name] = looking
-        looking.start()
+        callback = PeriodicCallback(partial(remove_silent, scheduler), CHECK_SECONDS * 1000)
+        scheduler.periodic_callbacks[self.name] = callback
+        callback.start()
 
 
-async def drop(scheduler: Any) -> None:
-    """Remove the workers that are silent."""
-    longest = parse_timedelta(dask.config.get("distributed.scheduler.worker-ttl") or "15s")
+async def remove_silent(scheduler: Any) -> None:
+    """Remove the workers that have been silent for too long."""
+    limit = parse_timedelta(dask.config.get("distributed.scheduler.worker-ttl") or "15s")
     for worker in list(scheduler.workers.values()):
-        if time() - worker.last_seen > max(longest, 10 * scheduler_interval(len(scheduler.workers))):
+        if time() - worker.last_seen > max(limit, 10 * get_heartbeat_interval(len(scheduler.workers))):
             await scheduler.remove_worker(worker.address, stimulus_id=f"sigdask-hung-{time()}")
 
 
-def scheduler_interval(n_workers: int) -> float:
-    """Return how often workers send a heartbeat, in seconds."""
+def get_heartbeat_interval(n_workers: int) -> float:
+    """Return how often workers report to the scheduler, in seconds."""
     from distributed.scheduler import heartbeat_interval
 
     return float(heartbeat_interval(n_workers))
 
 
 async def dask_setup(scheduler: Any) -> None:
-    """Preload: what dask calls when a scheduler starts."""
+    """Add the plugin to a scheduler that starts; dask calls this for preloaded modules."""
     plugin = HungWorkers()
     scheduler.add_plugin(plugin)
     await plugin.start(scheduler)

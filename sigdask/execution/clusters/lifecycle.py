@@ -1,4 +1,4 @@
-"""What clusters that this process starts have in common: settings, TLS, size, workers, versions."""
+"""Start and close clusters of any kind: settings, TLS, size, workers and versions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError
-from sigdask.execution.certificates import Files, provided
+from sigdask.execution.certificates import Files, open_certificates
 from sigdask.execution.clusters import versions
-from sigdask.execution.clusters.base import Cluster, first_line, log, nothing_to_say, quiet
-from sigdask.execution.clusters.description import Description, only
+from sigdask.execution.clusters.base import Cluster, get_first_line, get_no_status, log, silence_dask
+from sigdask.execution.clusters.description import Description, check_keys
 from sigdask.execution.clusters.settings import settings
 from sigdask.execution.clusters.waiting import wait_for_workers
-from sigdask.execution.clusters.watchdog import watched
-from sigdask.io.folders import own_folder
+from sigdask.execution.clusters.watchdog import keep_workers
+from sigdask.io.folders import make_private_folder
 
 ADAPTIVE = {"target_duration": "1s", "wait_count": 10}
 """Four tasks of a second are in flight for each thread, so that a target of 1 s reaches the maximum."""
@@ -33,19 +33,19 @@ QUIET_WORKER = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
-def nothing_to_do() -> None:
-    """Leave nothing behind."""
+def skip_cleanup() -> None:
+    """Do nothing after a cluster is closed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterKind:
-    """How one kind of cluster is started.
+    """How to start one kind of cluster.
 
     Attributes
     ----------
     make : callable
         `(description, files)` to a dask cluster; files are None for plain tcp.
-    said : callable
+    get_status : callable
         What its queue says.
     vanished : callable, optional
         Says of a job whether its queue no longer knows it.
@@ -57,23 +57,25 @@ class ClusterKind:
         Workers may be other machines.
     scratch : bool
         Its scheduler writes and imports here: in a folder of this run's own, as others could fill a common one.
-    after : callable
+    clean_up : callable
         What is left to do once the cluster is closed.
     """
 
     make: Callable[[Description, Files | None], Any]
-    said: Callable[[], str] = nothing_to_say
+    get_status: Callable[[], str] = get_no_status
     vanished: Callable[[Any], bool] | None = None
     hopeless: Callable[[], bool] = bool
     threads: int = 1
     remote: bool = True
     scratch: bool = False
-    after: Callable[[], None] = nothing_to_do
+    clean_up: Callable[[], None] = skip_cleanup
 
 
 @contextmanager
-def started(description: Description, kind: ClusterKind, *, config: dict[str, Any] | None = None) -> Iterator[Cluster]:
-    """Start a cluster, wait for its first worker, hold versions together, and close it in the end.
+def start_cluster(
+    description: Description, kind: ClusterKind, *, config: dict[str, Any] | None = None
+) -> Iterator[Cluster]:
+    """Start a cluster, wait for its first worker, check versions, and close it in the end.
 
     Parameters
     ----------
@@ -90,120 +92,129 @@ def started(description: Description, kind: ClusterKind, *, config: dict[str, An
     from sigdask.execution.clusters.hung_workers import HungWorkers
 
     with ExitStack() as stack:
-        files = stack.enter_context(provided(description))
-        tls = files.config() if files is not None else {}
+        files = stack.enter_context(open_certificates(description))
+        tls = files.to_config() if files is not None else {}
         stack.enter_context(dask.config.set({**settings(), **tls, **(config or {})}))
-        stack.enter_context(quiet())
+        stack.enter_context(silence_dask())
         if kind.scratch:
-            stack.enter_context(dask.config.set({"temporary-directory": _scratch(stack)}))
+            stack.enter_context(dask.config.set({"temporary-directory": _make_scratch_folder(stack)}))
         if files is None and kind.remote:
-            log.warning("%s: plain tcp: whoever reaches the scheduler's port can run code on it", description.where)
-        stack.callback(kind.after)
-        cluster = stack.enter_context(_made(description, kind, files))
-        security = files.security() if files is not None else None
-        ours = hasattr(cluster, "worker_spec")
-        client = stack.enter_context(Client(cluster if ours else cluster.scheduler_address, security=security))
-        _size(cluster, description)
-        announce(client)
+            log.warning("%s: plain tcp: whoever reaches the scheduler's port can run code on it", description.source)
+        stack.callback(kind.clean_up)
+        cluster = stack.enter_context(_make_cluster(description, kind, files))
+        security = files.to_security() if files is not None else None
+        is_spec_cluster = hasattr(cluster, "worker_spec")
+        client = stack.enter_context(
+            Client(cluster if is_spec_cluster else cluster.scheduler_address, security=security)
+        )
+        _set_size(cluster, description)
+        log_dashboard(client)
         if kind.remote:
             client.register_plugin(HungWorkers())
         wait_for_workers(
-            client, 1, seconds=description.wait, what=description.where, said=kind.said, hopeless=kind.hopeless
+            client,
+            1,
+            seconds=description.wait,
+            what=description.source,
+            get_status=kind.get_status,
+            is_hopeless=kind.hopeless,
         )
         if kind.remote:
-            versions.check(client)
-        if not description.adaptive and description.workers is not None and ours:
-            stack.enter_context(watched(cluster, client, description.workers, vanished=kind.vanished))
-        expected = (description.expected or 0) * kind.threads
+            versions.check_versions(client)
+        if not description.is_adaptive and description.workers is not None and is_spec_cluster:
+            stack.enter_context(keep_workers(cluster, client, description.workers, vanished=kind.vanished))
+        expected = (description.max_workers or 0) * kind.threads
         n_threads = max(1, expected, sum(client.nthreads().values()))
-        yield Cluster("dask", n_threads, client, kind.remote, kind.said)
+        yield Cluster("dask", n_threads, client, kind.remote, kind.get_status)
 
 
-def _scratch(stack: ExitStack) -> str:
-    """Return a folder that is gone in the end; dask's own, /tmp/dask-scratch-space, stays, and is all users' one."""
+def _make_scratch_folder(stack: ExitStack) -> str:
+    """Return a folder of this run that is removed; dask's own one stays and is shared by all users."""
     import dask
 
     root = dask.config.get("temporary-directory", None)
     try:
-        return str(stack.enter_context(own_folder("sigdask-dask-", Path(root) if root else None)))
+        return str(stack.enter_context(make_private_folder("sigdask-dask-", Path(root) if root else None)))
     except OSError as error:
         raise InputError(f"no temporary folder can be made ({error.strerror}); TMPDIR names another place") from None
 
 
-def announce(client: Any) -> None:
-    """Log where the dashboard is, where there is one; those of clusters we start listen on loopback only."""
+def log_dashboard(client: Any) -> None:
+    """Log the address of the dashboard, if there is one; clusters started here keep it on loopback."""
     port = client.scheduler_info(n_workers=0).get("services", {}).get("dashboard")
     host = urlsplit(client.scheduler.address).hostname
     if port:
-        elsewhere = "" if host in {*LOOPBACK, *_own_addresses()} else f" on {host}"
+        elsewhere = "" if host in {*LOOPBACK, *_list_own_addresses()} else f" on {host}"
         log.info("dashboard: http://127.0.0.1:%d/status%s", port, elsewhere)
 
 
-def _own_addresses() -> set[str]:
+def _list_own_addresses() -> set[str]:
     import psutil
 
-    return {address.address for found in psutil.net_if_addrs().values() for address in found}
+    return {address.address for addresses in psutil.net_if_addrs().values() for address in addresses}
 
 
-def accepts(description: Description, known: tuple[str, ...]) -> dict[str, Any]:
-    """Return the options of a description, all of which must be known."""
-    only(description.options, known, f"{description.where}: [options]")
+def check_options(description: Description, allowed: tuple[str, ...]) -> dict[str, Any]:
+    """Return the options of a description; raise if one of them is unknown."""
+    check_keys(description.options, allowed, f"{description.source}: [options]")
     return dict(description.options)
 
 
 @contextmanager
-def _made(description: Description, kind: ClusterKind, files: Files | None) -> Iterator[Any]:
+def _make_cluster(description: Description, kind: ClusterKind, files: Files | None) -> Iterator[Any]:
     try:
-        cluster = _deaf(partial(kind.make, description, files))
+        cluster = _make_without_interrupts(partial(kind.make, description, files))
     except SigdaskError:
         raise
     except (TypeError, ValueError, ImportError) as error:
-        raise InputError(f"{description.where}: class {description.kind}: {first_line(error)}") from None
+        raise InputError(f"{description.source}: class {description.kind}: {get_first_line(error)}") from None
     except Exception as error:  # noqa: BLE001  # whatever a class of the user's raises
-        word = kind.said()
-        detail = f"; it says: {word}" if word else ""
-        raise ClusterLostError(f"{description.where}: the cluster did not start: {first_line(error)}{detail}") from None
+        status = kind.get_status()
+        detail = f"; it says: {status}" if status else ""
+        raise ClusterLostError(
+            f"{description.source}: the cluster did not start: {get_first_line(error)}{detail}"
+        ) from None
     try:
         yield cluster
     finally:
-        _close(cluster)
+        _close_cluster(cluster)
 
 
-def _deaf(make: Callable[[], Any]) -> Any:
-    """Make a cluster whose threads and processes do not hear Ctrl-C, which is for this process to act on.
+def _make_without_interrupts(make: Callable[[], Any]) -> Any:
+    """Make a cluster whose threads and processes ignore Ctrl-C, which this process handles alone.
 
     They inherit it from the thread that makes it. One that is interrupted meanwhile is made to its end and closed.
     """
-    made: Future[Any] = Future()
+    future: Future[Any] = Future()
 
     def run() -> None:
         if hasattr(signal, "pthread_sigmask"):
             resource_tracker.ensure_running()  # whose start would undo it
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            made.set_result(make())
+            future.set_result(make())
         except BaseException as error:  # noqa: BLE001  # raised where it was asked for
-            made.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=run, daemon=True, name="making a cluster").start()
     try:
-        return made.result()
+        return future.result()
     except KeyboardInterrupt:
-        if made.exception() is None:
-            _close(made.result())
+        if future.exception() is None:
+            _close_cluster(future.result())
         raise
 
 
-def _close(cluster: Any) -> None:
-    """Close a cluster; what a lost one says while closing is of no use."""
+def _close_cluster(cluster: Any) -> None:
+    """Close a cluster, and only log errors, as a lost one raises them."""
     try:
         cluster.close(timeout=30)
     except Exception as error:  # noqa: BLE001
-        log.debug("closing: %s", first_line(error))
+        log.debug("closing: %s", get_first_line(error))
 
 
-def _size(cluster: Any, description: Description) -> None:
-    if description.adaptive:
+def _set_size(cluster: Any, description: Description) -> None:
+    if description.is_adaptive:
         cluster.adapt(minimum=description.minimum or 0, maximum=description.maximum, **ADAPTIVE)
     elif description.workers is not None:
         cluster.scale(description.workers)

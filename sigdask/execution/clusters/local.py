@@ -1,4 +1,4 @@
-"""One worker process a core on this machine, bound to loopback, which every user of it can reach: so TLS here too."""
+"""One worker process per core of this machine; TLS on loopback too, as other users can reach it."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import logging
 from typing import Any
 
 from sigdask.execution.certificates import Files
-from sigdask.execution.clusters.base import cores
+from sigdask.execution.clusters.base import count_cores
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import ClusterKind, accepts
+from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
 
 OPTIONS = ("threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes")
 
 
-def size(_: Description) -> int:
-    """Return how many workers there are where none are asked for."""
-    return cores()
+def count_workers(_: Description) -> int:
+    """Return how many workers are started by default."""
+    return count_cores()
 
 
-def kind(description: Description) -> ClusterKind:
-    """Return how a local cluster is started."""
+def build_kind(description: Description) -> ClusterKind:
+    """Return how to start a local cluster."""
     threads = int(description.options.get("threads_per_worker", 1))
-    return ClusterKind(_make, threads=threads, remote=False, scratch=True)
+    return ClusterKind(_make_cluster, threads=threads, remote=False, scratch=True)
 
 
-def _make(description: Description, files: Files | None) -> Any:
+def _make_cluster(description: Description, files: Files | None) -> Any:
     from distributed import LocalCluster
 
-    options = accepts(description, OPTIONS)
+    options = check_options(description, OPTIONS)
     return LocalCluster(
-        n_workers=description.minimum if description.adaptive else description.workers,
+        n_workers=description.minimum if description.is_adaptive else description.workers,
         host="127.0.0.1",
         protocol="tcp://" if files is None else "tls://",
-        security=files.security() if files is not None else None,
+        security=files.to_security() if files is not None else None,
         silence_logs=logging.CRITICAL,
         **{"threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", **options},
     )

@@ -1,4 +1,4 @@
-"""The dask settings that recover fast from lost workers, cut networks and hung hosts.
+"""Settings of dask that recover fast from lost workers, cut networks and hung hosts.
 
 Each figure has its reason; the experiments behind them are in docs/clusters.md. Workers and
 schedulers that others start get the same by `environment()`.
@@ -57,30 +57,30 @@ def settings() -> dict[str, Any]:
     return {key: value for key, (value, _) in SETTINGS.items()}
 
 
-def lacking(theirs: Mapping[str, Any]) -> list[str]:
-    """Say which settings of schedulers differ from these.
+def describe_differences(scheduler_settings: Mapping[str, Any]) -> list[str]:
+    """Return a phrase for each setting of a scheduler that differs from ours.
 
     Parameters
     ----------
-    theirs : mapping
+    scheduler_settings : mapping
         What a scheduler has below `distributed`.
 
     Examples
     --------
     >>> theirs = {"scheduler": {"allowed-failures": 3, "worker-ttl": "5 minutes", "work-stealing": True}}
-    >>> lacking(theirs)[0]
+    >>> describe_differences(theirs)[0]
     'scheduler.worker-ttl is 5 minutes, not 15s'
     """
-    wanted = {key.removeprefix("distributed."): value for key, (value, _) in SETTINGS.items()}
-    found = {key: _at(theirs, key) for key in wanted if key.startswith(("scheduler.", "comm."))}
-    return [f"{key} is {value}, not {wanted[key]}" for key, value in found.items() if value != wanted[key]]
+    expected = {key.removeprefix("distributed."): value for key, (value, _) in SETTINGS.items()}
+    actual = {key: _get_setting(scheduler_settings, key) for key in expected if key.startswith(("scheduler.", "comm."))}
+    return [f"{key} is {value}, not {expected[key]}" for key, value in actual.items() if value != expected[key]]
 
 
-def _at(found: Any, key: str) -> Any:
-    """Return a setting within nested mappings; None where there is none."""
+def _get_setting(config: Any, key: str) -> Any:
+    """Return a setting from nested mappings, or None if it is missing."""
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        config = config.get(part) if isinstance(config, Mapping) else None
+    return config
 
 
 def environment() -> dict[str, str]:

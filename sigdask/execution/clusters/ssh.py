@@ -1,4 +1,4 @@
-"""A scheduler and workers on hosts reached by ssh.
+"""A scheduler and workers on hosts that are reached by ssh.
 
     class = "ssh"
     [options]
@@ -18,49 +18,49 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 from sigdask.execution.certificates import Files
-from sigdask.execution.clusters.base import first_line
+from sigdask.execution.clusters.base import get_first_line
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import ClusterKind, accepts
+from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
 
 OPTIONS = ("hosts", "scheduler", "python", "connect", "scheduler_options", "worker_options")
-PATIENCE = 30.0
+TIMEOUT_SECONDS = 30.0
 
 Contents = dict[Path, str]
 
 
-def size(description: Description) -> int:
-    """Return how many workers there are where none are asked for: one a host."""
-    return len(_hosts(dict(description.options), description))
+def count_workers(description: Description) -> int:
+    """Return how many workers are started by default: one per host."""
+    return len(_get_hosts(dict(description.options), description))
 
 
-def kind(description: Description) -> ClusterKind:
-    """Return how hosts are used."""
+def build_kind(description: Description) -> ClusterKind:
+    """Return how to start a cluster on the hosts."""
     threads = int(description.options.get("worker_options", {}).get("nthreads", 1))
     hosts = _RemoteHosts(description)
-    return ClusterKind(hosts.make, threads=threads, after=hosts.tidy)
+    return ClusterKind(hosts.make, threads=threads, clean_up=hosts.remove_copies)
 
 
 class _RemoteHosts:
-    """The hosts of one run, and what was copied to them."""
+    """The hosts of one run, and the files that were copied to them."""
 
     def __init__(self, description: Description) -> None:
         self.description = description
-        self.options = accepts(description, OPTIONS)
-        self.connect = _connect(self.options)
+        self.options = check_options(description, OPTIONS)
+        self.connect = _build_connect_options(self.options)
         self.copied: list[tuple[str, Path]] = []
 
     def make(self, description: Description, files: Files | None) -> Any:
         try:
             import asyncssh  # noqa: F401
         except ImportError:
-            raise missing_extra("asyncssh", "ssh", "class ssh") from None
+            raise build_extra_error("asyncssh", "ssh", "class ssh") from None
         from distributed import SSHCluster
 
-        hosts = _hosts(self.options, description)
+        hosts = _get_hosts(self.options, description)
         scheduler = self.options.get("scheduler", hosts[0])
-        self._prepare(list(dict.fromkeys([scheduler, *hosts])), files)
+        self._prepare_hosts(list(dict.fromkeys([scheduler, *hosts])), files)
         protocol = {} if files is None else {"protocol": "tls://"}
         pages = {"dashboard_address": "127.0.0.1:0"}
         return SSHCluster(
@@ -69,29 +69,29 @@ class _RemoteHosts:
             remote_python=self.options.get("python"),
             scheduler_options={"port": 0, **pages, **protocol, **self.options.get("scheduler_options", {})},
             worker_options={"dashboard": False, **pages, **protocol, **self.options.get("worker_options", {})},
-            **({} if files is None else {"security": files.security()}),
+            **({} if files is None else {"security": files.to_security()}),
         )
 
-    def _prepare(self, hosts: list[str], files: Files | None) -> None:
+    def _prepare_hosts(self, hosts: list[str], files: Files | None) -> None:
         contents = {path: path.read_text(encoding="ascii") for path in files or ()}
-        self.copied = asyncio.run(prepare(hosts, self.connect, contents, str(self.options.get("python", ""))))
+        self.copied = asyncio.run(prepare_hosts(hosts, self.connect, contents, str(self.options.get("python", ""))))
 
-    def tidy(self) -> None:
-        """Remove what was copied; a host that is gone keeps certificates that expire."""
+    def remove_copies(self) -> None:
+        """Remove the copied files; certificates stay on unreachable hosts, but expire."""
         with suppress(Exception):
-            asyncio.run(_remove(self.copied, self.connect))
+            asyncio.run(_remove_files(self.copied, self.connect))
 
 
-def _hosts(options: dict[str, Any], description: Description) -> list[str]:
+def _get_hosts(options: dict[str, Any], description: Description) -> list[str]:
     hosts = options.get("hosts")
     if not isinstance(hosts, list) or not hosts or not all(isinstance(h, str) and h for h in hosts):
-        raise description.refuse(f"[options] hosts = {hosts!r}: must be a list of host names")
-    if description.adaptive:
-        raise description.refuse("class ssh has a fixed size: a worker for each of hosts")
+        raise description.build_error(f"[options] hosts = {hosts!r}: must be a list of host names")
+    if description.is_adaptive:
+        raise description.build_error("class ssh has a fixed size: a worker for each of hosts")
     return hosts
 
 
-def _connect(options: dict[str, Any]) -> dict[str, Any]:
+def _build_connect_options(options: dict[str, Any]) -> dict[str, Any]:
     connect = dict(options.get("connect", {}))
     for key in ("known_hosts", "client_keys"):
         if isinstance(connect.get(key), str):
@@ -101,10 +101,10 @@ def _connect(options: dict[str, Any]) -> dict[str, Any]:
     return connect
 
 
-async def prepare(
+async def prepare_hosts(
     hosts: list[str], connect: dict[str, Any], contents: Contents, python: str
 ) -> list[tuple[str, Path]]:  # fmt: skip
-    """Log in to every host at once: each must answer, have that Python, and get the certificates it lacks.
+    """Log in to all hosts at once, check that they can be used, and copy missing certificates.
 
     Returns
     -------
@@ -116,43 +116,46 @@ async def prepare(
     InputError
         Names each host that cannot be used, and why.
     """
-    found = await asyncio.gather(*(_prepare_host(host, connect, contents, python) for host in hosts))
-    wrong = [outcome for outcome in found if isinstance(outcome, str)]
-    if wrong:
-        raise InputError("; ".join(wrong))
+    outcomes = await asyncio.gather(*(_prepare_host(host, connect, contents, python) for host in hosts))
+    errors = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    if errors:
+        raise InputError("; ".join(errors))
     return [
-        (host, path) for host, paths in zip(hosts, found, strict=True) if not isinstance(paths, str) for path in paths
+        (host, path)
+        for host, paths in zip(hosts, outcomes, strict=True)
+        if not isinstance(paths, str)
+        for path in paths
     ]
 
 
 async def _prepare_host(host: str, connect: dict[str, Any], contents: Contents, python: str) -> list[Path] | str:
-    """Return what was copied, or why the host cannot be used."""
+    """Return the paths that were copied, or a text that says why the host cannot be used."""
     import asyncssh
 
     try:
-        async with asyncio.timeout(PATIENCE), asyncssh.connect(host, **connect) as connection:
+        async with asyncio.timeout(TIMEOUT_SECONDS), asyncssh.connect(host, **connect) as connection:
             if python and (await connection.run(f"test -x {shlex.quote(python)}")).exit_status != 0:
                 return f"ssh {host}: {python} is no program there"
-            return [path for path, content in contents.items() if await _copy(connection, path, content)]
+            return [path for path, content in contents.items() if await _copy_file(connection, path, content)]
     except TimeoutError:
-        return f"ssh {host}: no answer within {PATIENCE:g} s"
+        return f"ssh {host}: no answer within {TIMEOUT_SECONDS:g} s"
     except (OSError, asyncssh.Error) as error:
-        return f"ssh {host}: {first_line(error)}"
+        return f"ssh {host}: {get_first_line(error)}"
 
 
-async def _copy(connection: Any, path: Path, content: str) -> bool:
-    """Write a certificate where it is not there already; it goes through standard input, into no command line."""
+async def _copy_file(connection: Any, path: Path, content: str) -> bool:
+    """Copy a certificate that is not there yet, by standard input and not by a command line."""
     quoted, folder = shlex.quote(str(path)), shlex.quote(str(path.parent))
     command = f"test -r {quoted} || {{ umask 077; mkdir -p {folder} && cat > {quoted} && echo copied; }}"
-    done = await connection.run(command, input=content, check=True)
-    return "copied" in str(done.stdout)
+    process = await connection.run(command, input=content, check=True)
+    return "copied" in str(process.stdout)
 
 
-async def _remove(copied: list[tuple[str, Path]], connect: dict[str, Any]) -> None:
+async def _remove_files(copied: list[tuple[str, Path]], connect: dict[str, Any]) -> None:
     import asyncssh
 
     for host in dict.fromkeys(host for host, _ in copied):
-        paths = " ".join(shlex.quote(str(path)) for where, path in copied if where == host)
-        folder = shlex.quote(str(next(path.parent for where, path in copied if where == host)))
-        async with asyncio.timeout(PATIENCE), asyncssh.connect(host, **connect) as connection:
+        paths = " ".join(shlex.quote(str(path)) for copy_host, path in copied if copy_host == host)
+        folder = shlex.quote(str(next(path.parent for copy_host, path in copied if copy_host == host)))
+        async with asyncio.timeout(TIMEOUT_SECONDS), asyncssh.connect(host, **connect) as connection:
             await connection.run(f"rm -f {paths}; rmdir {folder}")

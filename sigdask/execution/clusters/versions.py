@@ -1,4 +1,4 @@
-"""Workers must run what the client runs: another version could count differently, or not at all."""
+"""Check that workers have the client's versions; others could count differently, or not at all."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from socket import gethostname
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.text import listed
+from sigdask.text import format_list
 
-CHECKED = ("sigdask", "dask", "distributed", "numpy", "numba", "scipy", "cloudpickle", "msgpack")
-OF_SCHEDULERS = ("dask", "distributed", "msgpack")
+CHECKED_PACKAGES = ("sigdask", "dask", "distributed", "numpy", "numba", "scipy", "cloudpickle", "msgpack")
+SCHEDULER_PACKAGES = ("dask", "distributed", "msgpack")
 """A scheduler only passes tasks on."""
 
 REMEDY = (
@@ -20,68 +20,70 @@ REMEDY = (
 )
 
 
-def check(client: Any) -> None:
-    """Hold the versions of scheduler and workers against the client's.
+def check_versions(client: Any) -> None:
+    """Compare the versions of scheduler and workers with the client's; raise if they differ.
 
     Raises
     ------
     InputError
         Some differ: names them, who has which, and what to do.
     """
-    found = client.get_versions(packages=list(CHECKED))
-    own = _versions(found["client"])
-    others = {
-        "the scheduler": {k: v for k, v in _versions(found["scheduler"]).items() if k in (*OF_SCHEDULERS, "python")}
+    reports = client.get_versions(packages=list(CHECKED_PACKAGES))
+    client_versions = _extract_versions(reports["client"])
+    other_versions = {
+        "the scheduler": {
+            k: v for k, v in _extract_versions(reports["scheduler"]).items() if k in (*SCHEDULER_PACKAGES, "python")
+        }
     }
-    others |= {f"worker {address}": _versions(info) for address, info in found["workers"].items()}
-    wrong = differing(own, others)
-    if wrong:
-        raise InputError(f"versions differ: {'; '.join(wrong)}. {REMEDY}")
+    other_versions |= {f"worker {address}": _extract_versions(info) for address, info in reports["workers"].items()}
+    differences = describe_differences(client_versions, other_versions)
+    if differences:
+        raise InputError(f"versions differ: {'; '.join(differences)}. {REMEDY}")
 
 
 @cache
-def here() -> dict[str, str]:
+def get_own_versions() -> dict[str, str]:
     """Return the checked versions of this process."""
     from distributed.versions import get_versions
 
-    return _versions(get_versions(packages=list(CHECKED)))
+    return _extract_versions(get_versions(packages=list(CHECKED_PACKAGES)))
 
 
-def require(theirs: Mapping[str, str]) -> None:
-    """Refuse to count for a driver of other versions; for workers that join while it runs.
+def check_driver_versions(theirs: Mapping[str, str]) -> None:
+    """Raise if the driver has other versions; checks workers that join while it runs.
 
     Raises
     ------
     InputError
-        As `check`.
+        As `check_versions`.
     """
-    wrong = differing(theirs, {f"worker on {gethostname()}": here()})
-    if wrong:
-        raise InputError(f"versions differ: {'; '.join(wrong)}. {REMEDY}")
+    differences = describe_differences(theirs, {f"worker on {gethostname()}": get_own_versions()})
+    if differences:
+        raise InputError(f"versions differ: {'; '.join(differences)}. {REMEDY}")
 
 
-def differing(own: Mapping[str, str], others: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Say which packages differ, each with one of those who have another version.
+def describe_differences(expected: Mapping[str, str], actual: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return a phrase for each package that differs, naming one host with the other version.
 
     Examples
     --------
-    >>> differing({"dask": "2"}, {"worker a": {"dask": "1"}, "worker b": {"dask": "1"}})
+    >>> describe_differences({"dask": "2"}, {"worker a": {"dask": "1"}, "worker b": {"dask": "1"}})
     ['dask is 2 here and 1 at worker a and 1 more']
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    for who, versions in others.items():
+    holders: dict[tuple[str, str], list[str]] = {}
+    for name, versions in actual.items():
         for package, version in versions.items():
-            if version != own[package]:
-                found.setdefault((package, version), []).append(who)
+            if version != expected[package]:
+                holders.setdefault((package, version), []).append(name)
     return [
-        f"{package} is {own[package]} here and {version} at {listed(who, 1)}"
-        for (package, version), who in found.items()
+        f"{package} is {expected[package]} here and {version} at {format_list(name, 1)}"
+        for (package, version), name in holders.items()
     ]
 
 
-def _versions(info: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the checked versions; of Python, the first two numbers."""
+def _extract_versions(info: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the checked versions; for Python, only major and minor."""
     packages = (info or {}).get("packages", {})
     python = str(packages.get("python") or "absent")
-    versions = {name: packages.get(name) or "absent" for name in CHECKED}
+    versions = {name: packages.get(name) or "absent" for name in CHECKED_PACKAGES}
     return {"python": ".".join(python.split(".")[:2]), **versions}

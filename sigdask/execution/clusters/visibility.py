@@ -1,4 +1,4 @@
-"""What can be watched: dask's performance report, and counters beside dask's own Prometheus metrics.
+"""Monitoring: dask's performance report, and counters in addition to its Prometheus metrics.
 
 Where the scheduler is in this process, dask serves both at `/metrics` of the dashboard's port.
 """
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 from sigdask.execution.clusters.base import Cluster
 
 COUNTERS = {
@@ -24,26 +24,26 @@ COUNTERS = {
 
 
 @contextmanager
-def performance_report(cluster: Cluster, path: Path) -> Iterator[None]:
-    """Write dask's performance report of what the body runs to an HTML file."""
+def write_performance_report(cluster: Cluster, path: Path) -> Iterator[None]:
+    """Write dask's performance report on the `with` body to an HTML file."""
     if cluster.client is None:
         raise InputError("--performance-report shows a dask cluster: choose one, as --cluster local")
     if importlib.util.find_spec("bokeh") is None:
-        raise missing_extra("bokeh", "clusters", "--performance-report")
+        raise build_extra_error("bokeh", "clusters", "--performance-report")
     from distributed import performance_report as report
 
     with report(filename=str(path)):
         yield
 
 
-def count(name: str, amount: int = 1) -> None:
-    """Add to a counter of `COUNTERS`; without prometheus-client nothing is counted."""
+def increment_counter(name: str, amount: int = 1) -> None:
+    """Increase a counter of `COUNTERS`; do nothing without prometheus-client."""
     with suppress(ImportError):
-        _counter(name).inc(amount)
+        _get_counter(name).inc(amount)
 
 
 @cache
-def _counter(name: str) -> Any:
+def _get_counter(name: str) -> Any:
     from prometheus_client import Counter
 
     return Counter(name, COUNTERS[name])

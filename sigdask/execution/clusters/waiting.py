@@ -1,4 +1,4 @@
-"""Waiting for workers, with progress, a time limit, and the queue's word when they do not come."""
+"""Wait for workers, with progress, a time limit, and the queue's status if they do not come."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sigdask.errors import UnfinishedError
 from sigdask.execution.clusters.base import log
 
-EVERY = 10.0
+PROGRESS_SECONDS = 10.0
 """Seconds between lines of progress."""
 
 
@@ -19,10 +19,10 @@ def wait_for_workers(
     *,
     seconds: float,
     what: str,
-    said: Callable[[], str],
-    hopeless: Callable[[], bool] = bool,
+    get_status: Callable[[], str],
+    is_hopeless: Callable[[], bool] = bool,
 ) -> None:
-    """Wait until `n_workers` are there.
+    """Wait until the cluster has `n_workers` workers.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def wait_for_workers(
         Time limit.
     what : str
         What is waited on, for messages.
-    said : callable
+    get_status : callable
         What the queue says.
-    hopeless : callable
+    is_hopeless : callable
         Says that none will ever come.
 
     Raises
@@ -45,15 +45,17 @@ def wait_for_workers(
         They were not there in time; ends with what the queue said.
     """
     start = time.monotonic()
-    shown = start
-    while (here := len(client.nthreads())) < n_workers:
+    last_shown = start
+    while (n_present := len(client.nthreads())) < n_workers:
         now = time.monotonic()
-        over = now - start > seconds or hopeless()
-        word = said() if now - shown > EVERY or over else ""
-        if over:
-            detail = f"; the queue says: {word}" if word else ""
-            raise UnfinishedError(f"{what}: {here} of {n_workers} workers after {now - start:.0f} s{detail}")
-        if now - shown > EVERY:
-            shown = now
-            log.info("waiting for workers of %s: %d of %d%s", what, here, n_workers, f" ({word})" if word else "")
+        is_over = now - start > seconds or is_hopeless()
+        status = get_status() if now - last_shown > PROGRESS_SECONDS or is_over else ""
+        if is_over:
+            detail = f"; the queue says: {status}" if status else ""
+            raise UnfinishedError(f"{what}: {n_present} of {n_workers} workers after {now - start:.0f} s{detail}")
+        if now - last_shown > PROGRESS_SECONDS:
+            last_shown = now
+            log.info(
+                "waiting for workers of %s: %d of %d%s", what, n_present, n_workers, f" ({status})" if status else ""
+            )
         time.sleep(0.1)

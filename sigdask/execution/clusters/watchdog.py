@@ -1,4 +1,4 @@
-"""Starts lost workers again, for as long as a cluster is in use.
+"""Restart lost workers for as long as a cluster is in use.
 
 dask leaves a fixed-size cluster at the workers that are left: a nanny whose worker dies while it
 restarts closes for good, `scale` does not replace a job that was cancelled, and a job whose
@@ -14,17 +14,17 @@ from typing import Any
 
 from sigdask.execution.clusters.base import log
 
-EVERY = 2.0
+CHECK_SECONDS = 2.0
 """Seconds between looks; doubled while nothing helps."""
 
-LONGEST = 60.0
+MAX_SECONDS = 60.0
 
 
 @contextmanager
-def watched(
+def keep_workers(
     cluster: Any, client: Any, n_workers: int, *, vanished: Callable[[Any], bool] | None = None
 ) -> Iterator[None]:  # fmt: skip
-    """Keep a `SpecCluster` at `n_workers` while the body runs.
+    """Keep a `SpecCluster` at `n_workers` workers while the body runs.
 
     Parameters
     ----------
@@ -44,28 +44,28 @@ def watched(
         yield
     finally:
         stop.set()
-        dog.join(timeout=LONGEST)
+        dog.join(timeout=MAX_SECONDS)
 
 
 def _watch(
     cluster: Any, client: Any, n_workers: int, vanished: Callable[[Any], bool] | None, stop: Event
 ) -> None:  # fmt: skip
-    pause, before = EVERY, n_workers
+    pause, n_before = CHECK_SECONDS, n_workers
     while not stop.wait(pause):
         with suppress(Exception):  # a scheduler on its way out is the engine's to report
-            here = len(client.nthreads())
-            if here < before:
-                log.warning("%d of %d workers are left; starting others", here, n_workers)
-            pause = EVERY if here >= before else min(2 * pause, LONGEST)
-            if here < n_workers:
-                gone = {name for name, job in list(cluster.workers.items()) if vanished is not None and vanished(job)}
-                cluster.loop.add_callback(_forget_dead, cluster, gone)
+            n_present = len(client.nthreads())
+            if n_present < n_before:
+                log.warning("%d of %d workers are left; starting others", n_present, n_workers)
+            pause = CHECK_SECONDS if n_present >= n_before else min(2 * pause, MAX_SECONDS)
+            if n_present < n_workers:
+                names = {name for name, job in list(cluster.workers.items()) if vanished is not None and vanished(job)}
+                cluster.loop.add_callback(_forget_dead, cluster, names)
                 cluster.scale(n_workers)
-            before = here
+            n_before = n_present
 
 
-def _forget_dead(cluster: Any, gone: set[Any]) -> None:
-    """Drop workers that never started, have closed, or whose job is gone, so that `scale` starts them again."""
+def _forget_dead(cluster: Any, names: set[Any]) -> None:
+    """Forget workers that never started, have closed or lost their job; `scale` replaces them."""
     for name, worker in list(cluster.workers.items()):
-        if worker.status.name in {"created", "closed", "failed"} or name in gone:
+        if worker.status.name in {"created", "closed", "failed"} or name in names:
             del cluster.workers[name]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from sigdask.counts.candidates import Candidates
 from sigdask.formats.candidates import mwetoolkit, ucs
-from sigdask.formats.candidates.columns import CandidateColumns, candidates_of
+from sigdask.formats.candidates.columns import CandidateColumns, build_candidates
 from sigdask.formats.reading.tables import read_table
-from sigdask.io import place
-from sigdask.io.compression import unpacking_at_most
+from sigdask.io import as_path
+from sigdask.io.compression import limit_unpacking
 
 __all__ = ["CandidateColumns", "read"]
 
@@ -35,11 +35,11 @@ def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str
     InputError
         It names the file and, where there is one, the line.
     """
-    file, asked = place(path), columns or CandidateColumns()
-    with unpacking_at_most(asked.most_unpacked):
+    file, choices = as_path(path), columns or CandidateColumns()
+    with limit_unpacking(choices.most_unpacked):
         if mwetoolkit.is_xml(file):
             table, conventions = mwetoolkit.read_table(file)
-            return candidates_of(table, asked, name, conventions)
+            return build_candidates(table, choices, name, conventions)
         if ucs.is_data_set(file):
-            return candidates_of(ucs.read_table(file), asked, name, ucs.CONVENTIONS)
-        return candidates_of(read_table(file, asked.ignore, asked.decimal), asked, name)
+            return build_candidates(ucs.read_table(file), choices, name, ucs.CONVENTIONS)
+        return build_candidates(read_table(file, choices.ignore, choices.decimal), choices, name)

@@ -1,4 +1,4 @@
-"""The columns of a table of candidates: ids, what is true, and a score of each measure."""
+"""The columns of a table of candidates: ids, the gold standard and the scores of each measure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import MISSING
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.tables.decimals import with_points
-from sigdask.text import listed
+from sigdask.formats.tables.decimals import convert_decimal_commas
+from sigdask.text import format_list
 
 TRUE = frozenset({"1", "true", "t", "yes", "y", "+", "tp", "1.0"})
 FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
@@ -24,7 +24,7 @@ FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """How a format calls its columns.
+    """Column names that a format uses.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class Conventions:
     measures: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
 
-    def among(self, patterns: Sequence[str], names: Sequence[str]) -> list[str]:
-        """Return the names that are called by one of some patterns."""
+    def select_names(self, patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+        """Return the names that match one of the patterns."""
         return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateColumns:
-    """What the user says about the columns.
+    """The user's choices of columns.
 
     Attributes
     ----------
@@ -85,10 +85,10 @@ class CandidateColumns:
     most_unpacked: int | None = None
 
 
-def candidates_of(
-    table: FileTable, asked: CandidateColumns, name: str, conventions: Conventions | None = None
+def build_candidates(
+    table: FileTable, choices: CandidateColumns, name: str, conventions: Conventions | None = None
 ) -> Candidates:
-    """Return the candidates of a table.
+    """Build candidates from a table.
 
     Raises
     ------
@@ -96,61 +96,65 @@ def candidates_of(
         A column is missing, or a cell is not what it is to be; it names file and line.
     """
     usual = conventions or Conventions()
-    _check_names(table, asked)
-    gold_name = asked.gold or _gold_name(table, usual)
-    gold = _gold(table, gold_name, asked)
-    id_names = asked.ids or _id_names(table, usual)
-    ids = _ids(table, id_names)
-    aside = {gold_name, *id_names, *asked.ignore}
-    others = [column for column in table.others(*aside) if column not in aside]
-    written = {column: Texts.of(table.columns[column]) for column in others if not table.is_numeric(column)}
-    table = with_points(table, written, asked.decimal)
-    names, left_out = _measures(table, asked, usual, others)
-    for measure in asked.smaller:
+    _check_names(table, choices)
+    gold_name = choices.gold or _find_gold_name(table, usual)
+    gold = _read_gold(table, gold_name, choices)
+    id_names = choices.ids or _find_id_names(table, usual)
+    ids = _build_ids(table, id_names)
+    excluded = {gold_name, *id_names, *choices.ignore}
+    other_columns = [column for column in table.list_other_columns(*excluded) if column not in excluded]
+    text_columns = {
+        column: Texts.from_values(table.columns[column]) for column in other_columns if not table.is_numeric(column)
+    }
+    table = convert_decimal_commas(table, text_columns, choices.decimal)
+    names, left_out = _select_measures(table, choices, usual, other_columns)
+    for measure in choices.smaller:
         if measure not in names:
-            raise _no_column(table.path, measure, "measure", names)
-    scores = [_scores(table, measure) for measure in names]
+            raise _missing_column_error(table.path, measure, "measure", names)
+    scores = [_read_scores(table, measure) for measure in names]
     notes = [*table.notes]
     if left_out:
-        notes.append(f"{table.path}: {listed(left_out, most=6)}: no measures, left out (choose with --measure)")
+        notes.append(f"{table.path}: {format_list(left_out, limit=6)}: no measures, left out (choose with --measure)")
     try:
-        found = Candidates(tuple(names), gold, np.array(scores), frozenset(asked.smaller), ids, name, tuple(notes))
-        found.check()
-        if not asked.one_of_many:
-            found.check_gold()
+        candidates = Candidates(
+            tuple(names), gold, np.array(scores), frozenset(choices.smaller), ids, name, tuple(notes)
+        )
+        candidates.check()
+        if not choices.one_of_many:
+            candidates.check_gold()
     except InputError as error:
         raise InputError(f"{table.path}: {error}") from None
-    return found
+    return candidates
 
 
-def _check_names(table: FileTable, asked: CandidateColumns) -> None:
-    """Refuse columns that are not there or are asked for twice."""
-    for measure in asked.measures:
-        if asked.measures.count(measure) > 1:
+def _check_names(table: FileTable, choices: CandidateColumns) -> None:
+    """Raise if a column is missing or is requested twice."""
+    for measure in choices.measures:
+        if choices.measures.count(measure) > 1:
             raise InputError(f"measure {measure!r} is named twice")
-    for column in (*asked.measures, *asked.ids, *([asked.gold] if asked.gold else [])):
+    for column in (*choices.measures, *choices.ids, *([choices.gold] if choices.gold else [])):
         if column not in table.columns:
-            raise _no_column(table.path, column, "column", list(table.columns))
-    both = {*asked.measures} & {asked.gold, *asked.ids, *asked.ignore}
-    if both:
-        raise InputError(f"column {min(map(str, both))!r} is a measure and something else; choose one")
+            raise _missing_column_error(table.path, column, "column", list(table.columns))
+    conflicts = {*choices.measures} & {choices.gold, *choices.ids, *choices.ignore}
+    if conflicts:
+        raise InputError(f"column {min(map(str, conflicts))!r} is a measure and something else; choose one")
 
 
-def _no_column(path: object, column: str, what: str, names: Sequence[str]) -> InputError:
+def _missing_column_error(path: object, column: str, noun: str, names: Sequence[str]) -> InputError:
     close = difflib.get_close_matches(column[:200], [name for name in names if len(name) < 200], 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return InputError(f"{path}: no {what} {column[:1000]!r}; {what}s: {listed(names, most=20)}{hint}")
+    return InputError(f"{path}: no {noun} {column[:1000]!r}; {noun}s: {format_list(names, limit=20)}{hint}")
 
 
-def _gold_name(table: FileTable, usual: Conventions) -> str:
-    """Return the column that says what is true."""
-    named = usual.among(usual.gold, list(table.columns))
-    if len(named) == 1:
-        return named[0]
+def _find_gold_name(table: FileTable, usual: Conventions) -> str:
+    """Return the name of the gold-standard column."""
+    matching = usual.select_names(usual.gold, list(table.columns))
+    if len(matching) == 1:
+        return matching[0]
     lowered = {column.lower(): column for column in table.columns}
     if "gold" in lowered:
         return lowered["gold"]
-    likely = named or [column for column, cells in table.columns.items() if _says_truth(cells)]
+    likely = matching or [column for column, cells in table.columns.items() if _are_truth_values(cells)]
     hint = f"; {' or '.join(map(repr, likely[:6]))} may be it" if likely else ""
     raise InputError(
         f"{table.path}: no column 'gold', which says of each candidate whether it is true; name it with "
@@ -158,96 +162,99 @@ def _gold_name(table: FileTable, usual: Conventions) -> str:
     )
 
 
-def _says_truth(cells: Sequence[str]) -> bool:
-    """Whether a column holds truth values."""
+def _are_truth_values(cells: Sequence[str]) -> bool:
+    """Return whether the cells are two different truth values."""
     words = {cell.lower() for cell in {*cells}}
     return len(words) == 2 and words <= TRUE | FALSE
 
 
-def _gold(table: FileTable, name: str, asked: CandidateColumns) -> NDArray[np.int8]:
-    """Return what is true, `UNKNOWN` where a cell is empty and may be."""
+def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArray[np.int8]:
+    """Return the gold standard, with `UNKNOWN` for empty cells where they are allowed."""
     cells = list(table.columns[name])
-    known: dict[str, int] = {}
+    codes: dict[str, int] = {}
     for cell in {*cells}:
-        if cell in MISSING and cell not in asked.positive:
-            if not asked.partial:
+        if cell in MISSING and cell not in choices.positive:
+            if not choices.partial:
                 line = table.lines[cells.index(cell)]
                 raise InputError(
                     f"{table.path}, line {line}, column {name!r}: found {cell!r}, expected whether the candidate is "
                     "true; where only a random sample was judged, say so with --partial"
                 )
-            known[cell] = UNKNOWN
-        elif asked.positive:
-            known[cell] = int(cell in asked.positive)
+            codes[cell] = UNKNOWN
+        elif choices.positive:
+            codes[cell] = int(cell in choices.positive)
         elif cell.lower() in TRUE | FALSE:
-            known[cell] = int(cell.lower() in TRUE)
+            codes[cell] = int(cell.lower() in TRUE)
         else:
             line = table.lines[cells.index(cell)]
             raise InputError(
                 f"{table.path}, line {line}, column {name!r}: found {cell[:40]!r}, expected 1 or 0, true or false; "
                 "where gold holds labels, say with --positive which are true"
             )
-    for label in asked.positive:
-        if label not in known:
+    for label in choices.positive:
+        if label not in codes:
             raise InputError(
-                f"{table.path}, column {name!r}: no label {label!r}; labels: {listed(sorted(known), most=10)}"
+                f"{table.path}, column {name!r}: no label {label!r}; labels: {format_list(sorted(codes), limit=10)}"
             )
-    return np.array([known[cell] for cell in cells], np.int8)
+    return np.array([codes[cell] for cell in cells], np.int8)
 
 
-def _id_names(table: FileTable, usual: Conventions) -> tuple[str, ...]:
-    """Return the columns that name a candidate, where they are called as usual."""
+def _find_id_names(table: FileTable, usual: Conventions) -> tuple[str, ...]:
+    """Return the columns that name a candidate, if they have conventional names."""
     if usual.ids and {*usual.ids} <= {*table.columns}:
         return usual.ids
-    found = table.conventional(("id", "candidate", "cand", "item", "candid"))
-    return () if found is None else (found,)
+    name = table.find_column(("id", "candidate", "cand", "item", "candid"))
+    return () if name is None else (name,)
 
 
-def _ids(table: FileTable, names: Sequence[str]) -> Texts | None:
-    """Return unique ids, of several columns together."""
+def _build_ids(table: FileTable, names: Sequence[str]) -> Texts | None:
+    """Return unique ids, joined from several columns if there are several."""
     if not names:
         return None
     cells = [table.columns[name] for name in names]
     ids = list(cells[0]) if len(cells) == 1 else ["\t".join(parts) for parts in zip(*cells, strict=True)]
-    seen: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for line, item in zip(table.lines, ids, strict=True):
         shown = " ".join(item.split("\t"))
         if not shown.strip():
-            raise InputError(f"{table.path}, line {line}: {_called(names)} is empty, expected a candidate's id")
-        if item in seen:
             raise InputError(
-                f"{table.path}, line {line}: id {shown[:200]!r} ({_called(names)}) stands on line {seen[item]} "
+                f"{table.path}, line {line}: {_describe_columns(names)} is empty, expected a candidate's id"
+            )
+        if item in first_lines:
+            raise InputError(
+                f"{table.path}, line {line}: id {shown[:200]!r} ({_describe_columns(names)}) stands on line "
+                f"{first_lines[item]} "
                 "already; ids must be unique, name further columns with --id"
             )
-        seen[item] = line
-    return Texts.of(ids)
+        first_lines[item] = line
+    return Texts.from_values(ids)
 
 
-def _called(names: Sequence[str]) -> str:
+def _describe_columns(names: Sequence[str]) -> str:
     return f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
 
 
-def _measures(
-    table: FileTable, asked: CandidateColumns, usual: Conventions, others: Sequence[str]
+def _select_measures(
+    table: FileTable, choices: CandidateColumns, usual: Conventions, other_columns: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the measures, and the other columns that are none."""
-    if asked.measures:
-        return list(asked.measures), []
-    named = usual.among(usual.measures, others)
-    found = named or [column for column in others if _is_measure(table, column)]
-    found += [column for column in asked.smaller if column in others and column not in found]
-    if not found:
+    """Return the measures, and the other columns that are not measures."""
+    if choices.measures:
+        return list(choices.measures), []
+    conventional = usual.select_names(usual.measures, other_columns)
+    measures = conventional or [column for column in other_columns if _is_measure(table, column)]
+    measures += [column for column in choices.smaller if column in other_columns and column not in measures]
+    if not measures:
         raise InputError(f"{table.path}: no column of scores beside what is true and ids")
-    return found, [column for column in others if column not in found]
+    return measures, [column for column in other_columns if column not in measures]
 
 
 def _is_measure(table: FileTable, column: str) -> bool:
-    """Whether a column holds numbers, and not truth values alone."""
-    return table.is_numeric(column) and not _says_truth(table.columns[column])
+    """Return whether a column holds numbers other than truth values."""
+    return table.is_numeric(column) and not _are_truth_values(table.columns[column])
 
 
-def _scores(table: FileTable, name: str) -> NDArray[np.float64]:
-    scores = np.asarray(table.numbers(name), np.float64)
+def _read_scores(table: FileTable, name: str) -> NDArray[np.float64]:
+    scores = np.asarray(table.get_numbers(name), np.float64)
     missing = np.flatnonzero(np.isnan(scores))
     if len(missing):
         line = table.lines[int(missing[0])]

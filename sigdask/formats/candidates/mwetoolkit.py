@@ -1,4 +1,4 @@
-"""XML of mwetoolkit: `<cand>` with `<feat>` of measures and `<tpclass>` of what is true (mwetoolkit-candidates.dtd).
+"""XML of mwetoolkit (mwetoolkit-candidates.dtd): candidates with measures and gold-standard classes.
 
 The document type may be named, and is not fetched; a file that declares entities is refused.
 """
@@ -15,7 +15,7 @@ from xml.parsers import expat
 from sigdask.errors import InputError
 from sigdask.formats.candidates.columns import Conventions
 from sigdask.formats.reading.files import open_bytes
-from sigdask.formats.reading.json.records import head
+from sigdask.formats.reading.json.records import read_head
 from sigdask.formats.reading.tables import FileTable
 
 START = re.compile(
@@ -27,12 +27,12 @@ CANDIDATE = "candidate"
 
 
 def is_xml(path: Path) -> bool:
-    """Whether a file begins as a list of candidates in XML."""
-    return START.match(head(path)) is not None
+    """Return whether a file begins as an XML list of candidates."""
+    return START.match(read_head(path)) is not None
 
 
 def read_table(path: Path) -> tuple[FileTable, Conventions]:
-    """Read candidates, a column a feature and a class; a line is where a candidate begins.
+    """Read candidates as rows, each with the line it begins on, and a column per feature and class.
 
     Returns
     -------
@@ -48,8 +48,8 @@ def read_table(path: Path) -> tuple[FileTable, Conventions]:
     reader = _CandidateParser(path)
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
-    parser.EntityDeclHandler = parser.SkippedEntityHandler = parser.ExternalEntityRefHandler = reader.refuse
+    parser.StartElementHandler, parser.EndElementHandler = reader.start_element, reader.end_element
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = parser.ExternalEntityRefHandler = reader.refuse_entity
     reader.parser = parser
     try:
         with open_bytes(path) as stream:
@@ -70,7 +70,7 @@ def read_table(path: Path) -> tuple[FileTable, Conventions]:
 
 @dataclass(slots=True)
 class _CandidateParser:
-    """Candidates as they are met.
+    """Collects candidates during parsing.
 
     Attributes
     ----------
@@ -93,8 +93,8 @@ class _CandidateParser:
     _open: list[str] = field(default_factory=list)
     _words: list[str] = field(default_factory=list)
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Take what the beginning of an element says."""
+    def start_element(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Record the attributes of a start tag."""
         inside = self._open[-1] if self._open else ""
         self._open.append(tag)
         if tag == "metafeat":
@@ -106,29 +106,29 @@ class _CandidateParser:
         elif tag == "w" and self._open[-3:-1] == ["cand", "ngram"]:
             self._words.append(attributes.get("lemma") or attributes.get("surface") or attributes.get("pos", ""))
         elif tag == "feat" and inside == "features":
-            self._take(attributes, tag, self.features)
+            self._add_value(attributes, tag, self.features)
         elif tag == "tpclass" and inside == "cand":
-            self._take(attributes, tag, self.classes)
+            self._add_value(attributes, tag, self.classes)
 
-    def end(self, tag: str) -> None:
-        """Name a candidate without an id after its words."""
+    def end_element(self, tag: str) -> None:
+        """Close an element; a candidate without an id is named after its words."""
         self._open.pop()
         if tag == "cand" and not self.rows[-1][CANDIDATE]:
             self.rows[-1][CANDIDATE] = " ".join(self._words)
 
-    def _take(self, attributes: Mapping[str, str], tag: str, names: dict[str, None]) -> None:
+    def _add_value(self, attributes: Mapping[str, str], tag: str, names: dict[str, None]) -> None:
         name = attributes.get("name", "")
         if not name or "value" not in attributes:
-            raise InputError(f"{self._here}: <{tag}> without {'a value' if name else 'a name'}")
+            raise InputError(f"{self._location}: <{tag}> without {'a value' if name else 'a name'}")
         if name in self.rows[-1]:
-            raise InputError(f"{self._here}: {tag} {name!r} occurs twice in one candidate")
+            raise InputError(f"{self._location}: {tag} {name!r} occurs twice in one candidate")
         names[name] = None
         self.rows[-1][name] = attributes["value"].strip()
 
     @property
-    def _here(self) -> str:
+    def _location(self) -> str:
         return f"{self.path}, line {self.parser.CurrentLineNumber}"
 
-    def refuse(self, *_: Any) -> int:
-        """Refuse entities and what lies outside the file."""
-        raise InputError(f"{self._here}: entities and external parts are refused, write the text itself")
+    def refuse_entity(self, *_: Any) -> int:
+        """Raise for entities and for parts outside the file."""
+        raise InputError(f"{self._location}: entities and external parts are refused, write the text itself")

@@ -1,4 +1,4 @@
-"""Data sets of UCS (.ds): comment lines, then a table with tabs; association scores are `am.*`, annotations `b.*`."""
+"""Data sets of UCS (.ds): comments, then a tab-separated table of `am.*` scores and `b.*` annotations."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.candidates.columns import Conventions
 from sigdask.formats.reading.files import open_text
-from sigdask.formats.reading.json.records import head
-from sigdask.formats.reading.rows import Row, ragged
-from sigdask.formats.reading.tables import FileTable, table_of
+from sigdask.formats.reading.json.records import read_head
+from sigdask.formats.reading.rows import Row, build_width_error
+from sigdask.formats.reading.tables import FileTable, build_table
 
 ENDINGS = (".ds", ".ds.gz")
 
@@ -17,12 +17,12 @@ CONVENTIONS = Conventions(gold=("b.*",), measures=("am.*",), ids=("l1", "l2"))
 
 
 def is_data_set(path: Path) -> bool:
-    """Whether a file is a data set, by its name or its comments."""
-    return path.name.endswith(ENDINGS) or head(path).startswith("##")
+    """Return whether a file is a UCS data set, by its name or its comments."""
+    return path.name.endswith(ENDINGS) or read_head(path).startswith("##")
 
 
 def read_table(path: Path) -> FileTable:
-    """Read a data set; quotation marks are part of words.
+    """Read a data set; quotation marks are part of the words.
 
     Raises
     ------
@@ -37,8 +37,8 @@ def read_table(path: Path) -> FileTable:
                 continue
             cells = line.split("\t")
             if rows and len(cells) != len(rows[0][1]):
-                raise ragged(path, number, len(cells) if line else 0, len(rows[0][1]))
+                raise build_width_error(path, number, len(cells) if line else 0, len(rows[0][1]))
             rows.append((number, cells))
     if not rows:
         raise InputError(f"{path}: has comments alone, expected the names of variables and a row a candidate")
-    return table_of(path, rows)
+    return build_table(path, rows)

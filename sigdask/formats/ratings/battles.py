@@ -25,9 +25,9 @@ from typing import Any
 from sigdask.counts import Counts
 from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add, averaged, repeated
-from sigdask.formats.reading.json.rows import Record, first_record, lookup, number, records
-from sigdask.formats.reading.options import Options, Source, twice
+from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
+from sigdask.formats.reading.json.rows import Record, find_field, iter_records, parse_number, read_first_record
+from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 
 MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("generator_1", "generator_2"), ("system_a", "system_b"),
           ("system1", "system2"), ("system_1", "system_2"), ("model1", "model2"),
@@ -54,40 +54,42 @@ NO_VERDICT = frozenset({"", "error", "na", "n/a", "null", "nan", "$error$", "inv
 Groups = dict[tuple[str, ...], tuple[str, ...]]
 """What an item is known by, to its groups."""
 
-WHEN = re.compile(r"(.*_)?(t_?stamp|time(_?stamp)?|date(time)?|(created|updated)(_at)?|order|position|index|idx)")
+TIME_COLUMN = re.compile(
+    r"(.*_)?(t_?stamp|time(_?stamp)?|date(time)?|(created|updated)(_at)?|order|position|index|idx)"
+)
 """Columns that never tell questions apart."""
 
-NAME = "win_rate"
+METRIC_NAME = "win_rate"
 LONGEST_ID = 40
 SHOWN = 5
 
 
 def read_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read judgements; see above."""
-    options.only("battles", against=())
+    """Read judgements from files in the layouts listed above."""
+    options.check_format_options("battles", against=())
     if gold is not None:
         raise InputError(f"--gold {gold}: format battles holds judgements and takes no gold file")
-    for name in filter(WHEN.fullmatch, options.groups):
+    for name in filter(TIME_COLUMN.fullmatch, options.groups):
         raise InputError(
             f"column {name!r} says when, or in which order, a judgement was made. Judgements of one question are "
             "averaged, and are no questions of their own: leave it out of --unit and --by"
         )
-    found = Judgements(options)
+    judgements = Judgements(options)
     for source in sources:
-        for where, record in records(source.path):
-            found.add(where, record, source)
-    return found.counts()
+        for where, record in iter_records(source.path):
+            judgements.add(where, record, source)
+    return judgements.build_counts()
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Say whether the first record names two models and a winner."""
-    record = None if gold is not None or sources[0].path.is_dir() else first_record(sources[0].path, tables=True)
-    return record is not None and _models(record) is not None and _has_verdict(record)
+    """Return whether the first record names two models and a winner."""
+    record = None if gold is not None or sources[0].path.is_dir() else read_first_record(sources[0].path, tables=True)
+    return record is not None and _find_models(record) is not None and _has_verdict(record)
 
 
 @dataclass(frozen=True, slots=True)
 class BattleVote:
-    """What one row says: `score` is the first model's."""
+    """One row; `score` is the first model's score."""
 
     a: str
     b: str
@@ -98,7 +100,7 @@ class BattleVote:
 
 @dataclass(slots=True)
 class Judgements:
-    """Judgements of all files."""
+    """The judgements of all files."""
 
     options: Options
     rows: list[BattleVote] = field(default_factory=list)
@@ -108,8 +110,8 @@ class Judgements:
     homes: dict[str, Path] = field(default_factory=dict)
 
     def add(self, where: str, record: Record, source: Source) -> None:
-        """Add a row; one without a verdict is counted and left out."""
-        names = _models(record)
+        """Add a row; a row without a verdict is counted and left out."""
+        names = _find_models(record)
         if names is None or not _has_verdict(record):
             raise InputError(
                 f"{where}: expected two models and a winner (model_a, model_b, winner); fields: {', '.join(record)}"
@@ -117,105 +119,107 @@ class Judgements:
         self.kinds.add(names)
         a, b = (str(record[key] or "").strip() for key in names)
         if source.name is not None:
-            b = _named(where, names, source.name)
+            b = _check_name(where, names, source.name)
         if names == ALPACA and self.homes.setdefault(b, source.path) != source.path:
-            raise twice(source.path, b, self.homes[b])  # a file holds the annotations of one run of a model
+            raise build_repeated_system_error(
+                source.path, b, self.homes[b]
+            )  # a file holds the annotations of one run of a model
         if not a or not b or a == b:
             raise InputError(f"{where}: {names[0]} is {a!r} and {names[1]} {b!r}, expected two different models")
-        score = _score(where, record, a, b)
+        score = _compute_score(where, record, a, b)
         if score is None:
             self.undecided += 1
             return
-        self.inconsistent += str(record.get(_verdict_name(record) or "")).strip().lower() == INCONSISTENT
-        group = tuple(_group(where, record, column) for column in self.options.groups)
-        self.rows.append(BattleVote(a, b, score, self._question(where, record), group))
+        self.inconsistent += str(record.get(_find_verdict_name(record) or "")).strip().lower() == INCONSISTENT
+        group = tuple(_get_group(where, record, column) for column in self.options.groups)
+        self.rows.append(BattleVote(a, b, score, self._get_question(where, record), group))
 
-    def counts(self) -> Counts:
-        """Return head-to-head counts, or those against one model."""
+    def build_counts(self) -> Counts:
+        """Return head-to-head counts, or counts of scores against one model."""
         if not self.rows:
             raise InputError(f"none of {self.undecided:,} judgements has a winner or a tie")
         notes = [f"{self.undecided:,} judgements without a verdict are left out"] if self.undecided else []
-        against = self._against()
+        against = self._find_opponent()
         if self.inconsistent:
             notes.append(f"{self.inconsistent:,} verdicts are {INCONSISTENT!r} (not the same in both orders): ties")
-        cells, groups = self._met() if against is None else self._over(against)
+        cells, groups = self._group_by_pair() if against is None else self._group_by_question(against)
         sides = 2 if against is None else 1  # both models of a judgement have its score
-        n_values, n_repeated = (n // sides for n in repeated(cells))
+        n_values, n_repeated = (n // sides for n in count_repeated(cells))
         if n_values:
-            what = f"{n_values:,} judgements of {n_repeated:,} questions judged more than once are averaged"
-            notes.append(FirstLine(what))
+            message = f"{n_values:,} judgements of {n_repeated:,} questions judged more than once are averaged"
+            notes.append(FirstLine(message))
         if against is not None:
-            notes.append(f"{NAME} is over {against!r}")
+            notes.append(f"{METRIC_NAME} is over {against!r}")
         options = self.options if against is not None else replace(self.options, missing="pairwise", min_items=0)
         columns = {name: [group[k] for group in groups.values()] for k, name in enumerate(self.options.groups)}
-        return averaged(
-            {NAME: ScoreColumn(cells)},
+        return build_averaged_counts(
+            {METRIC_NAME: ScoreColumn(cells)},
             list(cells),
-            _ids(groups, int(against is None)),
+            _format_ids(groups, int(against is None)),
             groups=columns,
             options=options,
             warnings=notes,
         )
 
-    def _against(self) -> str | None:
-        """Return the model that all others are held against: the one asked for, or AlpacaEval's baseline."""
-        asked = self.options.own.get("against")
-        if asked is None:
+    def _find_opponent(self) -> str | None:
+        """Return the model to compare the others with: the requested one or AlpacaEval's baseline."""
+        opponent = self.options.own.get("against")
+        if opponent is None:
             firsts, seconds = {row.a for row in self.rows}, {row.b for row in self.rows}
-            one = self.kinds == {ALPACA} and len(firsts) == 1 and len(seconds) > 1
-            return next(iter(firsts)) if one else None
+            has_baseline = self.kinds == {ALPACA} and len(firsts) == 1 and len(seconds) > 1
+            return next(iter(firsts)) if has_baseline else None
         models = {name for row in self.rows for name in (row.a, row.b)}
-        if asked not in models:
-            listed = ", ".join(sorted(models)[:SHOWN])
-            raise InputError(f"format battles: against = {asked!r}: no such model; models: {listed}, ...")
-        return asked
+        if opponent not in models:
+            examples = ", ".join(sorted(models)[:SHOWN])
+            raise InputError(f"format battles: against = {opponent!r}: no such model; models: {examples}, ...")
+        return opponent
 
-    def _met(self) -> tuple[Cells, Groups]:
-        """Return both sides of every judgement, by question and pair.
+    def _group_by_pair(self) -> tuple[Cells, Groups]:
+        """Return the scores of both models in every judgement, by question and pair.
 
         The pair comes first in the ids, so that its questions are neighbours: swap bits are drawn for
         128 units in the order of their ids, and a pair is compared on its own questions alone.
         """
         cells: Cells = {}
         rows = [(row, (" / ".join(sorted((row.a, row.b))), *row.question)) for row in self.rows]
-        groups = _grouped(rows)
-        for row, key in _told_apart(rows, groups):
-            add(cells, row.a, key, row.score)
-            add(cells, row.b, key, _complement(row.score))
+        groups = _map_groups(rows)
+        for row, key in _iter_keyed_votes(rows, groups):
+            add_value(cells, row.a, key, row.score)
+            add_value(cells, row.b, key, _complement(row.score))
         return cells, groups
 
-    def _over(self, against: str) -> tuple[Cells, Groups]:
-        """Return the scores over one model, by question."""
+    def _group_by_question(self, against: str) -> tuple[Cells, Groups]:
+        """Return the other models' scores against one model, by question."""
         cells: Cells = {}
         rows = [(row, row.question) for row in self.rows if against in {row.a, row.b}]
-        groups = _grouped(rows)
-        for row, key in _told_apart(rows, groups):
+        groups = _map_groups(rows)
+        for row, key in _iter_keyed_votes(rows, groups):
             if row.b == against:
-                add(cells, row.a, key, row.score)
+                add_value(cells, row.a, key, row.score)
             else:
-                add(cells, row.b, key, _complement(row.score))
+                add_value(cells, row.b, key, _complement(row.score))
         return cells, groups
 
-    def _question(self, where: str, record: Record) -> tuple[str, ...]:
-        chosen = self.options.id_column
-        if chosen is not None and chosen not in record:
-            raise InputError(f"{where}: no field {chosen!r}; fields: {', '.join(record)}")
-        name = chosen or next((name for name in ITEMS if name in record), None)
+    def _get_question(self, where: str, record: Record) -> tuple[str, ...]:
+        id_column = self.options.id_column
+        if id_column is not None and id_column not in record:
+            raise InputError(f"{where}: no field {id_column!r}; fields: {', '.join(record)}")
+        name = id_column or next((name for name in ITEMS if name in record), None)
         if name is None:
             return (f"judgement {len(self.rows) + self.undecided + 1}",)
-        question = lookup(record, name)
+        question = find_field(record, name)
         if not question:
             raise InputError(f"{where}: field {name!r} is empty, expected the question's id")
-        turn = lookup(record, "turn")
+        turn = find_field(record, "turn")
         return (question,) if not turn else (question, f"turn {turn}")
 
 
-def _models(record: Record) -> tuple[str, str] | None:
+def _find_models(record: Record) -> tuple[str, str] | None:
     return next((names for names in MODELS if names[0] in record and names[1] in record), None)
 
 
-def _named(where: str, names: tuple[str, str], name: str) -> str:
-    """Return the name given to the second model of a file of annotations; elsewhere rows name their models."""
+def _check_name(where: str, names: tuple[str, str], name: str) -> str:
+    """Return the user's name for the second model; raise unless the file holds AlpacaEval annotations."""
     if names != ALPACA:
         raise InputError(
             f"{where}: the models are named in the fields {' and '.join(names)}; give the file without NAME="
@@ -224,42 +228,42 @@ def _named(where: str, names: tuple[str, str], name: str) -> str:
 
 
 def _has_verdict(record: Record) -> bool:
-    return _verdict_name(record) is not None or BOTH_ORDERS[0] in record or bool(_flags(record))
+    return _find_verdict_name(record) is not None or BOTH_ORDERS[0] in record or bool(_find_winner_flags(record))
 
 
-def _verdict_name(record: Record) -> str | None:
+def _find_verdict_name(record: Record) -> str | None:
     return next((name for name in VERDICTS if name in record), None)
 
 
-def _flags(record: Record) -> Mapping[str, str]:
-    """Return the fields that flag the winner one by one, by what they stand for."""
+def _find_winner_flags(record: Record) -> Mapping[str, str]:
+    """Return the `winner_` fields, each by the verdict that it flags."""
     flags = {name.removeprefix("winner_"): name for name in record if name.startswith("winner_")}
     return flags if len(flags) > 1 else {}
 
 
-def _group(where: str, record: Record, column: str) -> str:
-    value = lookup(record, column)
+def _get_group(where: str, record: Record, column: str) -> str:
+    value = find_field(record, column)
     if value is None:
         raise InputError(f"{where}: no field {column!r}; fields: {', '.join(record)}")
     return value
 
 
-def _score(where: str, record: Record, a: str, b: str) -> float | None:
-    """Return the first model's score; None where there is no verdict."""
+def _compute_score(where: str, record: Record, a: str, b: str) -> float | None:
+    """Return the first model's score, or None if there is no verdict."""
     if BOTH_ORDERS[0] in record:
-        first, second = (_of_verdict(where, record.get(name), a, b, numbers="choice") for name in BOTH_ORDERS)
+        first, second = (_score_verdict(where, record.get(name), a, b, numbers="choice") for name in BOTH_ORDERS)
         return None if first is None or second is None else first if first == second else 0.5
-    name = _verdict_name(record)
+    name = _find_verdict_name(record)
     if name is not None:
-        return _of_verdict(where, record[name], a, b, numbers="preference" if name == "preference" else "choice")
-    flagged = [what for what, flag in _flags(record).items() if number(record[flag])]
+        return _score_verdict(where, record[name], a, b, numbers="preference" if name == "preference" else "choice")
+    flagged = [verdict for verdict, flag in _find_winner_flags(record).items() if parse_number(record[flag])]
     if len(flagged) != 1:
-        found = ", ".join(flagged) or "none"
-        raise InputError(f"{where}: {found} of the winner_ fields flagged, expected one")
-    return _of_verdict(where, flagged[0], a, b, numbers="choice")
+        names = ", ".join(flagged) or "none"
+        raise InputError(f"{where}: {names} of the winner_ fields flagged, expected one")
+    return _score_verdict(where, flagged[0], a, b, numbers="choice")
 
 
-def _of_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> float | None:
+def _score_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> float | None:
     text = "" if verdict is None else str(verdict).strip()
     if text in {a, b}:
         return float(text == a)
@@ -270,7 +274,7 @@ def _of_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> fl
         return float(low in FIRST)
     if low in TIES or low.startswith("tie"):
         return 0.5
-    value = number(verdict)
+    value = parse_number(verdict)
     if value is not None and (value in {1.0, 2.0} or (numbers == "preference" and (value == 0 or 1 <= value <= 2))):
         return 0.5 if value == 0 else float(2 - Decimal(repr(value)))
     raise InputError(
@@ -280,15 +284,15 @@ def _of_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) -> fl
     )
 
 
-def _grouped(rows: Sequence[tuple[BattleVote, tuple[str, ...]]]) -> Groups:
-    """Return the group of each question; questions in several are told apart by it."""
+def _map_groups(rows: Sequence[tuple[BattleVote, tuple[str, ...]]]) -> Groups:
+    """Return the group of each question; if a question is in several groups, keys include the group."""
     groups = {key: row.group for row, key in rows}
     if all(groups[key] == row.group for row, key in rows):
         return groups
     return {(*key, *row.group): row.group for row, key in rows}
 
 
-def _told_apart(
+def _iter_keyed_votes(
     rows: Sequence[tuple[BattleVote, tuple[str, ...]]], groups: Groups
 ) -> Iterator[tuple[BattleVote, tuple[str, ...]]]:
     return ((row, key if key in groups else (*key, *row.group)) for row, key in rows)
@@ -298,16 +302,16 @@ def _complement(score: float) -> float:
     return float(1 - Decimal(repr(score)))
 
 
-def _ids(keys: Groups, question: int) -> dict[Key, str]:
-    """Write keys as ids: what is the same in all is left out, but not the question; long texts are cut."""
+def _format_ids(keys: Groups, question: int) -> dict[Key, str]:
+    """Format keys as ids without parts equal in all keys; keep the question, shorten long texts."""
     if len({len(key) for key in keys}) > 1:
-        return {key: ":".join(map(_short, key)) for key in keys}
+        return {key: ":".join(map(_shorten, key)) for key in keys}
     first = next(iter(keys))
-    kept = [k for k in range(len(first)) if k == question or any(key[k] != first[k] for key in keys)]
-    return {key: ":".join(_short(key[k]) for k in kept) for key in keys}
+    positions = [k for k in range(len(first)) if k == question or any(key[k] != first[k] for key in keys)]
+    return {key: ":".join(_shorten(key[k]) for k in positions) for key in keys}
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     if len(text) <= 2 * LONGEST_ID and "\n" not in text:
         return text
     digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

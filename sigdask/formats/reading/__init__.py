@@ -1,1 +1,1 @@
-"""What every format uses: files, rows, tables, records, numbers, and how items are aligned."""
+"""Shared tools of all formats: files, rows, tables, records, numbers, and alignment of items."""

@@ -1,4 +1,4 @@
-"""Files without a score an item: averages over a test set, and curves over training. One error names the remedy.
+"""Detect files without a score for each item: test-set averages and training curves.
 
 A test needs the score of each item. Most tools that print averages can log these scores: the error says how.
 """
@@ -34,43 +34,47 @@ STEP = re.compile(
 )
 """Names of a column that counts the steps of training; a path (`train/global_step`) may stand before it."""
 
-AVERAGES = "holds averages over a whole test set, but a test needs the score of each item"
-LABELS = "give the labels themselves: --gold FILE and a file a system, or a table with a gold column"
-SACREBLEU = (
+AVERAGES_PROBLEM = "holds averages over a whole test set, but a test needs the score of each item"
+LABELS_REMEDY = "give the labels themselves: --gold FILE and a file a system, or a table with a gold column"
+SACREBLEU_REMEDY = (
     "give the outputs themselves (--gold REFERENCE --metric BLEU), or the scores of `sacrebleu --sentence-level`"
 )
-SWE_BENCH = (
+SWE_BENCH_REMEDY = (
     "`resolved_ids` names the instances that were solved, as report.json of each instance does; write a table with a "
     "row an instance of `submitted_ids` and 1 or 0 a system"
 )
-EVALPLUS = (
+EVALPLUS_REMEDY = (
     "take the tasks in `eval` of its *_eval_results.json, and write a table with a row a task and 1 or 0 a system, for "
     "whether `base_status` (or `plus_status`) is `pass`"
 )
-MTEB = (
+MTEB_REMEDY = (
     "keep the predictions (prediction_folder=FOLDER of mteb.evaluate; save_predictions=True before version 2) and "
     "score each query: rankings of documents are read with --gold QRELS"
 )
-CURVE = (
+CURVE_PROBLEM = (
     "holds a training curve, a row for each {step}. Its points are averages that depend on each other, so no test fits "
     "them. Evaluate each system on a test set, and write the score of each item. If rows are items, name their ids "
     "with --id"
 )
 
-TEXTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
-    (re.compile(r"\s*precision\s+recall\s+f1-score\s+support\b"), "scikit-learn's classification report", LABELS),
-    (re.compile(r"(BLEU|chrF\S*|TER)(\|\S*|\+\S*)? = [0-9.]+\b"), "what sacrebleu prints", SACREBLEU),
+TEXT_REPORTS: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (
+        re.compile(r"\s*precision\s+recall\s+f1-score\s+support\b"),
+        "scikit-learn's classification report",
+        LABELS_REMEDY,
+    ),
+    (re.compile(r"(BLEU|chrF\S*|TER)(\|\S*|\+\S*)? = [0-9.]+\b"), "what sacrebleu prints", SACREBLEU_REMEDY),
     (re.compile(r"processed \d+ tokens with \d+ phrases;"), "what conlleval prints", "give it the tagged files"),
 )
 """First lines of reports: what they are, and the remedy."""
 
 
-def is_metric(name: str) -> bool:
-    """Whether a column is called like a metric.
+def is_metric_name(name: str) -> bool:
+    """Return whether a column is named after a metric.
 
     Examples
     --------
-    >>> [is_metric(name) for name in ("sentence_BLEU", "rouge-1", "F1", "gpt4", "ndcg@10")]
+    >>> [is_metric_name(name) for name in ("sentence_BLEU", "rouge-1", "F1", "gpt4", "ndcg@10")]
     [True, True, True, False, True]
     """
     words = re.findall(r"[a-z]+[0-9]*", name.lower())
@@ -78,104 +82,116 @@ def is_metric(name: str) -> bool:
 
 
 def check_text(path: Path, first_line: str) -> None:
-    """Refuse a report of averages, by its first line."""
-    for pattern, what, remedy in TEXTS:
+    """Raise an error for a text report of averages, recognized by its first line."""
+    for pattern, description, remedy in TEXT_REPORTS:
         if pattern.match(first_line):
-            raise _averages(path, what, remedy)
+            raise _build_averages_error(path, description, remedy)
 
 
 def check_document(path: Path, document: Any) -> None:
-    """Refuse a JSON document that a known tool wrote of averages or of training."""
+    """Raise an error for a JSON document of averages or training logs from a known tool."""
     if isinstance(document, dict) and isinstance(document.get("log_history"), list):
-        raise training_curve(path, "step of `log_history`")
-    if _has("resolved_ids", "resolved_instances")(document):
-        raise RefusedFileError(f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_BENCH}")
-    if _has("pass_at_k")(document) and isinstance(document.get("eval"), dict):
-        raise RefusedFileError(f"{path}: is EvalPlus's file of samples by task, which is not read as it is; {EVALPLUS}")
-    for is_written_by, what, remedy in TOOLS:
+        raise build_training_curve_error(path, "step of `log_history`")
+    if _has_any_key("resolved_ids", "resolved_instances")(document):
+        raise RefusedFileError(
+            f"{path}: is a report of SWE-bench, which holds no score of each item; {SWE_BENCH_REMEDY}"
+        )
+    if _has_any_key("pass_at_k")(document) and isinstance(document.get("eval"), dict):
+        raise RefusedFileError(
+            f"{path}: is EvalPlus's file of samples by task, which is not read as it is; {EVALPLUS_REMEDY}"
+        )
+    for is_written_by, description, remedy in TOOLS:
         if is_written_by(document):
-            raise _averages(path, what, remedy)
+            raise _build_averages_error(path, description, remedy)
 
 
-def check_values(path: Path, document: Mapping[str, Any]) -> None:
-    """Refuse a JSON object of metric to value, which would pass for scores by item."""
+def check_not_averages(path: Path, document: Mapping[str, Any]) -> None:
+    """Raise an error for a JSON object of metric to value, which could pass for item scores."""
     numbers = [name for name, value in document.items() if isinstance(value, int | float)]
     nested = any(isinstance(value, dict | list) for value in document.values())
-    if not nested and numbers and 2 * sum(map(_is_of_averages, numbers)) > len(numbers):
-        raise _averages(path, "an object of metrics", "write a table or JSON lines with a row an item")
+    if not nested and numbers and 2 * sum(map(_is_average_name, numbers)) > len(numbers):
+        raise _build_averages_error(path, "an object of metrics", "write a table or JSON lines with a row an item")
     inner = [value for value in document.values() if isinstance(value, dict)]
     if len(inner) == len(document) and any("stderr" in name for value in inner for name in value):
-        raise _averages(path, "an object of tasks, with standard errors", "write a table with a row an item")
+        raise _build_averages_error(
+            path, "an object of tasks, with standard errors", "write a table with a row an item"
+        )
 
 
-def training_curve(path: Path, step: str) -> RefusedFileError:
-    """Return the error for a file with a row for each step of training."""
-    return RefusedFileError(f"{path}: {CURVE.format(step=step)}")
+def build_training_curve_error(path: Path, step: str) -> RefusedFileError:
+    """Return the error for a file with one row for each step of training."""
+    return RefusedFileError(f"{path}: {CURVE_PROBLEM.format(step=step)}")
 
 
-def leaderboard(path: Path, column: str, more: str = "") -> RefusedFileError:
-    """Return the error for a table with a row for each system."""
-    of = "system" if column == "index" else column
-    return _averages(path, f"a table with a row for each {of}", f"write a row an item and a column a system{more}")
+def build_leaderboard_error(path: Path, column: str, hint: str = "") -> RefusedFileError:
+    """Return the error for a table with one row of averages for each system."""
+    row_noun = "system" if column == "index" else column
+    return _build_averages_error(
+        path, f"a table with a row for each {row_noun}", f"write a row an item and a column a system{hint}"
+    )
 
 
-def report_table(path: Path) -> RefusedFileError:
-    """Return the error for a classification report that was written as a table."""
-    return _averages(path, "scikit-learn's classification report", LABELS)
+def build_report_error(path: Path) -> RefusedFileError:
+    """Return the error for a classification report written as a table."""
+    return _build_averages_error(path, "scikit-learn's classification report", LABELS_REMEDY)
 
 
-def _averages(path: Path, what: str, remedy: str) -> RefusedFileError:
-    return RefusedFileError(f"{path}: {AVERAGES} (this is {what}); {remedy}")
+def _build_averages_error(path: Path, description: str, remedy: str) -> RefusedFileError:
+    return RefusedFileError(f"{path}: {AVERAGES_PROBLEM} (this is {description}); {remedy}")
 
 
-def _is_of_averages(name: str) -> bool:
-    return is_metric(name) or bool(RUN_WORDS.intersection(re.findall(r"[a-z]+", name.lower())))
+def _is_average_name(name: str) -> bool:
+    return is_metric_name(name) or bool(RUN_WORDS.intersection(re.findall(r"[a-z]+", name.lower())))
 
 
-def _has(*keys: str) -> Callable[[Any], bool]:
-    """Return whether a document is an object with any of some keys."""
+def _has_any_key(*keys: str) -> Callable[[Any], bool]:
+    """Return a predicate that is true for objects with any of these keys."""
     return lambda document: isinstance(document, dict) and not document.keys().isdisjoint(keys)
 
 
-def _objects(document: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield a document itself where it is an object, or the objects of a list."""
-    return (one for one in (document if isinstance(document, list) else [document]) if isinstance(one, dict))
+def _iter_objects(document: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the document if it is an object, or the objects in it if it is a list."""
+    return (value for value in (document if isinstance(document, list) else [document]) if isinstance(value, dict))
 
 
-def _is_harness(document: Any) -> bool:
-    beside = ("versions", "configs", "n-shot", "config", "group_subtasks", "higher_is_better")
-    if not _has(*beside)(document) or "samples" in document:
+def _is_lm_harness(document: Any) -> bool:
+    harness_keys = ("versions", "configs", "n-shot", "config", "group_subtasks", "higher_is_better")
+    if not _has_any_key(*harness_keys)(document) or "samples" in document:
         return False
     results = document.get("results")
     return isinstance(results, dict) and bool(results) and all(isinstance(value, dict) for value in results.values())
 
 
 def _is_lighteval(document: Any) -> bool:
-    return _has("config_general")(document) and isinstance(document.get("results"), dict)
+    return _has_any_key("config_general")(document) and isinstance(document.get("results"), dict)
 
 
-def _is_report(document: Any) -> bool:
-    return any(isinstance(one.get(name), dict) for one in _objects(document) for name in ("macro avg", "weighted avg"))
+def _is_classification_report(document: Any) -> bool:
+    return any(
+        isinstance(report.get(name), dict)
+        for report in _iter_objects(document)
+        for name in ("macro avg", "weighted avg")
+    )
 
 
 def _is_sacrebleu(document: Any) -> bool:
-    scored = any({"name", "score", "signature"} <= one.keys() for one in _objects(document))
-    several = (value for one in _objects(document) if "system" in one for value in one.values())
-    return scored or any(isinstance(value, dict) and {"score", "ci"} <= value.keys() for value in several)
+    scored = any({"name", "score", "signature"} <= result.keys() for result in _iter_objects(document))
+    values = (value for result in _iter_objects(document) if "system" in result for value in result.values())
+    return scored or any(isinstance(value, dict) and {"score", "ci"} <= value.keys() for value in values)
 
 
 def _is_pass_at_k(document: Any) -> bool:
-    """Whether an object holds pass@k alone, at most nested in data sets and kinds of tests."""
+    """Return whether an object holds only pass@k, nested at most by data set and kind of test."""
     if not isinstance(document, dict) or not document:
         return False
     inner = chain.from_iterable(value.values() if isinstance(value, dict) else [value] for value in document.values())
-    objects = [document, *_objects(list(document.values())), *_objects(list(inner))]
-    return any(one and all(re.fullmatch(r"pass@\d+", name) for name in one) for one in objects)
+    objects = [document, *_iter_objects(list(document.values())), *_iter_objects(list(inner))]
+    return any(scores and all(re.fullmatch(r"pass@\d+", name) for name in scores) for scores in objects)
 
 
 def _is_helm(document: Any) -> bool:
-    first = next(_objects(document), {}) if isinstance(document, list) else {}
-    return {"name", "count", "sum", "mean", "stddev"} <= first.keys()
+    first_object = next(_iter_objects(document), {}) if isinstance(document, list) else {}
+    return {"name", "count", "sum", "mean", "stddev"} <= first_object.keys()
 
 
 TOOLS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
@@ -185,18 +201,18 @@ TOOLS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         "run it again with --save-details, and write the metrics of each sample as a table",
     ),
     (
-        _is_harness,
+        _is_lm_harness,
         "the results of lm-evaluation-harness",
         "run it again with --log_samples, and give the files samples_*.jsonl or their folder",
     ),
-    (_is_sacrebleu, "the JSON of sacrebleu", SACREBLEU),
-    (_is_report, "scikit-learn's classification report", LABELS),
+    (_is_sacrebleu, "the JSON of sacrebleu", SACREBLEU_REMEDY),
+    (_is_classification_report, "scikit-learn's classification report", LABELS_REMEDY),
     (
-        _has("mteb_version", "mteb_dataset_name"),
+        _has_any_key("mteb_version", "mteb_dataset_name"),
         "the results of MTEB",
-        MTEB,
+        MTEB_REMEDY,
     ),
-    (_is_pass_at_k, "the results of EvalPlus, or pass@k of another tool", EVALPLUS),
+    (_is_pass_at_k, "the results of EvalPlus, or pass@k of another tool", EVALPLUS_REMEDY),
     (
         _is_helm,
         "stats.json of HELM",

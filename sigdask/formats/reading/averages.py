@@ -1,4 +1,4 @@
-"""Several values of one item: averaged, and kept as exact sums where that can be.
+"""Average several values of one item, as exact sums where possible.
 
 The mean of three ratings is no decimal, but a third of a sum is: with L the least common multiple
 of the numbers of values, an item contributes L times its mean to `score` and L to `items`. Both
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import check_common
+from sigdask.counts.checks import check_common_items
 from sigdask.counts.fields import Array
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
@@ -31,7 +31,7 @@ MOST_WEIGHT = 5040
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumn:
-    """One kind of score.
+    """The values of one kind of score, by system and item.
 
     Attributes
     ----------
@@ -45,25 +45,25 @@ class ScoreColumn:
     sizes: dict[Key, int] = field(default_factory=dict)
 
 
-def add(cells: Cells, system: str, item: Key, value: float) -> None:
-    """Add a value of an item; lists are made of the second one on, for memory's sake."""
-    own = cells.setdefault(system, {})
-    before = own.get(item)
-    if before is None:
-        own[item] = value
-    elif isinstance(before, list):
-        before.append(value)
+def add_value(cells: Cells, system: str, item: Key, value: float) -> None:
+    """Add a value of an item; a list is created only for a second value, to save memory."""
+    values = cells.setdefault(system, {})
+    previous = values.get(item)
+    if previous is None:
+        values[item] = value
+    elif isinstance(previous, list):
+        previous.append(value)
     else:
-        own[item] = [before, value]
+        values[item] = [previous, value]
 
 
-def repeated(cells: Cells) -> tuple[int, int]:
-    """Count the values of items with more than one, and these items."""
-    several = [len(value) for own in cells.values() for value in own.values() if isinstance(value, list)]
-    return sum(several), len(several)
+def count_repeated(cells: Cells) -> tuple[int, int]:
+    """Return the number of values of items with more than one value, and of these items."""
+    sizes = [len(value) for values in cells.values() for value in values.values() if isinstance(value, list)]
+    return sum(sizes), len(sizes)
 
 
-def averaged(
+def build_averaged_counts(
     columns: Mapping[str, ScoreColumn],
     systems: Sequence[str],
     items: Mapping[Key, str],
@@ -72,7 +72,7 @@ def averaged(
     options: Options,
     warnings: Sequence[str] = (),
 ) -> Counts:
-    """Return counts of item means.
+    """Return counts of the mean of each item.
 
     Parameters
     ----------
@@ -93,10 +93,10 @@ def averaged(
     InputError
         For a missing value, unless `options.missing` allows it.
     """
-    weight = _weight(columns)
-    return of_matrices(
+    weight = _compute_weight(columns)
+    return build_score_counts(
         {
-            name: np.column_stack([_values(column.cells.get(system, {}), items, weight) for system in systems])
+            name: np.column_stack([_scale_values(column.cells.get(system, {}), items, weight) for system in systems])
             for name, column in columns.items()
         },
         systems,
@@ -113,7 +113,7 @@ def averaged(
     )
 
 
-def of_matrices(
+def build_score_counts(
     matrices: Mapping[str, Array],
     systems: Sequence[str],
     ids: Sequence[str] | None,
@@ -124,7 +124,7 @@ def of_matrices(
     sizes: Mapping[str, Array] | None = None,
     warnings: Sequence[str] = (),
 ) -> Counts:
-    """Return counts of columns of scores.
+    """Return counts from matrices of scores, one for each score column.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def of_matrices(
     ids : sequence of str, or None
         Of the items.
     groups, options, warnings
-        As in `averaged`.
+        As in `build_averaged_counts`.
     weight : int
         What an item counts in scores.
     sizes : mapping of str to array, shape (n_items,), optional
@@ -148,21 +148,23 @@ def of_matrices(
     """
     missing, n_items = options.missing or "error", len(next(iter(matrices.values())))
     fields: dict[str, Array] = {}
-    held: dict[str, NDArray[np.bool_]] = {}
+    field_presence: dict[str, NDArray[np.bool_]] = {}
     present = np.zeros((n_items, len(systems)), np.bool_)
     for name, matrix in matrices.items():
-        found = ~np.isnan(matrix)
-        has = np.asarray(found.any(axis=1))
-        lacking = ~found & has.reshape(-1, 1)
-        check_common(found, systems, options.min_items, missing, ids)
+        is_present = ~np.isnan(matrix)
+        has_score = np.asarray(is_present.any(axis=1))
+        lacking = ~is_present & has_score.reshape(-1, 1)
+        check_common_items(is_present, systems, options.min_items, missing, ids)
         if missing == "error" and lacking.any():
-            raise _missing(name, ~lacking, systems, ids)
-        held[name] = found if missing == "pairwise" else np.repeat(has.reshape(-1, 1), len(systems), axis=1)
-        present |= held[name]
-        fields[_field(name)] = np.nan_to_num(matrix, nan=0.0)
-        own = (sizes or {}).get(name)
-        if own is not None or not has.all():
-            fields[f"items[{name}]"] = (weight * (1 if own is None else own) * has).reshape(-1, 1)
+            raise _build_missing_error(name, ~lacking, systems, ids)
+        field_presence[name] = (
+            is_present if missing == "pairwise" else np.repeat(has_score.reshape(-1, 1), len(systems), axis=1)
+        )
+        present |= field_presence[name]
+        fields[_format_field(name)] = np.nan_to_num(matrix, nan=0.0)
+        item_values = (sizes or {}).get(name)
+        if item_values is not None or not has_score.all():
+            fields[f"items[{name}]"] = (weight * (1 if item_values is None else item_values) * has_score).reshape(-1, 1)
     fields["items"] = np.full((n_items, 1), weight, np.int64)
     return Counts(
         systems=tuple(systems),
@@ -172,45 +174,51 @@ def of_matrices(
         ids=ids,
         groups=groups,
         present=None if present.all() else present,
-        held={_field(name): own for name, own in held.items() if not (own == present).all()},
+        held={
+            _format_field(name): item_values
+            for name, item_values in field_presence.items()
+            if not (item_values == present).all()
+        },
         outputs=Outputs(tuple((fields["score"] / weight).T.astype(object))) if "" in matrices else None,
         suggested=tuple(name or "mean" for name in matrices),
         warnings=tuple(warnings),
     )
 
 
-def _field(column: str) -> str:
+def _format_field(column: str) -> str:
     return f"score[{column}]" if column else "score"
 
 
-def _missing(name: str, present: NDArray[np.bool_], systems: Sequence[str], ids: Sequence[str] | None) -> InputError:
+def _build_missing_error(
+    name: str, present: NDArray[np.bool_], systems: Sequence[str], ids: Sequence[str] | None
+) -> InputError:
     item, system = (int(k) for k in np.argwhere(~present)[0])
-    where = f"for item {ids[item]!r}" if ids is not None else f"at position {item + 1}"
+    position = f"for item {ids[item]!r}" if ids is not None else f"at position {item + 1}"
     return InputError(
-        f"system {systems[system]!r} has no score {f'{name!r} ' if name else ''}{where} "
+        f"system {systems[system]!r} has no score {f'{name!r} ' if name else ''}{position} "
         f"({np.count_nonzero(~present)} missing in all); choose --missing pairwise (compare each pair on the items "
         "both have) or zero"
     )
 
 
-def _weight(columns: Mapping[str, ScoreColumn]) -> int:
+def _compute_weight(columns: Mapping[str, ScoreColumn]) -> int:
     counts = {
         len(value)
         for column in columns.values()
-        for own in column.cells.values()
-        for value in own.values()
+        for values in column.cells.values()
+        for value in values.values()
         if isinstance(value, list)
     }
     weight = math.lcm(1, *counts)
     return weight if weight <= MOST_WEIGHT else 1
 
 
-def _values(own: Mapping[Key, float | list[float]], items: Iterable[Key], weight: int) -> NDArray[np.float64]:
-    return np.array([_scaled(own.get(item, math.nan), weight) for item in items], np.float64)
+def _scale_values(values: Mapping[Key, float | list[float]], items: Iterable[Key], weight: int) -> NDArray[np.float64]:
+    return np.array([_scale_mean(values.get(item, math.nan), weight) for item in items], np.float64)
 
 
-def _scaled(value: float | list[float], weight: int) -> float:
-    """Return weight times the mean, through decimals: 0.1 three times is 0.3, not 0.30000000000000004."""
+def _scale_mean(value: float | list[float], weight: int) -> float:
+    """Return weight times the mean, in decimal arithmetic: the mean of three 0.1 is exactly 0.3."""
     if isinstance(value, list):
         return float(sum(Decimal(repr(v)) for v in value) * weight / len(value))
     return value if weight == 1 or math.isnan(value) else float(Decimal(repr(value)) * weight)

@@ -1,4 +1,4 @@
-"""What a file lists for each item (terms, spans), brought together over gold and systems.
+"""Align what files list for each item (terms, spans) over the gold standard and the systems.
 
 An item that a system's file does not have is an empty list, with a warning; one that the gold file
 does not have is an error, unless the gold file names only items that have something.
@@ -17,22 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import check_common
+from sigdask.counts.checks import check_common_items
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, files_below, stem
-from sigdask.formats.reading.json.records import IsRecord, id_names, id_of, read_records
-from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.rows import as_text, repeated_id
-from sigdask.text import count_noun, some
+from sigdask.formats.reading.files import build_empty_error, get_stem, list_files
+from sigdask.formats.reading.json.records import IsRecord, find_id_keys, get_id_parts, read_records
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.rows import build_repeated_id_error, format_cell
+from sigdask.text import describe_items, format_count
 
 T = TypeVar("T")
-KeyOf = Callable[[Mapping[str, Any]], str | None]
+FindKey = Callable[[Mapping[str, Any]], str | None]
 MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
-    """What one file lists.
+    """The lists of one file, by item.
 
     Attributes
     ----------
@@ -61,35 +61,35 @@ class FileListing:
     unscored: dict[str, list[int]] = field(default_factory=dict)
 
     def add_unscored(self, numbers: Mapping[str, int]) -> None:
-        """Add what one place (a file, a record) holds and no metric scores."""
+        """Add the counts of contents that no metric scores, in one file or record."""
         for kind, number in numbers.items():
             if number:
                 self.unscored.setdefault(kind, []).append(number)
 
-    def add(self, item: str, value: Any, place: str) -> None:
-        """Add an item that must be new."""
+    def add(self, item: str, value: Any, location: str) -> None:
+        """Add an item; raise an error for a repeated id."""
         if item in self.items:
-            raise repeated_id(f"{self.path}, {place}", repr(item), f"in {self.places[item]}")
+            raise build_repeated_id_error(f"{self.path}, {location}", repr(item), f"in {self.places[item]}")
         self.items[item] = value
-        self.places[item] = place
+        self.places[item] = location
 
-    def add_parts(self, names: Sequence[str], parts: Sequence[str], value: Any, place: str) -> None:
-        """Add an item whose id has parts; the coarser ones are kept as columns to swap by."""
+    def add_parts(self, names: Sequence[str], parts: Sequence[str], value: Any, location: str) -> None:
+        """Add an item whose id has several parts; the coarser parts become grouping columns."""
         item = "/".join(parts)
-        self.add(item, value, place)
+        self.add(item, value, location)
         for k, name in enumerate(names[:-1], start=1):
             self.groups.setdefault(name, {})[item] = "/".join(parts[:k])
 
-    def mapped(self, read: Callable[[Any, str], Any]) -> FileListing:
-        """Read each value anew, in place; `read` takes it and its place, for errors."""
+    def convert_values(self, convert: Callable[[Any, str], Any]) -> FileListing:
+        """Convert each value in place; `convert` takes the value and its location, for errors."""
         for item, value in self.items.items():
-            self.items[item] = read(value, f"{self.path}, {self.places[item]}")
+            self.items[item] = convert(value, f"{self.path}, {self.places[item]}")
         return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlignedListings:
-    """Gold and systems, item by item.
+    """The lists of gold standard and systems, item by item.
 
     Attributes
     ----------
@@ -120,82 +120,84 @@ class AlignedListings:
         return len(self.gold)
 
 
-def named(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T]:
-    """Read each source under its system's name."""
-    return {name: reader(source.path) for name, source in zip(system_names(sources), sources, strict=True)}
+def read_by_system(sources: Sequence[Source], reader: Callable[[Path], T]) -> dict[str, T]:
+    """Read each source and return the results by system name."""
+    return {name: reader(source.path) for name, source in zip(list_system_names(sources), sources, strict=True)}
 
 
-def of_sets(
+def build_set_counts(
     gold: frozenset[str], systems: Mapping[str, frozenset[str]], name: str, warnings: Sequence[str] = ()
 ) -> Counts:
-    """Return counts of one set a system: all that gold or a system has are items, there or not."""
+    """Return counts of one set per system; every id in gold or in a system's set is an item."""
     ids = sorted(gold.union(*systems.values()))
     return Counts.from_responses(
         [item in gold for item in ids],
-        {system: [item in given for item in ids] for system, given in systems.items()},
+        {system: [item in members for item in ids] for system, members in systems.items()},
         ids=ids,
         name=name,
         warnings=warnings,
     )
 
 
-def of_records(
+def read_listing(
     path: Path,
-    key_of: KeyOf,
-    what: str,
+    find_key: FindKey,
+    noun: str,
     options: Options,
     *,
     by_label: bool = False,
-    unscored_of: Callable[[Mapping[str, Any], str], Mapping[str, int]] | None = None,
+    count_unscored: Callable[[Mapping[str, Any], str], Mapping[str, int]] | None = None,
 ) -> FileListing:
-    """Read records of JSON: ids and what is listed, not yet taken apart; or an object of id to list.
+    """Read JSON records: ids and their lists, still unparsed; or one object of id to list.
 
     Parameters
     ----------
     path : Path
         The file.
-    key_of : callable
+    find_key : callable
         Record to the key of its list, None where it has none.
-    what : str
+    noun : str
         What is listed, for errors.
     options : Options
         Keys of ids and groups.
     by_label : bool
         Whether a file of id to object may hold objects of label to list.
-    unscored_of : callable, optional
+    count_unscored : callable, optional
         Record and the key of its list to the numbers of what else it holds, as in `FileListing.unscored`.
     """
     listing = FileListing(path, {}, {})
-    is_record: IsRecord = lambda record: key_of(record) is not None  # noqa: E731
+    is_record: IsRecord = lambda record: find_key(record) is not None  # noqa: E731
     ids: tuple[str, ...] | None = None
     for number, record in enumerate(read_records(path, is_record), start=1):
-        key = key_of(record.value) if isinstance(record.value, dict) else None
+        key = find_key(record.value) if isinstance(record.value, dict) else None
         if record.key is not None and key is None and (by_label or isinstance(record.value, list)):
             listing.add(record.key, record.value, record.place)
             continue
         if key is None:
-            found = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
+            content = ", ".join(record.value) if isinstance(record.value, dict) else str(record.value)[:40]
             raise InputError(
-                f"{path}, {record.place}: no list of {what}; found: {found}; name its key, --format {what}:{what}=KEY"
+                f"{path}, {record.place}: no list of {noun}; found: {content}; name its key, --format {noun}:{noun}=KEY"
             )
-        if unscored_of is not None:
-            listing.add_unscored(unscored_of(record.value, key))
+        if count_unscored is not None:
+            listing.add_unscored(count_unscored(record.value, key))
         if record.key is not None:
             listing.add(record.key, record.value[key], record.place)
             continue
-        ids = id_names(record.value, options) if ids is None else ids
-        parts = id_of(path, record.place, record.value, ids) or (str(number),)
+        ids = find_id_keys(record.value, options) if ids is None else ids
+        parts = get_id_parts(path, record.place, record.value, ids) or (str(number),)
         listing.add_parts(ids, parts, record.value[key], record.place)
         for name in options.groups:
             if name in record.value:
-                listing.groups.setdefault(name, {})["/".join(parts)] = as_text(record.value[name])
+                listing.groups.setdefault(name, {})["/".join(parts)] = format_cell(record.value[name])
     if not listing.items:
-        raise empty(path)
+        raise build_empty_error(path)
     return replace(listing, has_ids=ids is None or len(ids) > 0)
 
 
-def gather(gold: FileListing, systems: Mapping[str, FileListing], options: Options, nothing: Any) -> AlignedListings:
-    """Match what systems list to the gold items.
+def align_listings(
+    gold: FileListing, systems: Mapping[str, FileListing], options: Options, nothing: Any
+) -> AlignedListings:
+    """Match the lists of the systems to the gold items.
 
     Parameters
     ----------
@@ -213,59 +215,61 @@ def gather(gold: FileListing, systems: Mapping[str, FileListing], options: Optio
         path = next(listing.path for listing in (gold, *systems.values()) if not listing.has_ids)
         raise InputError(f"{path}: no ids to align by; name their column or key with --id")
     if not by_id or options.align == "position":
-        return _by_position(gold, systems)
-    translated = {name: _translated(gold, listing) for name, listing in systems.items()}
-    every = dict.fromkeys(gold.items)
+        return _align_by_position(gold, systems)
+    translated = {name: _translate_muc_ids(gold, listing) for name, listing in systems.items()}
+    all_items = dict.fromkeys(gold.items)
     warnings = []
     for name, listing in translated.items():
         extra = [item for item in listing.items if item not in gold.items]
         if extra and (gold.complete or len(extra) == len(listing.items)):
-            place = f"{listing.path}, {listing.places[extra[0]]}"
-            raise InputError(f"{place}: {some(extra)} not in {gold.path}; other ids are named by --id KEY or KEY+KEY")
-        every.update(dict.fromkeys(extra))
+            location = f"{listing.path}, {listing.places[extra[0]]}"
+            raise InputError(
+                f"{location}: {describe_items(extra)} not in {gold.path}; other ids are named by --id KEY or KEY+KEY"
+            )
+        all_items.update(dict.fromkeys(extra))
         absent = [item for item in gold.items if item not in listing.items]
         if absent and listing.complete:
-            how = "left out of its pairs" if options.missing == "pairwise" else "taken as empty"
-            warnings.append(f"{listing.path} ({name}): {some(absent)} missing, {how}")
-    ids = list(every)
+            treatment = "left out of its pairs" if options.missing == "pairwise" else "taken as empty"
+            warnings.append(f"{listing.path} ({name}): {describe_items(absent)} missing, {treatment}")
+    ids = list(all_items)
     present = np.array([[item in listing.items for listing in translated.values()] for item in ids])
     if all(listing.complete for listing in translated.values()):
         names = (*translated, str(gold.path))
-        has = np.column_stack([present, [item in gold.items for item in ids]])
-        check_common(has, names, options.min_items, options.missing, ids)
+        is_listed = np.column_stack([present, [item in gold.items for item in ids]])
+        check_common_items(is_listed, names, options.min_items, options.missing, ids)
     return AlignedListings(
         ids=tuple(ids),
         gold=[gold.items.get(item, nothing) for item in ids],
         systems={name: [listing.items.get(item, nothing) for item in ids] for name, listing in translated.items()},
-        groups=_groups(gold, translated, ids),
+        groups=_merge_groups(gold, translated, ids),
         present=None if options.missing != "pairwise" or present.all() else present,
         warnings=tuple(warnings),
     )
 
 
-def folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
-    """Yield (id, file) of the files in a folder; the id is the relative path without suffix."""
-    found = False
-    for file in files_below(path):
+def iter_folder(path: Path, suffixes: Sequence[str] = ()) -> Iterator[tuple[str, Path]]:
+    """Yield (id, file) for the files in a folder; the id is the relative path without suffix."""
+    is_found = False
+    for file in list_files(path):
         name = file.name.removesuffix(".gz")
         if not suffixes or name.endswith(tuple(suffixes)):
-            found = True
-            yield (file.relative_to(path).parent / stem(file)).as_posix(), file
-    if not found:
+            is_found = True
+            yield (file.relative_to(path).parent / get_stem(file)).as_posix(), file
+    if not is_found:
         raise InputError(f"{path}: no files{' ending in ' + ' or '.join(suffixes) if suffixes else ''} in this folder")
 
 
-def first_files(path: Path, n: int = 20) -> list[Path]:
-    """Return some files of a folder, to know it by."""
+def list_first_files(path: Path, n: int = 20) -> list[Path]:
+    """Return the first files of a folder, for format detection."""
     return list(islice((file for file in path.rglob("*") if file.is_file()), n))
 
 
-def _by_position(gold: FileListing, systems: Mapping[str, FileListing]) -> AlignedListings:
+def _align_by_position(gold: FileListing, systems: Mapping[str, FileListing]) -> AlignedListings:
     ids = list(gold.items)
     for listing in systems.values():
         if len(listing.items) != len(ids):
             raise InputError(
-                f"{listing.path}: {count_noun(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; "
+                f"{listing.path}: {format_count(len(listing.items), 'item')}, but {gold.path} has {len(ids)}; "
                 "without ids in every "
                 "file they are aligned by position"
             )
@@ -273,42 +277,44 @@ def _by_position(gold: FileListing, systems: Mapping[str, FileListing]) -> Align
         ids=tuple(ids) if gold.has_ids else None,
         gold=list(gold.items.values()),
         systems={name: list(listing.items.values()) for name, listing in systems.items()},
-        groups=_groups(gold, {}, ids),
+        groups=_merge_groups(gold, {}, ids),
         present=None,
         warnings=(),
     )
 
 
-def _translated(gold: FileListing, listing: FileListing) -> FileListing:
-    """Give a listing the gold file's ids where it numbers MUC documents (TST3-MUC4-0001 as 30001)."""
+def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:
+    """Replace MUC document numbers by the gold file's ids (30001 by TST3-MUC4-0001)."""
     if any(item in gold.items for item in listing.items):
         return listing
-    by_number = {muc_number(item): item for item in gold.items}
+    by_number = {get_muc_number(item): item for item in gold.items}
     ids = {item: by_number.get(item.lstrip("0")) for item in listing.items}
     if None in by_number or len(by_number) < len(gold.items) or None in ids.values():
         return listing
     items = {str(ids[item]): value for item, value in listing.items.items()}
-    places = {str(ids[item]): place for item, place in listing.places.items()}
+    places = {str(ids[item]): location for item, location in listing.places.items()}
     return FileListing(listing.path, items, places, unscored=listing.unscored)
 
 
-def muc_number(item: str) -> str | None:
-    """Return the number by which systems call a MUC document.
+def get_muc_number(item: str) -> str | None:
+    """Return the number that systems use for a MUC document.
 
     Examples
     --------
-    >>> muc_number("TST3-MUC4-0001"), muc_number("DEV-MUC3-0042"), muc_number("30001")
+    >>> get_muc_number("TST3-MUC4-0001"), get_muc_number("DEV-MUC3-0042"), get_muc_number("30001")
     ('30001', '42', None)
     """
     match = MUC_ID.fullmatch(item)
     return (match[1] + match[2]).lstrip("0") if match else None
 
 
-def _groups(gold: FileListing, systems: Mapping[str, FileListing], ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _merge_groups(
+    gold: FileListing, systems: Mapping[str, FileListing], ids: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
     groups = {}
-    for name, of_gold in gold.groups.items():
-        known = dict(of_gold)
+    for name, gold_values in gold.groups.items():
+        group_by_id = dict(gold_values)
         for listing in systems.values():
-            known = {**listing.groups.get(name, {}), **known}
-        groups[name] = tuple(known.get(item, "") for item in ids)
+            group_by_id = {**listing.groups.get(name, {}), **group_by_id}
+        groups[name] = tuple(group_by_id.get(item, "") for item in ids)
     return groups

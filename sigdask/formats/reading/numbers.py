@@ -1,4 +1,4 @@
-"""Cells of text to float64, by the block; the slow look is for blocks with something odd in them."""
+"""Convert cells of text to float64, by the block; odd cells are parsed one by one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import Texts
-from sigdask.formats.reading.columns.cells import decimals
+from sigdask.formats.reading.columns.cells import parse_decimals
 from sigdask.formats.reading.columns.typed import TypedColumn
 
 MISSING = frozenset({"", "NA", "N/A", "None", "null"})
 
 
-PERCENT_SIGNS = (
+PERCENT_PROBLEM = (
     "a number with a percent sign; remove the percent signs in all columns and files, so that all have one scale"
 )
 
 
 class NotANumberError(ValueError):
-    """A cell that is no finite number.
+    """A cell that is not a finite number.
 
     Attributes
     ----------
@@ -35,25 +35,25 @@ class NotANumberError(ValueError):
 
 
 def is_percent(cells: Sequence[str]) -> bool:
-    """Whether cells are numbers with percent signs, or missing.
+    """Return whether cells are numbers with percent signs, or missing.
 
     Examples
     --------
     >>> is_percent(["45.3%", "", "7 %"]), is_percent(["45.3%", "high"]), is_percent(["", "NA"])
     (True, False, False)
     """
-    found = False
+    has_percent = False
     for cell in cells:
         if cell in MISSING:
             continue
         if not cell.endswith("%") or cell == "%" or not is_number(cell[:-1].rstrip()):
             return False
-        found = True
-    return found
+        has_percent = True
+    return has_percent
 
 
 def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
-    """Read numbers; NaN stands for a missing cell (empty, NA, None), and for nothing else.
+    """Convert cells to numbers; a missing cell (empty, NA, None) becomes NaN, nothing else does.
 
     Raises
     ------
@@ -66,23 +66,23 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
     array([3.e-04, 1.e+00,    nan])
     """
     if isinstance(cells, TypedColumn) and cells.is_numeric:
-        values, odd = cells.numbers()
+        values, odd = cells.get_numbers()
         if odd.any():
             check_finite(float(values[np.argmax(odd)]), int(np.argmax(odd)))
         return values
     if isinstance(cells, Texts):
-        return _of_texts(cells)
+        return _convert_texts(cells)
     try:
         values = np.array(cells, dtype=np.float64)
     except ValueError:
-        return _one_by_one(cells)
-    return values if np.isfinite(values).all() else _one_by_one(cells)
+        return _parse_each(cells)
+    return values if np.isfinite(values).all() else _parse_each(cells)
 
 
-def _of_texts(cells: Texts) -> NDArray[np.float64]:
-    """Read decimals where they stand, and what else there is through Python."""
+def _convert_texts(cells: Texts) -> NDArray[np.float64]:
+    """Parse plain decimals in the buffer, and all other cells through Python."""
     values, odd = np.empty(len(cells)), np.empty(len(cells), np.bool_)
-    if decimals(cells.buffer, cells.starts, cells.stops, values, odd):
+    if parse_decimals(cells.buffer, cells.starts, cells.stops, values, odd):
         rows = np.flatnonzero(odd)
         try:
             values[rows] = to_numbers(cells[rows].tolist())
@@ -91,26 +91,26 @@ def _of_texts(cells: Texts) -> NDArray[np.float64]:
     return values
 
 
-def holds_numbers(cells: Texts) -> bool:
-    """Whether any cell is a number or missing.
+def has_numbers(cells: Texts) -> bool:
+    """Return whether any cell is a number or missing.
 
     Examples
     --------
-    >>> holds_numbers(Texts.of(["news-1", "nan"])), holds_numbers(Texts.of(["news-1", "NA"]))
+    >>> has_numbers(Texts.from_values(["news-1", "nan"])), has_numbers(Texts.from_values(["news-1", "NA"]))
     (False, True)
     """
     if isinstance(cells, TypedColumn) and cells.is_numeric:
         return True
-    first = cells.buffer[cells.starts[cells.sizes > 0]]
-    if len(first) < len(cells):
+    first_bytes = cells.buffer[cells.starts[cells.sizes > 0]]
+    if len(first_bytes) < len(cells):
         return True
-    missing = cells[(first | 32) == ord("n")]  # of numbers "nan" alone, which is none
-    numbers = cells[np.isin(first, np.frombuffer(b"0123456789+-._", np.uint8)) | (first >= 128)]
+    missing = cells[(first_bytes | 32) == ord("n")]  # of numbers "nan" alone, which is none
+    numbers = cells[np.isin(first_bytes, np.frombuffer(b"0123456789+-._", np.uint8)) | (first_bytes >= 128)]
     return any(cell in MISSING for cell in missing) or any(map(is_number, numbers))
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell holds a finite number or is missing."""
+    """Return whether a cell holds a finite number or is missing."""
     try:
         to_numbers([cell])
     except NotANumberError:
@@ -119,7 +119,7 @@ def is_number(cell: str) -> bool:
 
 
 def check_finite(value: float, index: int) -> float:
-    """Return a number that is finite.
+    """Return a number, or raise an error if it is NaN or infinite.
 
     Raises
     ------
@@ -133,18 +133,18 @@ def check_finite(value: float, index: int) -> float:
     return value
 
 
-def _one_by_one(cells: Sequence[str]) -> NDArray[np.float64]:
-    return np.array([_number(cell.strip(), k) for k, cell in enumerate(cells)], dtype=np.float64)
+def _parse_each(cells: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([_parse_number(cell.strip(), k) for k, cell in enumerate(cells)], dtype=np.float64)
 
 
-def _number(cell: str, index: int) -> float:
+def _parse_number(cell: str, index: int) -> float:
     if cell in MISSING:
         return math.nan
     try:
         value = float(cell)
     except ValueError:
         if is_percent([cell]):
-            raise NotANumberError(index, f"found {cell!r}, {PERCENT_SIGNS}") from None
+            raise NotANumberError(index, f"found {cell!r}, {PERCENT_PROBLEM}") from None
         raise NotANumberError(
             index,
             f"found {cell!r}, expected a number; correct it or, where the column is no system, name it with --id, "

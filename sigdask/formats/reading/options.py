@@ -1,4 +1,4 @@
-"""What the user says about the input: which files, which columns, what to make of gaps."""
+"""User settings on the input: files, columns, alignment, and missing scores."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import differing, stem
-from sigdask.io import is_there, is_url, place, redacted
-from sigdask.options import READING, Align, Decimal, Missing
+from sigdask.formats.reading.files import get_stem, name_by_difference
+from sigdask.io import as_path, is_present, is_url, redact
+from sigdask.options import READING_OPTIONS, Align, Decimal, Missing
 
 LabelMap = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file of one or more systems.
+    """One file, of one or more systems.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Source:
 
     @property
     def system(self) -> str:
-        """What a file of one system is called: by its name, else after the file."""
-        name = self.name or self.apart or stem(self.path)
+        """The name of the system in a file of one system; by default the file's stem."""
+        name = self.name or self.apart or get_stem(self.path)
         if not name.isascii():
             try:
                 name.encode()
@@ -121,30 +121,32 @@ class Options:
 
     @property
     def missing_policy(self) -> Missing:
-        """What an absent score means where the format has no custom of its own: an error."""
+        """How to treat missing scores if the format has no default of its own: an error."""
         return self.missing or "error"
 
     def __post_init__(self) -> None:
-        for name, option in READING.items():
+        for name, option in READING_OPTIONS.items():
             option.check(name, getattr(self, name))
         for name in sorted({*self.groups} & {*self.ignore}):
             raise InputError(f"column {name!r} is both a unit or subset and ignored: choose one")
 
-    def with_own(self, own: Mapping[str, str]) -> Options:
-        """Return these options with what one format alone takes."""
-        return replace(self, own={**self.own, **own})
+    def with_format_options(self, format_options: Mapping[str, str]) -> Options:
+        """Return a copy with additional options of one format."""
+        return replace(self, own={**self.own, **format_options})
 
     @property
-    def mapped(self) -> dict[str, str]:
-        """What each label of the label map is read as."""
+    def label_mapping(self) -> dict[str, str]:
+        """The label map as a dict of label to the label that replaces it."""
         return {source: target for target, sources in self.label_map for source in sources}
 
-    def unmapped(self, known: Collection[str]) -> list[str]:
+    def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
         """Return a warning for each label of the label map that does not occur."""
-        return [f"--map: no label {source!r} in gold or systems" for source in self.mapped if source not in known]
+        return [
+            f"--map: no label {source!r} in gold or systems" for source in self.label_mapping if source not in labels
+        ]
 
-    def only(self, format_: str, **choices: tuple[str, ...]) -> None:
-        """Refuse own options that a format does not have; empty choices take any value."""
+    def check_format_options(self, format_: str, **choices: tuple[str, ...]) -> None:
+        """Raise an error for options that a format lacks; empty choices allow any value."""
         for key, value in self.own.items():
             if key not in choices:
                 close = difflib.get_close_matches(key, choices, 1)
@@ -153,33 +155,38 @@ class Options:
             if choices[key]:
                 _check_choice(f"format {format_}: {key}", value, choices[key])
 
-    def choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """Return an own option that every format takes; by default the first choice."""
+    def get_choice(self, key: str, choices: tuple[str, ...]) -> str:
+        """Return the value of an option with fixed choices, of which the first is the default."""
         value = self.own.get(key, choices[0])
         _check_choice(key, value, choices)
         return value
 
 
-def told_apart(sources: Sequence[Source]) -> list[Source]:
-    """Call files without a name that would be called alike by the parts of their paths that differ.
+def distinguish_names(sources: Sequence[Source]) -> list[Source]:
+    """Give unnamed files that would have equal names the differing parts of their paths as names.
 
     Examples
     --------
-    >>> [s.system for s in told_apart([Source(Path(p)) for p in ("x.out1", "x.out2", "y.out1")])]
+    >>> [s.system for s in distinguish_names([Source(Path(p)) for p in ("x.out1", "x.out2", "y.out1")])]
     ['x.out1', 'x.out2', 'y']
-    >>> [s.system for s in told_apart([Source(Path(p)) for p in ("runs/a/test.txt", "runs/b/test.txt")])]
+    >>> [s.system for s in distinguish_names([Source(Path(p)) for p in ("runs/a/test.txt", "runs/b/test.txt")])]
     ['a', 'b']
     """
-    alike: dict[str, list[Path]] = {}
+    paths_by_name: dict[str, list[Path]] = {}
     for source in sources:
         if source.name is None:
-            alike.setdefault(source.system, []).append(source.path)
-    apart = {path: name for paths in alike.values() if len(paths) > 1 for path, name in differing(paths).items()}
-    return [source if source.name else replace(source, apart=apart.get(source.path, "")) for source in sources]
+            paths_by_name.setdefault(source.system, []).append(source.path)
+    names_by_path = {
+        path: name
+        for paths in paths_by_name.values()
+        if len(paths) > 1
+        for path, name in name_by_difference(paths).items()
+    }
+    return [source if source.name else replace(source, apart=names_by_path.get(source.path, "")) for source in sources]
 
 
-def system_names(sources: Sequence[Source]) -> list[str]:
-    """Return what files of one system each are called, each once.
+def list_system_names(sources: Sequence[Source]) -> list[str]:
+    """Return the names of systems with one file each; they must be unique.
 
     Raises
     ------
@@ -192,7 +199,7 @@ def system_names(sources: Sequence[Source]) -> list[str]:
 
 
 def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
-    """Refuse two systems of one name."""
+    """Raise an error for two systems of one name."""
     seen: dict[str, Path] = {}
     for source, name in zip(sources, names, strict=True):
         if name in seen:
@@ -200,8 +207,10 @@ def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
         seen[name] = source.path
 
 
-def systems_inside(source: Source, inside: Sequence[str], homes: dict[str, Path], *, alone: bool) -> Sequence[str]:
-    """Return the system of each row of a file that names systems inside, each in one file alone.
+def list_row_systems(
+    source: Source, row_names: Sequence[str], path_by_system: dict[str, Path], *, is_only_file: bool
+) -> Sequence[str]:
+    """Return the system of each row of a file that names its systems itself.
 
     NAME of NAME=FILE is the name of a file of one system; of several it stands before each, unless the file is alone.
 
@@ -209,11 +218,11 @@ def systems_inside(source: Source, inside: Sequence[str], homes: dict[str, Path]
     ----------
     source : Source
         The file.
-    inside : sequence of str
+    row_names : sequence of str
         What the system of each row is called.
-    homes : dict of str to Path
+    path_by_system : dict of str to Path
         The file of each system so far; those of this file are added.
-    alone : bool
+    is_only_file : bool
         Whether no other file is read with it.
 
     Raises
@@ -221,27 +230,28 @@ def systems_inside(source: Source, inside: Sequence[str], homes: dict[str, Path]
     InputError
         A system is in another file already.
     """
-    names = {name: name for name in inside}
+    names = {name: name for name in row_names}
     if source.name is not None and len(names) == 1:
         names = dict.fromkeys(names, source.name)
-    elif source.name is not None and not alone:
+    elif source.name is not None and not is_only_file:
         names = {name: f"{source.name}:{name}" for name in names}
     for name in names.values():
-        if homes.setdefault(name, source.path) != source.path:
-            raise twice(source.path, name, homes[name])
-    return [names[name] for name in inside]
+        if path_by_system.setdefault(name, source.path) != source.path:
+            raise build_repeated_system_error(source.path, name, path_by_system[name])
+    return [names[name] for name in row_names]
 
 
-def twice(path: Path, system: str, other: Path) -> InputError:
-    """Return the error for a system that is in two files, which would be taken for one."""
+def build_repeated_system_error(path: Path, system: str, other_path: Path) -> InputError:
+    """Return the error for a system that is in two files."""
     return InputError(
-        f"{path}: system {system!r} is in {other} already; name the two NAME=FILE to compare them, or join the files "
+        f"{path}: system {system!r} is in {other_path} already; name the two NAME=FILE to compare them, or join the "
+        "files "
         "where they are parts of one system's results"
     )
 
 
-def parse_source(given: str | Path) -> Source:
-    """Read PATH or NAME=PATH; a URL, and a path that exists, wins over the split.
+def parse_source(source: str | Path) -> Source:
+    """Parse PATH or NAME=PATH; a URL or an existing path is never split.
 
     Examples
     --------
@@ -250,44 +260,44 @@ def parse_source(given: str | Path) -> Source:
     >>> parse_source("runs/bert.tsv").name is None
     True
     """
-    if is_url(text := str(given)):
-        return Source(place(given))
+    if is_url(text := str(source)):
+        return Source(as_path(source))
     name, equals, path = text.partition("=")
-    if not equals or is_there(Path(text).exists):
+    if not equals or is_present(Path(text).exists):
         return Source(Path(text))
     if not name.strip() or not path:
-        raise InputError(f"system {redacted(text)!r}: expected PATH or NAME=PATH, with neither side empty")
-    return Source(place(path), name.strip())
+        raise InputError(f"system {redact(text)!r}: expected PATH or NAME=PATH, with neither side empty")
+    return Source(as_path(path), name.strip())
 
 
 def parse_format(text: str) -> tuple[str, dict[str, str]]:
-    """Read NAME or NAME:KEY=VALUE,KEY=VALUE.
+    """Parse NAME or NAME:KEY=VALUE,KEY=VALUE.
 
     Examples
     --------
     >>> parse_format("conll:scheme=IOBES,column=3")
     ('conll', {'scheme': 'IOBES', 'column': '3'})
     """
-    name, _, listed = text.partition(":")
-    own: dict[str, str] = {}
-    for part in filter(None, listed.split(",")):
-        key, equals, value = part.partition("=")
+    name, _, assignments = text.partition(":")
+    format_options: dict[str, str] = {}
+    for assignment in filter(None, assignments.split(",")):
+        key, equals, value = assignment.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"format {text!r}: expected NAME:OPTION=VALUE, found {part!r}")
-        own[key.strip()] = value.strip()
-    return name.strip(), own
+            raise InputError(f"format {text!r}: expected NAME:OPTION=VALUE, found {assignment!r}")
+        format_options[key.strip()] = value.strip()
+    return name.strip(), format_options
 
 
 def parse_map(text: str) -> tuple[str, tuple[str, ...]]:
-    """Read TARGET=SOURCE,SOURCE, one entry of `Options.label_map`.
+    """Parse TARGET=SOURCE,SOURCE, one entry of `Options.label_map`.
 
     Examples
     --------
     >>> parse_map("non-entailment=neutral,contradiction")
     ('non-entailment', ('neutral', 'contradiction'))
     """
-    target, equals, listed = text.partition("=")
-    sources = tuple(source.strip() for source in listed.split(","))
+    target, equals, source_list = text.partition("=")
+    sources = tuple(source.strip() for source in source_list.split(","))
     if not equals or not target.strip() or not all(sources):
         raise InputError(
             f"label map {text!r}: expected TARGET=LABEL,LABEL, such as non-entailment=neutral,contradiction"

@@ -1,4 +1,4 @@
-"""Rows of cells out of delimited text, one at a time, with the line each began on."""
+"""Read rows of cells from delimited text, each with the number of its first line."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.files import build_empty_error, open_text
 
 Row = tuple[int, Sequence[str]]
 DELIMITERS = "\t,;"
 
 
-def delimiter_of(header: str, decimal: str | None = None) -> str | None:
-    r"""Return the first of tab, comma and semicolon that a header line holds; None without any.
+def find_delimiter(header: str, decimal: str | None = None) -> str | None:
+    r"""Return the first of tab, comma and semicolon in a header line, or None.
 
     A comma that parts decimals parts no columns.
 
     Examples
     --------
-    >>> delimiter_of("item\ta,b"), delimiter_of("item;a"), delimiter_of("entailment"), delimiter_of("0,5", ",")
+    >>> find_delimiter("item\ta,b"), find_delimiter("item;a"), find_delimiter("entailment"), find_delimiter("0,5", ",")
     ('\t', ';', None, None)
     """
     return next((mark for mark in DELIMITERS if mark in header and mark != decimal), None)
 
 
-def header_of(start: str) -> list[str]:
-    """Return the cells of the first line, of the beginning of a file, to know it by."""
-    first = start.lstrip().split("\n", 1)[0].strip()
-    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first) or "\t")]
+def parse_header(start: str) -> list[str]:
+    """Return the cells of the first line of a text, for format detection."""
+    first_line = start.lstrip().split("\n", 1)[0].strip()
+    return [cell.strip().strip('"') for cell in first_line.split(find_delimiter(first_line) or "\t")]
 
 
-def delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: str | None = None) -> Iterator[Row]:
+def read_delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: str | None = None) -> Iterator[Row]:
     """Yield the rows of a delimited file, the header first.
 
     Parameters
@@ -52,65 +52,65 @@ def delimited_rows(path: Path, *, quotes: bool | None = None, delimiter: str | N
         For a row of another width than the header, an empty row between others and a broken quote.
     """
     quotes = quotes_are_text(path) if quotes is None else quotes
-    rows = _plain_rows(path) if quotes else _whole_rows(path, delimiter)
+    rows = _read_plain_rows(path) if quotes else _read_csv_rows(path, delimiter)
     header = next(rows, None)
     if header is None:
-        raise empty(path)
+        raise build_empty_error(path)
     if not "".join(header[1]).strip():
         raise InputError(f"{path}, line {header[0]}: is empty, expected a header, and one row an item after it")
     yield header
     blank = 0
-    for line, cells in rows:
+    for number, cells in rows:
         if not cells:
-            blank = blank or line
+            blank = blank or number
             continue
         if blank:
-            raise ragged(path, blank, 0, len(header[1]))
+            raise build_width_error(path, blank, 0, len(header[1]))
         if len(cells) != len(header[1]):
-            raise ragged(path, line, len(cells), len(header[1]))
-        yield line, cells
+            raise build_width_error(path, number, len(cells), len(header[1]))
+        yield number, cells
 
 
 def quotes_are_text(path: Path) -> bool:
-    """Whether quotation marks are part of the text of a tab-separated file.
+    """Return whether quotation marks are part of the text of a tab-separated file.
 
     They are where some row cannot be read with quoted cells, and every row is as wide as the header without.
     """
-    quoted, width = True, 0
+    is_quoted, width = True, 0
     with open_text(path) as text:
         for raw in text:
             line = raw.rstrip("\r\n")
             width = width or 1 + line.count("\t")
             if width == 1 or (line and 1 + line.count("\t") != width):
                 return False
-            if quoted and '"' in line:
-                quoted = len(_quoted(line) or ()) == width
-    return not quoted
+            if is_quoted and '"' in line:
+                is_quoted = len(_parse_quoted(line) or ()) == width
+    return not is_quoted
 
 
-def _quoted(line: str) -> list[str] | None:
-    """Return the cells of a tab-separated line, some of them quoted; None where a quote is broken."""
+def _parse_quoted(line: str) -> list[str] | None:
+    """Return the cells of a tab-separated line with quoted cells, or None if a quote is broken."""
     try:
         return next(csv.reader([line], delimiter="\t", strict=True))
     except csv.Error:
         return None
 
 
-def _plain_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of a tab-separated file, its quotation marks as they stand; names may be quoted all the same."""
+def _read_plain_rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a tab-separated file with quotation marks as text, except in the header."""
     with open_text(path) as text:
         for number, raw in enumerate(text, start=1):
             line = raw.rstrip("\r\n")
             cells = line.split("\t") if line else []
-            yield number, (_quoted(line) or cells) if number == 1 else cells
+            yield number, (_parse_quoted(line) or cells) if number == 1 else cells
 
 
-def as_text(value: Any) -> str:
-    """Write a typed cell as a delimited file would hold it.
+def format_cell(value: Any) -> str:
+    """Format a typed cell as it would be written in a delimited file.
 
     Examples
     --------
-    >>> as_text(True), as_text(None), as_text(0.1), as_text("x")
+    >>> format_cell(True), format_cell(None), format_cell(0.1), format_cell("x")
     ('true', '', '0.1', 'x')
     """
     if isinstance(value, str):
@@ -122,9 +122,9 @@ def as_text(value: Any) -> str:
     return repr(value) if isinstance(value, int | float) else str(value)
 
 
-def _whole_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
+def _read_csv_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
     with open_text(path) as text:
-        delimiter = delimiter or delimiter_of("".join(islice(text, 1)))
+        delimiter = delimiter or find_delimiter("".join(islice(text, 1)))
         text.seek(0)
         reader = csv.reader(text, delimiter=delimiter or ",", strict=True)
         end = 0
@@ -132,33 +132,33 @@ def _whole_rows(path: Path, delimiter: str | None) -> Iterator[Row]:
             for cells in reader:
                 start, end = end + 1, reader.line_num
                 if end > start and delimiter == "\t":
-                    raise _open_quote(path, start, f"goes on to line {end}")
+                    raise _build_quote_error(path, start, f"goes on to line {end}")
                 yield start, cells
         except csv.Error as error:
-            raise _open_quote(path, end + 1, str(error)) from error
+            raise _build_quote_error(path, end + 1, str(error)) from error
 
 
-def ragged(path: Path, line: int, found: int, expected: int) -> InputError:
-    """Return the error for a row of another width than the header."""
+def build_width_error(path: Path, line: int, n_cells: int, expected: int) -> InputError:
+    """Return the error for a row that is not as wide as the header."""
     return InputError(
-        f"{path}, line {line}: found {found} field{'s' * (found != 1)}, expected {expected} as in the header; "
+        f"{path}, line {line}: found {n_cells} field{'s' * (n_cells != 1)}, expected {expected} as in the header; "
         "complete the row, or remove it"
     )
 
 
-def _open_quote(path: Path, line: int, problem: str) -> InputError:
+def _build_quote_error(path: Path, line: int, problem: str) -> InputError:
     return InputError(
         f'{path}, line {line}: a quoted field does not end as it should ({problem}); write a " that is part of the '
         'text as """" (quoted and doubled)'
     )
 
 
-REMEDY = (
+REPEATED_ID_REMEDY = (
     "give each item an id of its own. Are they samples of one item? Then give each sample a file, under one name "
     "(NAME=FILE NAME=FILE), and their scores are averaged"
 )
 
 
-def repeated_id(place: str, item: str, before: str, remedy: str = REMEDY) -> InputError:
-    """Return the error for an id that stands twice where rows of one id are no samples of an item."""
-    return InputError(f"{place}: id {item} stands {before} already: {remedy}")
+def build_repeated_id_error(location: str, item: str, earlier: str, remedy: str = REPEATED_ID_REMEDY) -> InputError:
+    """Return the error for a repeated id where rows are not samples of one item."""
+    return InputError(f"{location}: id {item} stands {earlier} already: {remedy}")

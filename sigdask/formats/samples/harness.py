@@ -1,4 +1,4 @@
-"""Samples of lm-evaluation-harness (`samples_TASK_DATE.jsonl`), and plain records with numbers in them."""
+"""Samples of lm-evaluation-harness (`samples_TASK_DATE.jsonl`), and plain records with numbers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import stem
-from sigdask.formats.reading.json.records import load
-from sigdask.formats.reading.json.rows import Record, first_record, lookup, number, records
+from sigdask.formats.reading.files import get_stem
+from sigdask.formats.reading.json.records import load_json
+from sigdask.formats.reading.json.rows import Record, find_field, iter_records, parse_number, read_first_record
 from sigdask.formats.reading.options import Options
 from sigdask.formats.reading.tables import ROW_NAMES
-from sigdask.formats.samples.log_dates import moment, undated
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, Value
+from sigdask.formats.samples.log_dates import parse_date, remove_date
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue
 
-FILE = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
+LOG_NAME = re.compile(r"samples_(?P<task>.+)\.jsonl?(?:\.gz)?$")
 """What the harness calls its files; a date follows the task."""
 
 ID_NAMES = (
@@ -37,7 +37,7 @@ ID_NAMES = (
     "item",
 )
 TASK_NAMES = ("task", "task_name", "dataset")
-NO_METRICS = frozenset({
+NON_METRICS = frozenset({
     *ID_NAMES, *TASK_NAMES, "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash",
     "prompt_hash", "target_hash", "epoch", "seed", "repeat", "run", "model", "metadata", "input", "output", "prompt",
     "response", "prediction", "gold", "answer", "timestamp", "subject", "line", "turn", "level", "num_fewshot",
@@ -45,12 +45,12 @@ NO_METRICS = frozenset({
 })  # fmt: skip
 """Fields of a record that are numbers and no scores."""
 
-WITHIN = ("doc", "metadata")
+NESTED_KEYS = ("doc", "metadata")
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file's first record is a sample of the harness, or a file of its results with samples in it."""
-    record = first_record(path)
+    """Return whether the first record is a sample of the harness, or results that contain samples."""
+    record = read_first_record(path)
     if record is None:
         return False
     if isinstance(record.get("samples"), dict) and "results" in record:
@@ -60,25 +60,25 @@ def is_log(path: Path) -> bool:
 
 
 def open_log(path: Path, *, in_folder: bool) -> SampleFile:
-    """Return a file of samples; its task is in its name, by which plain files in a folder are told apart too."""
-    named = FILE.match(path.name)
-    written = named["task"] if named else stem(path)
-    task = undated(written) if named or in_folder else ""
-    return SampleFile(path, partial(_samples, path, task), task=task, moment=moment(written))
+    """Return a file of samples; its name gives the task, except for plain files outside folders."""
+    match = LOG_NAME.match(path.name)
+    dated_task = match["task"] if match else get_stem(path)
+    task = remove_date(dated_task) if match or in_folder else ""
+    return SampleFile(path, partial(_iter_samples, path, task), task=task, moment=parse_date(dated_task))
 
 
-def model_beside(path: Path) -> str | None:
-    """Return the model that the results of the same run, in the same folder, name; None where there are none.
+def find_model(path: Path) -> str | None:
+    """Return the model named in the results of the same run in the same folder, or None.
 
     The harness writes the samples of every model into one folder where it was given a file to write to.
     """
     for stamp in _STAMP.findall(path.name):
         for results in sorted(path.parent.glob(f"*_{stamp}.json")):
             try:
-                found = load(results)
+                content = load_json(results)
             except InputError:
                 continue
-            model = found.get("model_name") if isinstance(found, dict) else None
+            model = content.get("model_name") if isinstance(content, dict) else None
             if isinstance(model, str) and model:
                 return model
     return None
@@ -87,43 +87,43 @@ def model_beside(path: Path) -> str | None:
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?")
 
 
-def _samples(path: Path, task: str, options: Options) -> Iterator[ScoredSample]:
-    for where, record in records(path):
+def _iter_samples(path: Path, task: str, options: Options) -> Iterator[ScoredSample]:
+    for where, record in iter_records(path):
         if isinstance(record.get("samples"), dict) and "doc_id" not in record:
-            for own, listed in record["samples"].items():
-                for number_, sample in enumerate(listed, start=1):
-                    yield _sample(f"{path}, task {own}, record {number_}", sample, own, options)
+            for task_name, samples in record["samples"].items():
+                for number_, sample in enumerate(samples, start=1):
+                    yield _build_sample(f"{path}, task {task_name}, record {number_}", sample, task_name, options)
         else:
-            yield _sample(where, record, task, options)
+            yield _build_sample(where, record, task, options)
 
 
-def _sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
+def _build_sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
     return ScoredSample(
         where=where,
-        task=task or _first(record, TASK_NAMES) or "",
-        item=_item(where, record, options),
-        scores=_scores(where, record),
+        task=task or _find_field(record, TASK_NAMES) or "",
+        item=_get_item(where, record, options),
+        scores=_read_scores(where, record),
         record=record,
-        within=WITHIN,
+        within=NESTED_KEYS,
         filter=str(record.get("filter", "")),
-        input=_digest(record),
+        input=_digest_input(record),
     )
 
 
-def _item(where: str, record: Record, options: Options) -> str:
+def _get_item(where: str, record: Record, options: Options) -> str:
     name = options.id_column
-    item = _first(record, ID_NAMES) if name is None else lookup(record, name, *WITHIN)
+    item = _find_field(record, ID_NAMES) if name is None else find_field(record, name, *NESTED_KEYS)
     if not item:
         expected = f"no field {name!r}" if name else f"no id ({', '.join(ID_NAMES[:4])}, ...)"
         raise InputError(f"{where}: {expected}; fields: {', '.join(record)}; name it with --id")
     return item
 
 
-def _first(record: Record, names: tuple[str, ...]) -> str | None:
-    return next((lookup(record, name) for name in names if name in record), None)
+def _find_field(record: Record, names: tuple[str, ...]) -> str | None:
+    return next((find_field(record, name) for name in names if name in record), None)
 
 
-def _digest(record: Record) -> str:
+def _digest_input(record: Record) -> str:
     if "doc_hash" in record:
         return str(record["doc_hash"])
     if "doc" not in record:
@@ -131,39 +131,39 @@ def _digest(record: Record) -> str:
     return hashlib.md5(json.dumps(record["doc"], sort_keys=True).encode(), usedforsecurity=False).hexdigest()
 
 
-def _scores(where: str, record: Record) -> dict[str, Value]:
-    listed = record.get("metrics")
-    named: Mapping[str, Any]
-    if isinstance(listed, list) and listed and all(isinstance(name, str) for name in listed):
-        named = {name: record[name] for name in listed if name in record}
-    elif isinstance(listed, dict):
-        named = listed
+def _read_scores(where: str, record: Record) -> dict[str, ScoreValue]:
+    metrics = record.get("metrics")
+    fields: Mapping[str, Any]
+    if isinstance(metrics, list) and metrics and all(isinstance(name, str) for name in metrics):
+        fields = {name: record[name] for name in metrics if name in record}
+    elif isinstance(metrics, dict):
+        fields = metrics
     else:
-        named = record
-    found = dict(_flat(named, strict=not isinstance(listed, list)))
-    for name, value in found.items():
+        fields = record
+    scores = dict(_flatten_scores(fields, strict=not isinstance(metrics, list)))
+    for name, value in scores.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(
                 f"{where}: {name} is {value}, expected a finite number; correct it, or leave the field out"
             )
-    return found
+    return scores
 
 
-def _flat(named: Mapping[str, Any], prefix: str = "", *, strict: bool) -> Iterator[tuple[str, Value]]:
-    """Yield the scores of a record, those of objects under dotted names; what holds none is passed over.
+def _flatten_scores(fields: Mapping[str, Any], prefix: str = "", *, strict: bool) -> Iterator[tuple[str, ScoreValue]]:
+    """Yield the scores of a record, with dotted names for those in objects; skip other fields.
 
     Numbers in text are scores where the record lists its metrics; elsewhere only truth values are.
     """
-    for name, value in named.items():
-        if name.lower() in NO_METRICS or ROW_NAMES.fullmatch(name):
+    for name, value in fields.items():
+        if name.lower() in NON_METRICS or ROW_NAMES.fullmatch(name):
             continue
         truth = isinstance(value, str) and value in {"True", "False"}
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.", strict=strict)
+            yield from _flatten_scores(value, f"{prefix}{name}.", strict=strict)
         elif isinstance(value, list):
             if value and all(isinstance(part, bool) or part in ("True", "False") for part in value):
                 yield f"{prefix}{name}", [part in (True, "True") for part in value]
         elif isinstance(value, bool | int | float) or truth or not strict:
-            found = number(value)
-            if found is not None:
-                yield f"{prefix}{name}", found
+            score = parse_number(value)
+            if score is not None:
+                yield f"{prefix}{name}", score

@@ -1,4 +1,4 @@
-"""Logs of Inspect: `.json`, and `.eval`, a zip of one JSON file a sample."""
+"""Logs of Inspect: `.json`, and `.eval`, a zip with one JSON file per sample."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from typing import Any
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_bytes
-from sigdask.formats.reading.json.records import load
-from sigdask.formats.reading.json.rows import Record, lookup, number
+from sigdask.formats.reading.json.records import load_json
+from sigdask.formats.reading.json.rows import Record, find_field, parse_number
 from sigdask.formats.reading.options import Options
-from sigdask.formats.samples.log_dates import moment
-from sigdask.formats.samples.sample import SampleFile, ScoredSample, Value
-from sigdask.io.compression import check_unpacked
+from sigdask.formats.samples.log_dates import parse_date
+from sigdask.formats.samples.sample import SampleFile, ScoredSample, ScoreValue
+from sigdask.io.compression import check_unpacked_size
 
-VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
+GRADE_VALUES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 """What Inspect's letters and words count (correct, partial, incorrect, no answer)."""
 
-WITHIN = ("metadata",)
+NESTED_KEYS = ("metadata",)
 ZIP = b"PK\x03\x04"
-DAMAGED = (
+ZIP_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(OSError, EOFError, ValueError, RuntimeError, OverflowError),
 )
@@ -38,46 +38,46 @@ HEADER = re.compile(r'^\s*\{\s*"version":\s*\d+\s*,\s*"status":|^\s*\{\s*"status
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is a log of Inspect."""
+    """Return whether a file is a log of Inspect."""
     try:
         with open_bytes(path) as stream:
             start = stream.read(4096)
         if start.startswith(ZIP):
             with zipfile.ZipFile(path) as packed:
                 return any(name == "header.json" or name.startswith("_journal/") for name in packed.namelist())
-    except (InputError, *DAMAGED):
+    except (InputError, *ZIP_ERRORS):
         return path.suffix == ".eval" and path.is_file()
     text = start.decode("utf-8-sig", errors="replace")
     return HEADER.match(text) is not None and '"eval"' in text
 
 
 def open_log(path: Path) -> SampleFile:
-    """Return a log: its task, its model, and whether it came to its end."""
+    """Return a log with its task, its model and whether the run was completed."""
     with open_bytes(path) as stream:
         packed = stream.read(4) == ZIP
     if packed or path.suffix == ".eval":
-        header = _header(path)
-        samples = partial(_packed, path)
+        header = _read_header(path)
+        samples = partial(_iter_zip_samples, path)
     else:
-        header = load(path)
-        samples = partial(_listed, path)
+        header = load_json(path)
+        samples = partial(_iter_json_samples, path)
     run = header.get("eval") if isinstance(header, dict) else None
     if not isinstance(run, dict):
         raise InputError(f"{path}: no 'eval' in this log, expected a log of Inspect")
     status = str(header.get("status", "started"))
     return SampleFile(
         path,
-        partial(_samples, path, samples, str(run.get("task", ""))),
+        partial(_iter_samples, path, samples, str(run.get("task", ""))),
         task=str(run.get("task", "")),
         variant=json.dumps(run.get("task_args") or {}, sort_keys=True),
         model=str(run.get("model", "")) or None,
-        moment=moment(str(run.get("created", ""))) or moment(path.name),
+        moment=parse_date(str(run.get("created", ""))) or parse_date(path.name),
         is_whole=status == "success",
-        notes=[*_notes(path, status, run)],
+        notes=[*_iter_notes(path, status, run)],
     )
 
 
-def _notes(path: Path, status: str, run: Record) -> Iterator[str]:
+def _iter_notes(path: Path, status: str, run: Record) -> Iterator[str]:
     if status != "success":
         yield f"{path}: the run has status {status!r}; its samples may be incomplete"
     config = run.get("config")
@@ -86,92 +86,98 @@ def _notes(path: Path, status: str, run: Record) -> Iterator[str]:
         yield f"{path}: its epochs are reduced by {', '.join(map(str, reducers))}; here they are averaged"
 
 
-def _samples(path: Path, samples: Any, task: str, options: Options) -> Iterator[ScoredSample]:
-    found = False
+def _iter_samples(path: Path, samples: Any, task: str, options: Options) -> Iterator[ScoredSample]:
+    has_samples = False
     for where, record in samples():
-        found = True
-        yield _sample(where, record, task, options)
-    if not found:
+        has_samples = True
+        yield _build_sample(where, record, task, options)
+    if not has_samples:
         raise InputError(f"{path}: no samples in this log; write it with samples (log_samples)")
 
 
-def _sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
+def _build_sample(where: str, record: Record, task: str, options: Options) -> ScoredSample:
     name = options.id_column or "id"
-    item = lookup(record, name, *WITHIN)
+    item = find_field(record, name, *NESTED_KEYS)
     if not item:
         raise InputError(f"{where}: no {name!r} in this sample; fields: {', '.join(record)}")
     scores = record.get("scores")
     if not isinstance(scores, dict) or not scores:
         scores = {"score": record.get("score")}  # logs of 2024 have one score
-    asked = json.dumps(_text_of(record.get("input")), sort_keys=True).encode()
+    input_text = json.dumps(_strip_message_ids(record.get("input")), sort_keys=True).encode()
     return ScoredSample(
         where=where,
         task=task,
         item=item,
-        scores=dict(_scores(scores)),
+        scores=dict(_iter_scores(scores)),
         record=record,
-        within=WITHIN,
-        input=hashlib.md5(asked, usedforsecurity=False).hexdigest(),
+        within=NESTED_KEYS,
+        input=hashlib.md5(input_text, usedforsecurity=False).hexdigest(),
     )
 
 
-def _text_of(asked: Any) -> Any:
-    """Return what was asked without the ids that every run gives its messages anew."""
-    if isinstance(asked, list):
-        return [m.get("content") if isinstance(m, dict) and isinstance(m.get("content"), str) else None for m in asked]
-    return asked
+def _strip_message_ids(messages: Any) -> Any:
+    """Return the input without the message ids, which differ in every run."""
+    if isinstance(messages, list):
+        return [
+            m.get("content") if isinstance(m, dict) and isinstance(m.get("content"), str) else None for m in messages
+        ]
+    return messages
 
 
-def _scores(scores: Mapping[str, Any]) -> Iterator[tuple[str, Value]]:
+def _iter_scores(scores: Mapping[str, Any]) -> Iterator[tuple[str, ScoreValue]]:
     for scorer, score in scores.items():
         value = score.get("value") if isinstance(score, dict) else score
         if isinstance(value, dict | list):
             parts = value.items() if isinstance(value, dict) else enumerate(value)
-            yield from ((f"{scorer}.{key}", found) for key, part in parts if (found := _value(part)) is not None)
-        elif (found := _value(value)) is not None:
-            yield scorer, found
+            yield from (
+                (f"{scorer}.{key}", converted) for key, part in parts if (converted := _convert_value(part)) is not None
+            )
+        elif (converted := _convert_value(value)) is not None:
+            yield scorer, converted
 
 
-def _value(value: Any) -> Value | None:
-    """Return what a value counts as Inspect's own means count it; text that counts nothing as it is."""
+def _convert_value(value: Any) -> ScoreValue | None:
+    """Return the number that Inspect counts a value as in its means; other text is unchanged."""
     if isinstance(value, str):
-        found = VALUES.get(value, VALUES.get(value.lower(), number(value)))
-        return value if found is None else found
-    found = number(value)
-    return None if found is None or math.isnan(found) else found
+        converted = GRADE_VALUES.get(value, GRADE_VALUES.get(value.lower(), parse_number(value)))
+        return value if converted is None else converted
+    converted = parse_number(value)
+    return None if converted is None or math.isnan(converted) else converted
 
 
-def _listed(path: Path) -> Iterator[tuple[str, Record]]:
-    for number_, record in enumerate(load(path).get("samples") or [], start=1):
+def _iter_json_samples(path: Path) -> Iterator[tuple[str, Record]]:
+    for number_, record in enumerate(load_json(path).get("samples") or [], start=1):
         if not isinstance(record, dict):
             raise InputError(f"{path}, sample {number_}: found {str(record)[:40]}, expected an object")
         yield f"{path}, sample {number_}", record
 
 
-def _header(path: Path) -> Any:
-    names = _names(path)
+def _read_header(path: Path) -> Any:
+    names = _list_members(path)
     name = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
     if name is None:
         raise InputError(f"{path}: neither header.json nor _journal/start.json in this zip, expected a log of Inspect")
-    return next(_members(path, [name]))[1]
+    return next(_iter_members(path, [name]))[1]
 
 
-def _packed(path: Path) -> Iterator[tuple[str, Record]]:
-    yield from _members(path, [name for name in _names(path) if name.startswith("samples/") and name.endswith(".json")])
+def _iter_zip_samples(path: Path) -> Iterator[tuple[str, Record]]:
+    yield from _iter_members(
+        path, [name for name in _list_members(path) if name.startswith("samples/") and name.endswith(".json")]
+    )
 
 
-def _names(path: Path) -> list[str]:
+def _list_members(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as packed:
             return sorted(set(packed.namelist()))
-    except DAMAGED as error:
-        raise _damaged(path, error) from None
+    except ZIP_ERRORS as error:
+        raise _damage_error(path, error) from None
 
 
-def _members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
+def _iter_members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
     try:
         with zipfile.ZipFile(path) as packed:
-            check_unpacked(path, sum(packed.getinfo(name).file_size for name in names), path.stat().st_size)
+            check_unpacked_size(path, sum(packed.getinfo(name).file_size for name in names), path.stat().st_size)
             for name in names:
                 record = json.loads(packed.read(name))
                 if not isinstance(record, dict):
@@ -183,9 +189,9 @@ def _members(path: Path, names: list[str]) -> Iterator[tuple[str, Record]]:
         ) from None
     except RecursionError:
         raise InputError(f"{path}, {name}: JSON nested too deeply") from None
-    except DAMAGED as error:
-        raise _damaged(path, error) from None
+    except ZIP_ERRORS as error:
+        raise _damage_error(path, error) from None
 
 
-def _damaged(path: Path, error: Exception) -> InputError:
+def _damage_error(path: Path, error: Exception) -> InputError:
     return InputError(f"{path}: damaged .eval log ({error}); expected a zip as Inspect writes it")

@@ -1,4 +1,4 @@
-"""Of several logs of one system and task, which is taken: the newest, where their names are dated.
+"""Select the newest of several logs of one system and task, if their names are dated.
 
 Where logs accumulate night after night, an average of the nights would hide what the last one lost.
 """
@@ -12,9 +12,9 @@ from pathlib import Path
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options
 from sigdask.formats.samples import harness
-from sigdask.formats.samples.log_dates import undated
+from sigdask.formats.samples.log_dates import remove_date
 from sigdask.formats.samples.sample import SampleFile
-from sigdask.text import count_noun, listed
+from sigdask.text import format_count, format_list
 
 LOGS = ("newest", "all")
 """What the option `logs` takes."""
@@ -29,8 +29,8 @@ ALL = "--format samples:logs=all averages them"
 NEWEST = "samples:logs=newest takes the newest of all"
 
 
-def chosen(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFile], list[str]]:
-    """Return the logs that are taken, in their order, and what to tell of the others.
+def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFile], list[str]]:
+    """Return the selected logs in their order, and notes on the others.
 
     Parameters
     ----------
@@ -45,141 +45,144 @@ def chosen(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFil
     InputError
         Which log is the newest cannot be told, or it has fewer items than the one before.
     """
-    how = options.own.get("logs")
-    if how == "all":
+    mode = options.own.get("logs")
+    if mode == "all":
         return list(logs), []
     groups: dict[Key, list[SampleFile]] = {}
     for log in logs:
         groups.setdefault((log.system, log.task, log.variant), []).append(log)
-    taken: set[Path] = set()
+    selected_paths: set[Path] = set()
     notes: list[str] = []
     older: dict[Key, list[SampleFile]] = {}
-    for key, own in groups.items():
-        if all(log.moment is None for log in own):
-            kept, told = _whole(own)
-            notes += told
+    for key, group in groups.items():
+        if all(log.moment is None for log in group):
+            group_selected, group_notes = _select_completed(group)
+            notes += group_notes
         else:
-            kept = [_newest(own, options, anywhere=how == "newest")]
-            older[key] = [log for log in own if log not in kept]
-        taken |= {log.path for log in kept}
-    found = [log for log in logs if log.path in taken]
-    return found, [*notes, *_left_out(found, older), *_not_run_again(groups, older)]
+            group_selected = [_find_newest(group, options, any_folder=mode == "newest")]
+            older[key] = [log for log in group if log not in group_selected]
+        selected_paths |= {log.path for log in group_selected}
+    selected = [log for log in logs if log.path in selected_paths]
+    return selected, [*notes, *_describe_left_out(selected, older), *_describe_stale(groups, older)]
 
 
-def _whole(logs: list[SampleFile]) -> tuple[list[SampleFile], list[str]]:
-    """Leave out runs that did not end, where one did."""
-    whole = [log for log in logs if log.is_whole]
-    if not whole or len(whole) == len(logs):
+def _select_completed(logs: list[SampleFile]) -> tuple[list[SampleFile], list[str]]:
+    """Remove runs that were not completed, if another run was."""
+    completed = [log for log in logs if log.is_whole]
+    if not completed or len(completed) == len(logs):
         return logs, []
-    names = listed([str(log.path) for log in logs if not log.is_whole])
-    return whole, [f"left out, as these runs did not come to their end: {names}"]
+    names = format_list([str(log.path) for log in logs if not log.is_whole])
+    return completed, [f"left out, as these runs did not come to their end: {names}"]
 
 
-def _newest(logs: Sequence[SampleFile], options: Options, *, anywhere: bool) -> SampleFile:
+def _find_newest(logs: Sequence[SampleFile], options: Options, *, any_folder: bool) -> SampleFile:
     """Return the newest of the logs of one system and task."""
     if len(logs) == 1:
         return logs[0]
-    what = f"system {logs[0].system!r}{f', task {logs[0].task!r}' if logs[0].task else ''}"
+    owner = f"system {logs[0].system!r}{f', task {logs[0].task!r}' if logs[0].task else ''}"
     for log in logs:
         if log.moment is None:
             dated = next(other for other in logs if other.moment is not None)
             raise InputError(
-                f"{log.path}: no date in its name, and {dated.path} of the same {what} has one; which is newer cannot "
+                f"{log.path}: no date in its name, and {dated.path} of the same {owner} has one; which is newer cannot "
                 f"be told: remove one of them; {ALL}"
             )
-    ordered = sorted(logs, key=_when)
-    last, before = ordered[-1], ordered[-2]
-    if not anywhere:
-        _check_one_folder(logs, what)
-        _check_one_model(last, before, what)
-    if last.moment == before.moment:
+    ordered = sorted(logs, key=_get_date)
+    last, previous = ordered[-1], ordered[-2]
+    if not any_folder:
+        _check_one_folder(logs, owner)
+        _check_one_model(last, previous, owner)
+    if last.moment == previous.moment:
         raise InputError(
-            f"{before.path} and {last.path} are of the same {what} and the same date; remove one of them; {ALL}"
+            f"{previous.path} and {last.path} are of the same {owner} and the same date; remove one of them; {ALL}"
         )
-    ended = [log for log in ordered[:-1] if log.is_whole]
-    _check_size(last, ended[-1] if ended else before, options)
+    completed = [log for log in ordered[:-1] if log.is_whole]
+    _check_size(last, completed[-1] if completed else previous, options)
     return last
 
 
-def _when(log: SampleFile) -> datetime:
+def _get_date(log: SampleFile) -> datetime:
     assert log.moment is not None
     return log.moment
 
 
-def _check_one_folder(logs: Sequence[SampleFile], what: str) -> None:
-    """Refuse logs of several folders; such as are called by a date alone are nights of one."""
-    homes = sorted({"/".join(part for part in log.folder.parts if undated(part)) for log in logs})
+def _check_one_folder(logs: Sequence[SampleFile], owner: str) -> None:
+    """Raise if logs are in several folders; folders named only by a date count as one."""
+    homes = sorted({"/".join(part for part in log.folder.parts if remove_date(part)) for log in logs})
     if len(homes) > 1:
         raise InputError(
-            f"{logs[0].path}: {what} has logs in {len(homes)} folders ({', '.join(h or '.' for h in homes[:SHOWN])}); "
+            f"{logs[0].path}: {owner} has logs in {len(homes)} folders ({', '.join(h or '.' for h in homes[:SHOWN])}); "
             f"give each folder as a system, or under one name as replicates; {NEWEST}, {ALL.removeprefix('--format ')}"
         )
 
 
-def _check_one_model(last: SampleFile, before: SampleFile, what: str) -> None:
-    """Refuse two models that write into one folder."""
-    models = [log.model or harness.model_beside(log.path) for log in (before, last)]
+def _check_one_model(last: SampleFile, previous: SampleFile, owner: str) -> None:
+    """Raise if two models write into one folder."""
+    models = [log.model or harness.find_model(log.path) for log in (previous, last)]
     if None not in models and models[0] != models[1]:
         raise InputError(
-            f"{last.path}: is of the model {models[1]}, and {before.path} of the same {what} of {models[0]}; keep each "
+            f"{last.path}: is of the model {models[1]}, and {previous.path} of the same {owner} of {models[0]}; keep "
+            "each "
             f"model in a folder of its own; {NEWEST}, whatever its model"
         )
 
 
-def _check_size(last: SampleFile, before: SampleFile, options: Options) -> None:
-    """Refuse a log that has fewer items than the one before: its run may have been cut off."""
-    n, n_before = (_n_items(log, options, last=log is last) for log in (last, before))
+def _check_size(last: SampleFile, previous: SampleFile, options: Options) -> None:
+    """Raise if a log has fewer items than the previous one: its run may have been cut off."""
+    n, n_before = (_count_items(log, options, is_last=log is last) for log in (last, previous))
     if n < n_before:
         end = "" if last.is_whole else ", and its run did not come to its end"
         raise InputError(
-            f"{last.path}: the newest log of system {last.system!r} has {count_noun(n, 'item')} "
-            f"and the one before, {before.path}, "
+            f"{last.path}: the newest log of system {last.system!r} has {format_count(n, 'item')} "
+            f"and the one before, {previous.path}, "
             f"{n_before:,}{end}; run it again, or remove the one that is not to be compared; {ALL}"
         )
 
 
-def _n_items(log: SampleFile, options: Options, *, last: bool) -> int:
-    """Count the items of a log; of an older one that is damaged, those before the damage."""
-    found: set[tuple[str, str]] = set()
+def _count_items(log: SampleFile, options: Options, *, is_last: bool) -> int:
+    """Count the items of a log; in a damaged older log, only those before the damage."""
+    items: set[tuple[str, str]] = set()
     try:
         for sample in log.samples(options):
-            found.add((sample.task, sample.item))
+            items.add((sample.task, sample.item))
     except InputError:
-        if last:
+        if is_last:
             raise
-    return len(found)
+    return len(items)
 
 
-def _left_out(taken: Sequence[SampleFile], older: Mapping[Key, Sequence[SampleFile]]) -> Iterator[str]:
-    """Say of when the logs are that are taken, and name those that are not, the latest first."""
-    logs = sorted((log for own in older.values() for log in own), key=_when, reverse=True)
+def _describe_left_out(selected: Sequence[SampleFile], older: Mapping[Key, Sequence[SampleFile]]) -> Iterator[str]:
+    """Yield a note on the dates of the selected logs and the names of the others, latest first."""
+    logs = sorted((log for group in older.values() for log in group), key=_get_date, reverse=True)
     if not logs:
         return
     dates: dict[str | None, datetime] = {}
-    for log in taken:
+    for log in selected:
         if log.moment is not None:
             dates[log.system] = max(dates.get(log.system, log.moment), log.moment)
-    of = listed([f"{system} {date:%Y-%m-%d %H:%M}" for system, date in dates.items()])
-    one = len(logs) == 1
+    date_list = format_list([f"{system} {date:%Y-%m-%d %H:%M}" for system, date in dates.items()])
+    is_single = len(logs) == 1
     yield (
-        f"of each system and task the newest log is taken ({of}); {len(logs):,} older "
-        f"{'one is' if one else 'ones are'} left out: {listed([str(log.path) for log in logs])} ({ALL})"
+        f"of each system and task the newest log is taken ({date_list}); {len(logs):,} older "
+        f"{'one is' if is_single else 'ones are'} left out: {format_list([str(log.path) for log in logs])} ({ALL})"
     )
 
 
-def _not_run_again(
+def _describe_stale(
     groups: Mapping[Key, Sequence[SampleFile]], older: Mapping[Key, Sequence[SampleFile]]
 ) -> Iterator[str]:
-    """Name tasks whose newest log is as old as logs of the same system that are left out."""
+    """Yield the tasks whose newest log is no newer than other, left-out logs of the same system."""
     ends: dict[str | None, datetime] = {}
-    for (system, *_), own in older.items():
-        for log in own:
-            ends[system] = max(ends.get(system, _when(log)), _when(log))
+    for (system, *_), group in older.items():
+        for log in group:
+            ends[system] = max(ends.get(system, _get_date(log)), _get_date(log))
     for system, end in ends.items():
         stale = sorted(
             task
-            for (of, task, _), own in groups.items()
-            if of == system and (dates := [log.moment for log in own if log.moment is not None]) and max(dates) <= end
+            for (owner, task, _), group in groups.items()
+            if owner == system
+            and (dates := [log.moment for log in group if log.moment is not None])
+            and max(dates) <= end
         )
         if stale:
-            yield f"{system}: not run again with its other tasks, and taken as they were before: {listed(stale)}"
+            yield f"{system}: not run again with its other tasks, and taken as they were before: {format_list(stale)}"

@@ -1,4 +1,4 @@
-"""One sample of a log, and a log: what the readers of all kinds of logs give."""
+"""One sample of a log, and one log: the common output of all log readers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sigdask.formats.reading.json.rows import Record, lookup
+from sigdask.formats.reading.json.rows import Record, find_field
 from sigdask.formats.reading.options import Options
 
-Value = float | list[bool] | str
+ScoreValue = float | list[bool] | str
 """A score: a number (NaN where there is none), truths to be pooled, or text that is no score."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """What one sample scored.
+    """The scores of one sample.
 
     Attributes
     ----------
@@ -41,19 +41,19 @@ class ScoredSample:
     where: str
     task: str
     item: str
-    scores: Mapping[str, Value]
+    scores: Mapping[str, ScoreValue]
     record: Record
     within: tuple[str, ...]
     filter: str = ""
     input: str = ""
     system: str = ""
 
-    def group(self, name: str) -> str | None:
+    def get_field(self, name: str) -> str | None:
         """Return a field of the sample as text."""
-        return lookup(self.record, name, *self.within)
+        return find_field(self.record, name, *self.within)
 
-    def fields(self) -> list[str]:
-        """Return the names of what the sample can be grouped by."""
+    def list_fields(self) -> list[str]:
+        """Return the names of all fields that the sample can be grouped by."""
         holders = (self.record, *(self.record.get(key) for key in self.within))
         names = [name for holder in holders if isinstance(holder, dict) for name in holder]
         return list(dict.fromkeys(("task", *names)))

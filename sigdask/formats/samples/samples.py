@@ -1,4 +1,4 @@
-"""Logs of single samples of language models: of lm-evaluation-harness, of Inspect, and plain records.
+"""Logs of single samples of language models: lm-evaluation-harness, Inspect, and plain records.
 
 A system is a file or a folder of files (one a task). A folder given alone holds a system in each of
 its folders (lm-evaluation-harness), or a system for each model in its logs (Inspect). Every numeric
@@ -23,51 +23,51 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.counts.shown import FirstLine
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import Key, ScoreColumn, add, averaged, repeated
+from sigdask.formats.reading.averages import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.options import Options, Source
-from sigdask.formats.reading.summaries import summary_keys
+from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.samples import harness, inspect
-from sigdask.formats.samples.files import files_of, named_logs
-from sigdask.formats.samples.newest import LOGS, chosen
+from sigdask.formats.samples.files import list_source_files, open_logs
+from sigdask.formats.samples.newest import LOGS, select_logs
 from sigdask.formats.samples.sample import SampleFile, ScoredSample
-from sigdask.formats.samples.told import FromLogs
-from sigdask.formats.tables.bookkeeping import CLOCK
-from sigdask.text import count_noun
+from sigdask.formats.samples.told import LogTextLookup
+from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
+from sigdask.text import format_count
 
-REPEATS = ("mean", "error")
+REPEAT_MODES = ("mean", "error")
 
 
 def read_samples(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read logs of samples; see above."""
-    options.only("samples", filter=(), repeats=REPEATS, logs=LOGS)
+    """Read logs of samples as the module describes."""
+    options.check_format_options("samples", filter=(), repeats=REPEAT_MODES, logs=LOGS)
     if gold is not None:
         raise InputError(f"--gold {gold}: format samples holds scores and takes no gold file")
-    logs, notes = chosen(named_logs(sources, options), options)
-    found = GatheredSamples(options, notes=notes)
-    logs_of = Counter((log.system, log.task) for log in logs if log.moment is not None)
+    logs, notes = select_logs(open_logs(sources, options), options)
+    gathered = GatheredSamples(options, notes=notes)
+    n_logs = Counter((log.system, log.task) for log in logs if log.moment is not None)
     for log in logs:
-        found.notes.extend(log.notes)
-        apart = log if "logs" not in options.own and logs_of[log.system, log.task] > 1 else None
+        gathered.notes.extend(log.notes)
+        checked_log = log if "logs" not in options.own and n_logs[log.system, log.task] > 1 else None
         for sample in log.samples(options):
-            found.add(log.system or sample.system, sample)
-            if apart is not None:
-                found.check_log(apart, sample)
-    counts = found.counts()
-    telling = FromLogs(tuple(logs), options, one_task=len({*counts.group("task").levels}) == 1)
-    return replace(counts, files=tuple(log.path for log in logs), telling=telling)
+            gathered.add(log.system or sample.system, sample)
+            if checked_log is not None:
+                gathered.check_log(checked_log, sample)
+    counts = gathered.build_counts()
+    lookup = LogTextLookup(tuple(logs), options, one_task=len({*counts.group("task").levels}) == 1)
+    return replace(counts, files=tuple(log.path for log in logs), telling=lookup)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Say whether the first file or folder holds logs of samples."""
+    """Return whether the first file or folder holds logs of samples."""
     if gold is not None:
         return False
-    first = next(iter(files_of(sources[0])), None)
+    first = next(iter(list_source_files(sources[0])), None)
     return first is not None and (harness.is_log(first) or inspect.is_log(first))
 
 
 @dataclass(slots=True)
 class GatheredSamples:
-    """Samples of all systems, by metric, system, task and id."""
+    """The samples of all systems, by metric, system, task and id."""
 
     options: Options
     columns: dict[tuple[str, str], ScoreColumn] = field(default_factory=dict)
@@ -75,49 +75,50 @@ class GatheredSamples:
     groups: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     inputs: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     logs: dict[tuple[str | None, str, str], Path] = field(default_factory=dict)
-    odd: dict[str, str] = field(default_factory=dict)
+    non_numbers: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def add(self, system: str, sample: ScoredSample) -> None:
-        """Add a sample's scores."""
+        """Add the scores of a sample."""
         self.systems[system] = None
-        place = (sample.task, sample.item)
-        self._group(place, sample)
-        self._check_input(system, place, sample)
+        key = (sample.task, sample.item)
+        self._add_groups(key, sample)
+        self._check_input(system, key, sample)
         for metric, value in sample.scores.items():
             column = self.columns.setdefault((metric, sample.filter), ScoreColumn())
             if isinstance(value, str):
-                self.odd.setdefault(metric, f"{value!r} ({sample.where})")
+                self.non_numbers.setdefault(metric, f"{value!r} ({sample.where})")
             elif isinstance(value, list):
-                self._add_parts(column, system, place, value, sample)
+                self._add_parts(column, system, key, value, sample)
             elif not math.isnan(value):
-                self._add(column, system, place, value + 0.0, sample)
+                self._add_score(column, system, key, value + 0.0, sample)
 
     def check_log(self, log: SampleFile, sample: ScoredSample) -> None:
-        """Refuse a sample that another dated log of its system has too: the two would be averaged."""
-        first = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
-        if first != log.path:
+        """Raise if another dated log of the system has the same sample: the two would be averaged."""
+        first_path = self.logs.setdefault((log.system, sample.task, sample.item), log.path)
+        if first_path != log.path:
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first} too, where the task "
+                f"{sample.where}: sample {sample.item!r} of system {log.system!r} is in {first_path} too, where the "
+                "task "
                 "was given other arguments; keep the two in folders of their own; samples:logs=all averages them"
             )
 
-    def counts(self) -> Counts:
-        """Return the counts of all samples that some system has a score of."""
+    def build_counts(self) -> Counts:
+        """Return the counts of all samples that at least one system has a score for."""
         options = self.options
-        columns = self._columns()
+        columns = self._name_columns()
         if not columns:
-            odd = f"; {self._odd()}" if self.odd else ""
-            raise InputError(f"no metric in {count_noun(len(self.groups), 'sample')}{odd}")
-        scored: set[Key] = set().union(*(own for column in columns.values() for own in column.cells.values()))
-        values = [own for column in columns.values() for own in column.cells.values()]
-        summaries, said = summary_keys({place: place[1] for place in self.groups if place in scored}, values)
-        places = [place for place in self.groups if place in scored and place not in summaries]
-        one_task = len({task for task, _ in places}) == 1
-        ids: dict[Key, str] = {place: place[1] if one_task else ":".join(place) for place in places}
-        notes = [*self.notes, *said, *self._remarks(columns, len(places) + len(summaries))]
-        groups = {name: [self.groups[place][k] for place in places] for k, name in enumerate(self._group_names())}
-        counts = averaged(
+            reason = f"; {self._describe_non_numbers()}" if self.non_numbers else ""
+            raise InputError(f"no metric in {format_count(len(self.groups), 'sample')}{reason}")
+        scored: set[Key] = set().union(*(cells for column in columns.values() for cells in column.cells.values()))
+        values = [cells for column in columns.values() for cells in column.cells.values()]
+        summaries, summary_notes = find_summary_keys({key: key[1] for key in self.groups if key in scored}, values)
+        keys = [key for key in self.groups if key in scored and key not in summaries]
+        has_one_task = len({task for task, _ in keys}) == 1
+        ids: dict[Key, str] = {key: key[1] if has_one_task else ":".join(key) for key in keys}
+        notes = [*self.notes, *summary_notes, *self._iter_notes(columns, len(keys) + len(summaries))]
+        groups = {name: [self.groups[key][k] for key in keys] for k, name in enumerate(self._list_group_names())}
+        counts = build_averaged_counts(
             columns,
             list(self.systems),
             ids,
@@ -125,88 +126,88 @@ class GatheredSamples:
             options=options,
             warnings=notes,
         )
-        scores = tuple(name for name in counts.suggested if not CLOCK.fullmatch(name))
+        scores = tuple(name for name in counts.suggested if not CLOCK_NAMES.fullmatch(name))
         return replace(counts, suggested=scores or counts.suggested)
 
-    def _group_names(self) -> tuple[str, ...]:
+    def _list_group_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("task", *self.options.groups)))
 
-    def _group(self, place: tuple[str, str], sample: ScoredSample) -> None:
+    def _add_groups(self, key: tuple[str, str], sample: ScoredSample) -> None:
         values = []
-        for name in self._group_names():
-            value = sample.task if name == "task" else sample.group(name)
+        for name in self._list_group_names():
+            value = sample.task if name == "task" else sample.get_field(name)
             if value is None and name == "subject":
                 value = sample.task
             if value is None:
-                raise InputError(f"{sample.where}: no field {name!r}; fields: {', '.join(sample.fields())}")
+                raise InputError(f"{sample.where}: no field {name!r}; fields: {', '.join(sample.list_fields())}")
             values.append(value)
-        if self.groups.setdefault(place, tuple(values)) != tuple(values):
+        if self.groups.setdefault(key, tuple(values)) != tuple(values):
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} is in {tuple(values)}, elsewhere in {self.groups[place]}"
+                f"{sample.where}: sample {sample.item!r} is in {tuple(values)}, elsewhere in {self.groups[key]}"
             )
 
-    def _check_input(self, system: str, place: tuple[str, str], sample: ScoredSample) -> None:
+    def _check_input(self, system: str, key: tuple[str, str], sample: ScoredSample) -> None:
         if not sample.input:
             return
-        seen = self.inputs.setdefault(place, {})
-        if seen.setdefault(system, sample.input) != sample.input:
+        inputs = self.inputs.setdefault(key, {})
+        if inputs.setdefault(system, sample.input) != sample.input:
             raise InputError(
                 f"{sample.where}: sample {sample.item!r} has another input than an earlier one of this id; keep the "
                 "files of several tasks apart (a folder a system), or give --id the field that tells samples apart"
             )
 
-    def _add(self, column: ScoreColumn, system: str, place: Key, value: float, sample: ScoredSample) -> None:
-        if self.options.own.get("repeats") == "error" and place in column.cells.get(system, {}):
+    def _add_score(self, column: ScoreColumn, system: str, key: Key, value: float, sample: ScoredSample) -> None:
+        if self.options.own.get("repeats") == "error" and key in column.cells.get(system, {}):
             raise InputError(f"{sample.where}: sample {sample.item!r} of system {system!r} has a score already")
-        add(column.cells, system, place, value)
+        add_value(column.cells, system, key, value)
 
     def _add_parts(
-        self, column: ScoreColumn, system: str, place: Key, parts: Sequence[bool], sample: ScoredSample
+        self, column: ScoreColumn, system: str, key: Key, parts: Sequence[bool], sample: ScoredSample
     ) -> None:
-        if column.sizes.setdefault(place, len(parts)) != len(parts):
+        if column.sizes.setdefault(key, len(parts)) != len(parts):
             raise InputError(
-                f"{sample.where}: sample {sample.item!r} has {len(parts)} parts, elsewhere {column.sizes[place]}"
+                f"{sample.where}: sample {sample.item!r} has {len(parts)} parts, elsewhere {column.sizes[key]}"
             )
-        self._add(column, system, place, float(sum(parts)), sample)
+        self._add_score(column, system, key, float(sum(parts)), sample)
 
-    def _columns(self) -> dict[str, ScoreColumn]:
-        """Name the columns: by metric, and by filter too where a metric has several."""
-        wanted = self.options.own.get("filter")
+    def _name_columns(self) -> dict[str, ScoreColumn]:
+        """Return the columns by metric, and also by filter if a metric has several."""
+        filter_name = self.options.own.get("filter")
         filters: dict[str, list[str]] = {}
-        for metric, own in self.columns:
-            filters.setdefault(metric, []).append(own)
-        known = {own for found in filters.values() for own in found}
-        if wanted is not None and wanted not in known:
-            raise InputError(f"format samples: no filter {wanted!r}; filters: {', '.join(sorted(known))}")
+        for metric, filter_ in self.columns:
+            filters.setdefault(metric, []).append(filter_)
+        known_filters = {filter_ for names in filters.values() for filter_ in names}
+        if filter_name is not None and filter_name not in known_filters:
+            raise InputError(f"format samples: no filter {filter_name!r}; filters: {', '.join(sorted(known_filters))}")
         columns = {}
-        for (metric, own), column in self.columns.items():
-            if metric in self.odd or not column.cells or wanted not in {None, own}:
+        for (metric, filter_), column in self.columns.items():
+            if metric in self.non_numbers or not column.cells or filter_name not in {None, filter_}:
                 continue
-            name = metric if wanted or len(filters[metric]) == 1 else f"{metric},{own}"
+            name = metric if filter_name or len(filters[metric]) == 1 else f"{metric},{filter_}"
             if not {name, metric} & {*self.options.ignore}:
                 columns[name] = column
-        chosen = self.options.score_column
-        if chosen is not None and chosen not in columns:
-            raise InputError(f"no metric {chosen!r} in these samples; metrics: {', '.join(columns) or 'none'}")
-        return columns if chosen is None else {chosen: columns[chosen]}
+        score_column = self.options.score_column
+        if score_column is not None and score_column not in columns:
+            raise InputError(f"no metric {score_column!r} in these samples; metrics: {', '.join(columns) or 'none'}")
+        return columns if score_column is None else {score_column: columns[score_column]}
 
-    def _odd(self) -> str:
-        return "; ".join(f"{metric} is no number: {found}" for metric, found in self.odd.items())
+    def _describe_non_numbers(self) -> str:
+        return "; ".join(f"{metric} is no number: {example}" for metric, example in self.non_numbers.items())
 
-    def _remarks(self, columns: Mapping[str, ScoreColumn], n_items: int) -> Iterator[str]:
-        if absent := len(self.groups) - n_items:
-            yield f"{absent:,} of {len(self.groups):,} samples have no score in any system and are left out"
+    def _iter_notes(self, columns: Mapping[str, ScoreColumn], n_items: int) -> Iterator[str]:
+        if n_absent := len(self.groups) - n_items:
+            yield f"{n_absent:,} of {len(self.groups):,} samples have no score in any system and are left out"
         for name, column in columns.items():
-            n_values, n_repeated = repeated(column.cells)
+            n_values, n_repeated = count_repeated(column.cells)
             if n_values:
                 yield FirstLine(
-                    f"{name}: {n_values:,} values of {count_noun(n_repeated, 'sample')} taken more than once "
+                    f"{name}: {n_values:,} values of {format_count(n_repeated, 'sample')} taken more than once "
                     "are averaged"
                 )
-            if (n_own := len(set().union(*column.cells.values()))) < n_items:
-                yield f"{name} is on {n_own:,} of {n_items:,} samples"
-        if self.odd:
-            yield f"left out: {self._odd()}"
-        unlike = sum(len(set(seen.values())) > 1 for seen in self.inputs.values())
-        if unlike:
-            yield f"the input of {count_noun(unlike, 'sample')} differs between systems although ids are the same"
+            if (n_scored := len(set().union(*column.cells.values()))) < n_items:
+                yield f"{name} is on {n_scored:,} of {n_items:,} samples"
+        if self.non_numbers:
+            yield f"left out: {self._describe_non_numbers()}"
+        n_unlike = sum(len(set(inputs.values())) > 1 for inputs in self.inputs.values())
+        if n_unlike:
+            yield f"the input of {format_count(n_unlike, 'sample')} differs between systems although ids are the same"

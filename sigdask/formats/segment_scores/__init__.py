@@ -1,1 +1,1 @@
-"""Scores of segments by any metrics, as the metrics' own tools write them."""
+"""Segment scores of any metrics, in the output formats of the metrics' own tools."""

@@ -1,4 +1,4 @@
-"""What `bert-score -s` prints: the means in one line, then precision, recall and F1 of each segment."""
+"""Output of `bert-score -s`: one line of means, then precision, recall and F1 of each segment."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import re
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import head_lines, open_text
+from sigdask.formats.reading.files import open_text, read_head_lines
 from sigdask.formats.reading.tables import FileTable
 
-MEANS = re.compile(r" P: -?\d+\.\d+ R: -?\d+\.\d+ F1: -?\d+\.\d+")
+MEANS_PATTERN = re.compile(r" P: -?\d+\.\d+ R: -?\d+\.\d+ F1: -?\d+\.\d+")
 """The end of the line of means."""
 
-LONGEST = 80
+MEANS_LENGTH = 80
 """Characters of it."""
 
 COLUMNS = ("P", "R", "F1")
-LOOKED_AT = 20
+HEAD_LINES = 20
 """Lines within which the means stand, after warnings."""
 
 
 def is_printed(path: Path) -> bool:
-    """Whether a file is what bert-score prints."""
-    return any(map(_are_means, head_lines(path)[:LOOKED_AT]))
+    """Return whether a file is printed output of bert-score."""
+    return any(map(_is_means_line, read_head_lines(path)[:HEAD_LINES]))
 
 
-def _are_means(line: str) -> bool:
-    end = line.rstrip()[-LONGEST:]
-    at = end.find(" P: ")
-    return at >= 0 and MEANS.fullmatch(end, at) is not None
+def _is_means_line(line: str) -> bool:
+    end = line.rstrip()[-MEANS_LENGTH:]
+    start = end.find(" P: ")
+    return start >= 0 and MEANS_PATTERN.fullmatch(end, start) is not None
 
 
-def printed(path: Path) -> FileTable:
-    """Read the scores of segments.
+def read_printed(path: Path) -> FileTable:
+    """Read the segment scores that bert-score printed.
 
     Raises
     ------
@@ -41,9 +41,9 @@ def printed(path: Path) -> FileTable:
     """
     with open_text(path) as text:
         lines = [line.rstrip("\r\n") for line in text]
-    first = next((k for k, line in enumerate(lines) if _are_means(line)), -1) + 1
+    first_row = next((k for k, line in enumerate(lines) if _is_means_line(line)), -1) + 1
     rows: dict[int, list[str]] = {}
-    for number, line in enumerate(lines[first:], start=first + 1):
+    for number, line in enumerate(lines[first_row:], start=first_row + 1):
         cells = line.split("\t")
         if len(cells) == len(COLUMNS):
             rows[number] = [cell.strip() for cell in cells]

@@ -1,4 +1,4 @@
-"""COMET's scores: the JSON of `comet-score --to_json`, of file to its segments, and what it prints of each segment."""
+"""Scores of COMET: the JSON of `comet-score --to_json`, and its printed segment scores."""
 
 from __future__ import annotations
 
@@ -9,45 +9,52 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import differing, head_lines, open_text, stem
-from sigdask.formats.reading.json.records import head, load
-from sigdask.formats.reading.rows import as_text
+from sigdask.formats.reading.files import get_stem, name_by_difference, open_text, read_head_lines
+from sigdask.formats.reading.json.records import load_json, read_head
+from sigdask.formats.reading.rows import format_cell
 from sigdask.formats.reading.tables import FileTable
 
 SEGMENT = re.compile(r"Segment \d+")
-LOOKED_AT = 200
+HEAD_LINES = 200
 """Lines within which the first segment is printed, after what libraries log."""
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file is an object of lists of objects with `src` or `ref`, `mt` and a score, by its first bytes."""
-    start, decoder = head(path).lstrip(), json.JSONDecoder()
+    """Return whether a file begins as JSON of lists of objects with `src` or `ref`, `mt` and a score."""
+    start, decoder = read_head(path).lstrip(), json.JSONDecoder()
     if not start.startswith("{"):
         return False
     try:
-        _, at = decoder.raw_decode(start[1:].lstrip())
-        rest = start[1:].lstrip()[at:].lstrip().removeprefix(":").lstrip()
-        record, _ = decoder.raw_decode(rest.removeprefix("[").lstrip()) if rest.startswith("[") else (None, 0)
+        _, key_end = decoder.raw_decode(start[1:].lstrip())
+        records_text = start[1:].lstrip()[key_end:].lstrip().removeprefix(":").lstrip()
+        record, _ = (
+            decoder.raw_decode(records_text.removeprefix("[").lstrip()) if records_text.startswith("[") else (None, 0)
+        )
     except (ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and "mt" in record and bool({"src", "ref"} & record.keys()) and any(_scores(record))
+    return (
+        isinstance(record, dict)
+        and "mt" in record
+        and bool({"src", "ref"} & record.keys())
+        and any(_iter_score_names(record))
+    )
 
 
-def _scores(record: Mapping[str, Any]) -> Iterator[str]:
+def _iter_score_names(record: Mapping[str, Any]) -> Iterator[str]:
     return (name for name, value in record.items() if isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def of_json(path: Path) -> dict[str, FileTable]:
-    """Read the scores of each system, called after its file.
+def read_json(path: Path) -> dict[str, FileTable]:
+    """Read the scores of each system, named after its file.
 
     Raises
     ------
     InputError
         A system has other segments than the first, or a segment is no object.
     """
-    document = load(path)
-    names = _names(list(document))
-    found: dict[str, FileTable] = {}
+    document = load_json(path)
+    names = _name_systems(list(document))
+    tables: dict[str, FileTable] = {}
     sources: list[Any] = []
     for key, records in document.items():
         for k, record in enumerate(records if isinstance(records, list) else [records], start=1):
@@ -55,51 +62,52 @@ def of_json(path: Path) -> dict[str, FileTable]:
                 raise InputError(
                     f"{path}, {key!r}, segment {k}: found {str(record)[:40]}, expected an object with a score"
                 )
-        metrics = dict.fromkeys(name for record in records for name in _scores(record))
+        metrics = dict.fromkeys(name for record in records for name in _iter_score_names(record))
         if not metrics:
             raise InputError(f"{path}, {key!r}: no scores of segments")
-        own = [record.get("src", record.get("ref")) for record in records]
-        sources = sources or own
-        if own != sources:
+        system_sources = [record.get("src", record.get("ref")) for record in records]
+        sources = sources or system_sources
+        if system_sources != sources:
             k = next(
-                (k for k, (a, b) in enumerate(zip(own, sources, strict=False)) if a != b), min(map(len, (own, sources)))
+                (k for k, (a, b) in enumerate(zip(system_sources, sources, strict=False)) if a != b),
+                min(map(len, (system_sources, sources))),
             )
             raise InputError(f"{path}, {key!r}, segment {k + 1}: another source than in {next(iter(document))!r}")
-        columns = {name: [as_text(record.get(name)) for record in records] for name in metrics}
-        found[names[key]] = FileTable(path, columns, range(1, len(records) + 1))
-    return found
+        columns = {name: [format_cell(record.get(name)) for record in records] for name in metrics}
+        tables[names[key]] = FileTable(path, columns, range(1, len(records) + 1))
+    return tables
 
 
 def is_printed(path: Path) -> bool:
-    """Whether a file is what comet-score prints of segments."""
-    return any(_parts(line) is not None for line in head_lines(path)[:LOOKED_AT])
+    """Return whether a file is printed output of comet-score with segment scores."""
+    return any(_parse_line(line) is not None for line in read_head_lines(path)[:HEAD_LINES])
 
 
-def _parts(line: str) -> tuple[str, str] | None:
-    """Return file and score of a line of a segment."""
+def _parse_line(line: str) -> tuple[str, str] | None:
+    """Return the file and score of a printed segment line, or None for other lines."""
     cells = line.rstrip("\r\n").split("\t")
     if len(cells) < 3 or not SEGMENT.fullmatch(cells[1]) or not cells[2].startswith("score: "):
         return None
     return cells[0], cells[2].removeprefix("score: ").strip()
 
 
-def printed(path: Path) -> dict[str, FileTable]:
-    """Read what comet-score prints: file, number of the segment and score; other lines are passed over."""
+def read_printed(path: Path) -> dict[str, FileTable]:
+    """Read the printed output of comet-score: file, segment number and score; skip other lines."""
     scores: dict[str, list[str]] = {}
     lines: dict[str, list[int]] = {}
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
-            if (parts := _parts(line)) is not None:
-                scores.setdefault(parts[0], []).append(parts[1])
-                lines.setdefault(parts[0], []).append(number)
-    names = _names(list(scores))
-    return {names[key]: FileTable(path, {"COMET": own}, lines[key]) for key, own in scores.items()}
+            if (fields := _parse_line(line)) is not None:
+                scores.setdefault(fields[0], []).append(fields[1])
+                lines.setdefault(fields[0], []).append(number)
+    names = _name_systems(list(scores))
+    return {names[key]: FileTable(path, {"COMET": file_scores}, lines[key]) for key, file_scores in scores.items()}
 
 
-def _names(files: list[str]) -> dict[str, str]:
-    """Call systems after their files, those called alike by what differs in their paths."""
-    names = {file: stem(Path(file)) for file in files}
+def _name_systems(files: list[str]) -> dict[str, str]:
+    """Name systems after their files, or after the differing parts of equal names' paths."""
+    names = {file: get_stem(Path(file)) for file in files}
     if len(set(names.values())) == len(files):
         return names
-    apart = differing([Path(file) for file in files])
-    return {file: apart[Path(file)] for file in files}
+    names_by_path = name_by_difference([Path(file) for file in files])
+    return {file: names_by_path[Path(file)] for file in files}

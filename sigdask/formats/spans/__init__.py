@@ -1,1 +1,1 @@
-"""Lists of things an item: labelled spans, terms, words and their morphs, matched with what is right."""
+"""Lists per item: labelled spans, terms, or words and their morphs, matched with the gold standard."""

@@ -1,4 +1,4 @@
-"""Annotations in files of their own: brat standoff (`T1<tab>LABEL 0 5;8 12<tab>text`) and PubTator."""
+"""Separate annotation files: brat standoff (`T1<tab>LABEL 0 5;8 12<tab>text`) and PubTator."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.listings import FileListing
 
 SUFFIX = ".ann"
-_BOUND = re.compile(r"T[^\t]*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
+_SPAN_LINE = re.compile(r"T[^\t]*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t|$)")
 
 UNSCORED = {
     "R": "relations",
@@ -25,7 +25,7 @@ UNSCORED = {
 
 
 def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
-    """Return spans as [fragments, label], and how many relations, events and other annotations stand beside.
+    """Return spans as [fragments, label], and the numbers of relations, events and other annotations.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
                 if kind := UNSCORED.get(line[:1]):
                     unscored[kind] += 1
                 continue
-            match = _BOUND.match(line.rstrip("\r\n"))
+            match = _SPAN_LINE.match(line.rstrip("\r\n"))
             if match is None:
                 raise InputError(
                     f"{path}, line {number}: found {line.strip()[:40]!r}, expected T1<tab>LABEL START END<tab>text"
@@ -50,22 +50,22 @@ def read_ann(path: Path) -> tuple[list[list[object]], Counter[str]]:
     return spans, unscored
 
 
-_TEXT = re.compile(r"([^|\t\s]+)\|[ta]\|")
+_TEXT_LINE = re.compile(r"([^|\t\s]+)\|[ta]\|")
 
 
 def is_pubtator(start: str) -> bool:
-    """Whether the beginning of a file is PubTator's.
+    """Return whether the beginning of a file looks like PubTator.
 
     Examples
     --------
     >>> is_pubtator("1234|t|A title"), is_pubtator("a|b|c")
     (True, False)
     """
-    return _TEXT.match(start.lstrip()) is not None
+    return _TEXT_LINE.match(start.lstrip()) is not None
 
 
 def read_pubtator(listing: FileListing) -> FileListing:
-    """Read documents with [start, end, type] of each annotation; relations are counted as unscored.
+    """Read documents with [start, end, type] per annotation; relations are counted as unscored.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def read_pubtator(listing: FileListing) -> FileListing:
             if not line.strip():
                 continue
             cells = line.rstrip("\r\n").split("\t")
-            match = _TEXT.match(line)
+            match = _TEXT_LINE.match(line)
             item = match[1] if match else cells[0]
             if item not in listing.items:
                 listing.add(item, [], f"line {number}")
@@ -94,7 +94,7 @@ def read_pubtator(listing: FileListing) -> FileListing:
                 )
             listing.items[item].append([int(cells[1]), int(cells[2]), cells[4]])
     if not listing.items:
-        raise empty(path)
+        raise build_empty_error(path)
     for n_relations in relations.values():
         listing.add_unscored({"relations": n_relations})
     return listing

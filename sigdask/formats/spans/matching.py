@@ -1,4 +1,4 @@
-"""Counting what is right in lists, by label: exact matches, or one-to-one matches of entities."""
+"""Counts of list elements that match the gold standard: exact matches, or one-to-one entity matches."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
 
-Sizes = Mapping[str, int]
-Matches = Callable[[Any, Any], tuple[Sizes, Sizes]]
+LabelCounts = Mapping[str, int]
+MatchCounter = Callable[[Any, Any], tuple[LabelCounts, LabelCounts]]
 """What is right and what was given -> matches by label, given by label."""
 
 
-def exact_matches(right: frozenset[Any], given: frozenset[Any]) -> tuple[Sizes, Sizes]:
-    """Count spans that are gold spans, and all spans given, by label."""
-    return Counter(span[0] for span in right & given), Counter(span[0] for span in given)
+def count_exact_matches(gold: frozenset[Any], predicted: frozenset[Any]) -> tuple[LabelCounts, LabelCounts]:
+    """Count predicted spans that are gold spans, and all predicted spans, by label."""
+    return Counter(span[0] for span in gold & predicted), Counter(span[0] for span in predicted)
 
 
-def one_to_one(
-    right: Mapping[str, Sequence[frozenset[str]]], given: Mapping[str, Sequence[frozenset[str]]]
-) -> tuple[Sizes, Sizes]:
-    """Count entities in a largest one-to-one matching, and all entities given, by slot.
+def count_entity_matches(
+    gold: Mapping[str, Sequence[frozenset[str]]], predicted: Mapping[str, Sequence[frozenset[str]]]
+) -> tuple[LabelCounts, LabelCounts]:
+    """Count entities in a largest one-to-one matching, and all predicted entities, by slot.
 
     A given entity fits a gold one if all its mentions are mentions of it.
 
     Examples
     --------
     >>> gold = {"Victim": [frozenset({"he", "ann"}), frozenset({"ann"})]}
-    >>> one_to_one(gold, {"Victim": [frozenset({"ann"}), frozenset({"he"})]})
+    >>> count_entity_matches(gold, {"Victim": [frozenset({"ann"}), frozenset({"he"})]})
     ({'Victim': 2}, {'Victim': 2})
     """
-    matched = {slot: largest_matching(right.get(slot, ()), entities) for slot, entities in given.items()}
-    return matched, {slot: len(entities) for slot, entities in given.items()}
+    matched = {slot: compute_matching_size(gold.get(slot, ()), entities) for slot, entities in predicted.items()}
+    return matched, {slot: len(entities) for slot, entities in predicted.items()}
 
 
-def largest_matching(right: Sequence[frozenset[str]], given: Sequence[frozenset[str]]) -> int:
+def compute_matching_size(gold: Sequence[frozenset[str]], predicted: Sequence[frozenset[str]]) -> int:
     """Return the size of a largest matching, by augmenting paths (Kuhn)."""
-    fits = [[k for k, entity in enumerate(right) if own <= entity] for own in given]
+    fits = [[k for k, entity in enumerate(gold) if candidate <= entity] for candidate in predicted]
     holder: dict[int, int] = {}
 
-    def place(own: int, seen: set[int]) -> bool:
-        for k in fits[own]:
+    def place(candidate: int, seen: set[int]) -> bool:
+        for k in fits[candidate]:
             if k not in seen:
                 seen.add(k)
                 if k not in holder or place(holder[k], seen):
-                    holder[k] = own
+                    holder[k] = candidate
                     return True
         return False
 
-    return sum(place(own, set()) for own in range(len(given)))
+    return sum(place(candidate, set()) for candidate in range(len(predicted)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListFields(Mapping[str, Array]):
-    """Fields tp, predicted and gold, in all and of each label, made when asked for.
+    """Fields tp, predicted and gold, in total and for each label, computed on access.
 
     Attributes
     ----------
@@ -76,33 +76,33 @@ class ListFields(Mapping[str, Array]):
     shape: tuple[int, int]
 
     @staticmethod
-    def of(gold: Sequence[Any], systems: Sequence[Sequence[Any]], matches: Matches) -> ListFields:
+    def from_outputs(gold: Sequence[Any], systems: Sequence[Sequence[Any]], matches: MatchCounter) -> ListFields:
         """Count the matches of all items and systems."""
         codes: dict[str, int] = {}
-        found: dict[str, list[tuple[int, int, int, int]]] = {"tp": [], "predicted": [], "gold": []}
+        rows_by_field: dict[str, list[tuple[int, int, int, int]]] = {"tp": [], "predicted": [], "gold": []}
 
-        def keep(field: str, item: int, system: int, sizes: Sizes) -> None:
+        def keep(field: str, item: int, system: int, sizes: LabelCounts) -> None:
             for label, number in sizes.items():
                 if number:
-                    found[field].append((item, system, codes.setdefault(label, len(codes)), number))
+                    rows_by_field[field].append((item, system, codes.setdefault(label, len(codes)), number))
 
-        for item, right in enumerate(gold):
-            keep("gold", item, 0, matches(right, right)[1])
+        for item, gold_list in enumerate(gold):
+            keep("gold", item, 0, matches(gold_list, gold_list)[1])
         n_gold = len(codes)
         for system, column in enumerate(systems):
-            for item, (right, given) in enumerate(zip(gold, column, strict=True)):
-                both, own = matches(right, given)
-                keep("tp", item, system, both)
-                keep("predicted", item, system, own)
+            for item, (gold_list, predicted) in enumerate(zip(gold, column, strict=True)):
+                matched, counted = matches(gold_list, predicted)
+                keep("tp", item, system, matched)
+                keep("predicted", item, system, counted)
         ordered = [sorted(part) for part in (list(codes)[:n_gold], list(codes)[n_gold:])]
-        place = {label: k for k, label in enumerate(ordered[0] + ordered[1])}
-        renumbered = np.array([place[label] for label in codes], np.int64)
-        entries = {field: np.array(rows, np.int64).reshape(-1, 4) for field, rows in found.items()}
+        positions = {label: k for k, label in enumerate(ordered[0] + ordered[1])}
+        renumbered = np.array([positions[label] for label in codes], np.int64)
+        entries = {field: np.array(rows, np.int64).reshape(-1, 4) for field, rows in rows_by_field.items()}
         for rows in entries.values():
             rows[:, 2] = renumbered[rows[:, 2]] if len(rows) else rows[:, 2]
         labelled = set(codes) != {""}
-        named = (tuple(ordered[0]), tuple(ordered[1])) if labelled else ((), ())
-        return ListFields(entries, *named, (len(gold), len(systems)))
+        label_groups = (tuple(ordered[0]), tuple(ordered[1])) if labelled else ((), ())
+        return ListFields(entries, *label_groups, (len(gold), len(systems)))
 
     def __getitem__(self, name: str) -> Array:
         kind, bracket, rest = name.partition("[")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
 
-@compiled()
-def common_subsequences(a, a_starts, b, b_starts, out):
+@cached_njit()
+def compute_subsequence_lengths(a, a_starts, b, b_starts, out):
     """Write the length of the longest common subsequence of each pair into `out`, shape (n_pairs,)."""
     for k in range(out.shape[0]):
         left, right = a[a_starts[k] : a_starts[k + 1]], b[b_starts[k] : b_starts[k + 1]]
@@ -27,8 +27,8 @@ def common_subsequences(a, a_starts, b, b_starts, out):
         out[k] = row[right.shape[0]]
 
 
-@compiled()
-def edit_distances(a, a_starts, b, b_starts, out):
+@cached_njit()
+def compute_edit_distances(a, a_starts, b, b_starts, out):
     """Write the edit distance (Levenshtein) of each pair into `out`, shape (n_pairs,)."""
     for k in range(out.shape[0]):
         left, right = a[a_starts[k] : a_starts[k + 1]], b[b_starts[k] : b_starts[k + 1]]

@@ -1,4 +1,4 @@
-"""Decimal commas, and marks between thousands, in columns of scores: all of a table mean the same.
+"""Decimal commas and thousands separators in score columns, the same throughout a table.
 
 A comma parts decimals where other than three digits follow it, or none or a 0 stands before it (`0,125`). Where
 every comma of a table may as well part thousands (`1,234`), it must be said: `--decimal ,` or `--decimal .`.
@@ -19,13 +19,13 @@ from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import NotANumberError, to_numbers
 from sigdask.formats.reading.tables import FileTable
 
-SIGNS = np.frombuffer(b"+-", np.uint8)
-GROUPED = {mark: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",."}
+SIGN_BYTES = np.frombuffer(b"+-", np.uint8)
+GROUPED_NUMBERS = {mark: re.compile(rf"[+-]?[1-9][0-9]{{0,2}}({re.escape(mark)}[0-9]{{3}})+") for mark in ",."}
 """Whole numbers with marks between their thousands."""
 
 
-def with_points(table: FileTable, texts: Mapping[str, Texts], decimal: str | None) -> FileTable:
-    """Return a table whose columns of decimal commas are written with points.
+def convert_decimal_commas(table: FileTable, texts: Mapping[str, Texts], decimal: str | None) -> FileTable:
+    """Replace decimal commas by points in columns of scores.
 
     Parameters
     ----------
@@ -43,31 +43,46 @@ def with_points(table: FileTable, texts: Mapping[str, Texts], decimal: str | Non
     """
     texts = {name: cells.compact() for name, cells in texts.items()}  # each with a buffer of its own, to be searched
     if decimal == ".":
-        return _with(table, _ungrouped(texts, ","))
-    found = {name: column for name, cells in texts.items() if (column := _Commas.of(cells)) is not None}
+        return _replace_columns(table, _remove_thousands(texts, ","))
+    comma_columns = {
+        name: column for name, cells in texts.items() if (column := _CommaColumn.from_texts(cells)) is not None
+    }
     if decimal == ",":
-        rest = {name: Texts.of(cells).compact() for name, cells in table.columns.items() if name not in found}
-        return _with(table, {name: column.pointed for name, column in found.items()} | _ungrouped(rest, "."))
-    if not found:
+        other_columns = {
+            name: Texts.from_values(cells).compact()
+            for name, cells in table.columns.items()
+            if name not in comma_columns
+        }
+        return _replace_columns(
+            table,
+            {name: column.pointed for name, column in comma_columns.items()} | _remove_thousands(other_columns, "."),
+        )
+    if not comma_columns:
         return table
-    if not any(len(column.clear) for column in found.values()) or any(column.has_points for column in found.values()):
-        name, column = next((n, c) for n, c in found.items() if c.has_points or not len(c.clear))
+    if not any(len(column.clear) for column in comma_columns.values()) or any(
+        column.has_points for column in comma_columns.values()
+    ):
+        name, column = next((n, c) for n, c in comma_columns.items() if c.has_points or not len(c.clear))
         raise InputError(
             f"{table.path}, line {table.lines[column.rows[0]]}, column {name!r}: found "
             f"{column.cells[int(column.rows[0])]!r}: does the comma part decimals or thousands? Say --decimal , or "
             "--decimal ."
         )
-    name, row = next((name, int(column.clear[0])) for name, column in found.items() if len(column.clear))
+    name, row = next((name, int(column.clear[0])) for name, column in comma_columns.items() if len(column.clear))
     note = (
-        f"{table.path}: decimal commas: {found[name].cells[row]!r} (line {table.lines[row]}{_of(name)}) is read as "
-        f"{found[name].pointed[row]}"
+        f"{table.path}: decimal commas: {comma_columns[name].cells[row]!r} (line "
+        f"{table.lines[row]}{_format_column(name)}) is read as "
+        f"{comma_columns[name].pointed[row]}"
     )
-    return replace(_with(table, {name: column.pointed for name, column in found.items()}), notes=[*table.notes, note])
+    return replace(
+        _replace_columns(table, {name: column.pointed for name, column in comma_columns.items()}),
+        notes=[*table.notes, note],
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Commas:
-    """A column of numbers of which some hold a comma.
+class _CommaColumn:
+    """A column of numbers, some of them with a comma.
 
     Attributes
     ----------
@@ -86,59 +101,66 @@ class _Commas:
     has_points: bool
 
     @staticmethod
-    def of(cells: Texts) -> _Commas | None:
-        """Find the commas; None where there are none, or the cells are no numbers with points for them."""
-        places = _places(cells, ",")
-        rows = np.flatnonzero(places >= 0)
+    def from_texts(cells: Texts) -> _CommaColumn | None:
+        """Find the commas; return None without any, or if cells are not numbers once commas are points."""
+        positions = _find_mark(cells, ",")
+        rows = np.flatnonzero(positions >= 0)
         if not len(rows):
             return None
         buffer = cells.buffer.copy()
-        buffer[places[rows]] = ord(".")
+        buffer[positions[rows]] = ord(".")
         pointed = Texts(buffer, cells.starts, cells.stops)
         if not _are_numbers(pointed):
             return None
-        at, stops = places[rows], cells.stops[rows].astype(np.int64)
-        first = cells.starts[rows].astype(np.int64)
-        first += np.isin(cells.buffer[first], SIGNS)
-        clear = (stops - at != 4) | (at == first) | (at - first > 3) | (cells.buffer[first] == ord("0"))
-        return _Commas(cells, pointed, rows, rows[clear], bool((_places(cells, ".") >= 0).any()))
+        comma_positions, stops = positions[rows], cells.stops[rows].astype(np.int64)
+        number_starts = cells.starts[rows].astype(np.int64)
+        number_starts += np.isin(cells.buffer[number_starts], SIGN_BYTES)
+        clear = (
+            (stops - comma_positions != 4)
+            | (comma_positions == number_starts)
+            | (comma_positions - number_starts > 3)
+            | (cells.buffer[number_starts] == ord("0"))
+        )
+        return _CommaColumn(cells, pointed, rows, rows[clear], bool((_find_mark(cells, ".") >= 0).any()))
 
 
-def _places(cells: Texts, mark: str) -> NDArray[np.int64]:
-    """Return where in the buffer each cell first holds a mark, -1 where it does not."""
+def _find_mark(cells: Texts, mark: str) -> NDArray[np.int64]:
+    """Return the buffer position of the first mark in each cell, or -1."""
     marks = np.flatnonzero(cells.buffer == ord(mark))
     if not len(marks):
         return np.full(len(cells), -1)
     starts, stops = cells.starts.astype(np.int64), cells.stops.astype(np.int64)
-    found = marks[np.minimum(np.searchsorted(marks, starts), len(marks) - 1)]
-    return np.where((found >= starts) & (found < stops), found, -1)
+    next_marks = marks[np.minimum(np.searchsorted(marks, starts), len(marks) - 1)]
+    return np.where((next_marks >= starts) & (next_marks < stops), next_marks, -1)
 
 
-def _ungrouped(columns: Mapping[str, Texts], mark: str) -> dict[str, Texts]:
-    """Take out the marks between thousands, and write the other mark as a point."""
-    found = {}
+def _remove_thousands(columns: Mapping[str, Texts], mark: str) -> dict[str, Texts]:
+    """Remove thousands separators from columns, and write decimals after a point."""
+    converted = {}
     for name, cells in columns.items():
-        if (_places(cells, mark) < 0).all():
+        if (_find_mark(cells, mark) < 0).all():
             continue
-        column = Factor.of(cells)
-        plain = Texts.of(column.renamed({level: without_groups(level, mark) for level in column.levels}))
+        column = Factor.from_values(cells)
+        plain = Texts.from_values(
+            column.rename_levels({level: remove_thousands(level, mark) for level in column.levels})
+        )
         if _are_numbers(plain):
-            found[name] = plain
-    return found
+            converted[name] = plain
+    return converted
 
 
-def without_groups(cell: str, mark: str) -> str:
-    """Return a number without the marks between its thousands, its decimals after a point; other text as it is.
+def remove_thousands(cell: str, mark: str) -> str:
+    """Return a number without thousands separators and with a decimal point; other text unchanged.
 
     Examples
     --------
-    >>> [without_groups(cell, ".") for cell in ("1.234,5", "1.234", "0,5", "12.34,5", "0.125")]
+    >>> [remove_thousands(cell, ".") for cell in ("1.234,5", "1.234", "0,5", "12.34,5", "0.125")]
     ['1234.5', '1234', '0.5', '12.34,5', '0.125']
     """
-    whole, decimal, rest = cell.partition("," if mark == "." else ".")
-    if mark in cell and not GROUPED[mark].fullmatch(whole):
+    integer, decimal, fraction = cell.partition("," if mark == "." else ".")
+    if mark in cell and not GROUPED_NUMBERS[mark].fullmatch(integer):
         return cell
-    return whole.replace(mark, "") + ("." if decimal else "") + rest
+    return integer.replace(mark, "") + ("." if decimal else "") + fraction
 
 
 def _are_numbers(cells: Texts) -> bool:
@@ -149,9 +171,9 @@ def _are_numbers(cells: Texts) -> bool:
     return True
 
 
-def _with(table: FileTable, columns: Mapping[str, Texts]) -> FileTable:
+def _replace_columns(table: FileTable, columns: Mapping[str, Texts]) -> FileTable:
     return replace(table, columns={**table.columns, **columns}) if columns else table
 
 
-def _of(name: str) -> str:
+def _format_column(name: str) -> str:
     return f", column {name!r}" if name else ""

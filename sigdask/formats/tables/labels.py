@@ -1,4 +1,4 @@
-"""Labels: a table with gold and a column a system, or a gold file and a file a system; one an item, or sets of them."""
+"""Labels or label sets: one table with a gold column, or a gold file and one file for each system."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import foreign_labels
+from sigdask.counts.checks import describe_foreign_labels
 from sigdask.counts.factors import Factor
-from sigdask.counts.label_sets import known_labels
+from sigdask.counts.label_sets import list_labels
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.alignment import AS_THEY_STAND, Order, align, in_order
+from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, reorder_column
 from sigdask.formats.reading.numbers import MISSING, is_number
-from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.replicates import one_sample
-from sigdask.formats.reading.summaries import without_summaries
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.replicates import select_one_sample
+from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
-from sigdask.formats.tables.bookkeeping import check_labels, chosen_systems, without_label_bookkeeping
+from sigdask.formats.tables.bookkeeping import check_labels, remove_label_bookkeeping, select_systems
 from sigdask.formats.tables.label_sets import (
-    are_sets,
-    as_sets,
-    foreign,
-    hint,
-    holds_lists,
-    opened,
-    refuse_sequences,
-    separator,
-    without_texts,
+    check_not_sequences,
+    convert_label_lists,
+    convert_to_sets,
+    describe_possible_sets,
+    describe_unknown_labels,
+    find_separator,
+    has_label_lists,
+    has_label_sets,
+    remove_text_sets,
 )
-from sigdask.text import count_noun, some
+from sigdask.text import describe_items, format_count
 
-BESIDE_NAMES = ("gold", "gold_label", "true_label", "y_true")
+CLEAR_GOLD_NAMES = ("gold", "gold_label", "true_label", "y_true")
 """Of gold labels that stand beside predictions."""
 
-GOLD_NAMES = (*BESIDE_NAMES, "reference", "truth", "target", "label", "labels")
+GOLD_NAMES = (*CLEAR_GOLD_NAMES, "reference", "truth", "target", "label", "labels")
 ANSWER_NAMES = ("prediction", "predicted", "predicted_label", "pred", "pred_label", "y_pred")
-NO_LABELS = ("-", "-1")
+MISSING_MARKS = ("-", "-1")
 """What SNLI's gold column holds where its annotators did not agree, in text and as a number."""
 
 PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
@@ -48,43 +48,43 @@ PREDICTION_NAMES = (*ANSWER_NAMES, "output", "system", "label", "labels")
 
 def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read gold labels and predictions."""
-    options.only("labels", separator=(), systems=())
+    options.check_format_options("labels", separator=(), systems=())
     if gold is None and len(sources) == 1:
-        return _one_table(without_summaries(read_table(sources[0].path, options.ignore), options), options)
+        return _read_one_table(remove_summary_rows(read_table(sources[0].path, options.ignore), options), options)
     tables = [read_table(source.path, options.ignore) for source in sources]
-    return from_tables(sources, tables, None if gold is None else read_table(gold, options.ignore), options)
+    return build_label_counts(sources, tables, None if gold is None else read_table(gold, options.ignore), options)
 
 
-def from_tables(
+def build_label_counts(
     sources: Sequence[Source], tables: Sequence[FileTable], gold: FileTable | None, options: Options
 ) -> Counts:
-    """Bring a table a system together with gold labels, of a table of their own or a column of each."""
-    if _in_lists(gold or tables[0], options):
-        tables, gold = [*map(opened, tables)], None if gold is None else opened(gold)
+    """Build counts from one table for each system, and gold labels in a table or in each of these."""
+    if _has_several_labels(gold or tables[0], options):
+        tables, gold = [*map(convert_label_lists, tables)], None if gold is None else convert_label_lists(gold)
     if gold is None:
-        options = replace(options, gold_column=_gold_in_each(tables, options))
+        options = replace(options, gold_column=_find_common_gold(tables, options))
     gold_name = options.gold_column if gold is None else None
-    tables = [one_sample(table, table.id_name(options), options, gold=gold_name) for table in tables]
+    tables = [select_one_sample(table, table.find_id_column(options), options, gold=gold_name) for table in tables]
     if gold is not None:
-        gold = one_sample(gold, gold.id_name(options), options, gold=_gold(gold, options))
-    first = tables[0] if gold is None else gold
-    others = tables[1:] if gold is None else tables
-    right = _gold(first, options)
-    if right not in first.nested:
-        check_labels(first.path, right, Factor.of(first.column(right)), options)
-    ids, orders, warnings = align(first, others, options)
+        gold = select_one_sample(gold, gold.find_id_column(options), options, gold=_get_gold_column(gold, options))
+    base_table = tables[0] if gold is None else gold
+    other_tables = tables[1:] if gold is None else tables
+    gold_column = _get_gold_column(base_table, options)
+    if gold_column not in base_table.nested:
+        check_labels(base_table.path, gold_column, Factor.from_values(base_table.get_column(gold_column)), options)
+    ids, orders, warnings = align(base_table, other_tables, options)
     if gold is None:
-        orders = [AS_THEY_STAND, *orders]
-        _same_gold(tables, orders, options)
+        orders = [FILE_ORDER, *orders]
+        _check_same_gold(tables, orders, options)
     predictions: dict[str, Factor] = {}
-    warnings += [text for table in (first, *others) for text in _guesses(table, options)]
-    for name, table, order in zip(system_names(sources), tables, orders, strict=True):
-        column = _prediction(table, options)
-        predictions[name] = Factor.of(in_order(table.column(column), order))
+    warnings += [text for table in (base_table, *other_tables) for text in _describe_guess(table, options)]
+    for name, table, order in zip(list_system_names(sources), tables, orders, strict=True):
+        column = _get_prediction_column(table, options)
+        predictions[name] = Factor.from_values(reorder_column(table.get_column(column), order))
         check_labels(table.path, column, predictions[name], options)
-    return _counts(
-        first,
-        Factor.of(first.column(right)),
+    return _build_counts(
+        base_table,
+        Factor.from_values(base_table.get_column(gold_column)),
         predictions,
         ids,
         options,
@@ -93,121 +93,161 @@ def from_tables(
     )
 
 
-def _in_lists(table: FileTable, options: Options) -> bool:
-    """Whether gold labels are in lists, or are said to be several in a text."""
-    named = options.gold_column or table.conventional(GOLD_NAMES)
-    columns = [named] if named else table.others(table.id_name(options), *options.groups, *options.ignore)
-    return "separator" in options.own or any(holds_lists(table, column) for column in columns)
+def _has_several_labels(table: FileTable, options: Options) -> bool:
+    """Return whether gold labels are lists, or texts with a requested separator."""
+    gold_column = options.gold_column or table.find_column(GOLD_NAMES)
+    columns = (
+        [gold_column]
+        if gold_column
+        else table.list_other_columns(table.find_id_column(options), *options.groups, *options.ignore)
+    )
+    return "separator" in options.own or any(has_label_lists(table, column) for column in columns)
 
 
-def _one_table(table: FileTable, options: Options) -> Counts:
-    in_lists = _in_lists(table, options)
-    table = opened(table) if in_lists else table
-    gold = options.gold_column or gold_beside(table) or gold_among(table, options)
+def _read_one_table(table: FileTable, options: Options) -> Counts:
+    in_lists = _has_several_labels(table, options)
+    table = convert_label_lists(table) if in_lists else table
+    gold = options.gold_column or find_gold_column(table) or infer_gold_column(table, options)
     if gold is None and in_lists:
-        gold = table.conventional(GOLD_NAMES)
+        gold = table.find_column(GOLD_NAMES)
     if gold is None:
         raise InputError(
             f"{table.path}: no column 'gold'; columns: {', '.join(table.columns)}; name it with --gold-column"
         )
-    table = one_sample(table, table.id_name(options), options, gold=gold)
-    right = Factor.of(table.column(gold))
-    beside = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
-    table = without_label_bookkeeping(table, options, gold, beside)
-    systems = table.others(gold, table.id_name(options), *options.groups, *options.ignore)
+    table = select_one_sample(table, table.find_id_column(options), options, gold=gold)
+    gold_labels = Factor.from_values(table.get_column(gold))
+    candidates = table.list_other_columns(gold, table.find_id_column(options), *options.groups, *options.ignore)
+    table = remove_label_bookkeeping(table, options, gold, candidates)
+    systems = table.list_other_columns(gold, table.find_id_column(options), *options.groups, *options.ignore)
     answers = [name for name in systems if name.lower() in ANSWER_NAMES]
-    if not answers and gold.lower() not in BESIDE_NAMES and gold_among(table, options) == gold:
-        answers = _answers(table, gold, options)
+    if not answers and gold.lower() not in CLEAR_GOLD_NAMES and infer_gold_column(table, options) == gold:
+        answers = _find_prediction_columns(table, gold, options)
     if "systems" in options.own:
-        answers = chosen_systems(table, options, systems)
-    given = {name: Factor.of(table.column(name)) for name in answers or systems}  # the text beside is no system
-    for name, column in {gold: right, **given}.items():
+        answers = select_systems(table, options, systems)
+    labels_by_name = {
+        name: Factor.from_values(table.get_column(name)) for name in answers or systems
+    }  # the text beside is no system
+    for name, column in {gold: gold_labels, **labels_by_name}.items():
         check_labels(table.path, name, column, options)
-    predictions = given if "systems" in options.own else _without_texts(given, right, options)
-    refuse_sequences(right)
-    if (mark := separator(options, right)) is not None or are_sets([right]):
-        sets = {name: as_sets(own, mark, options.mapped) for name, own in given.items()}
-        predictions = {name: given[name] for name in without_texts(sets, as_sets(right, mark, options.mapped))}
-    notes = [*table.notes, *_set_aside(table, gold, predictions, systems)]
-    return _counts(table, right, predictions, table.ids(options), options, ([], []), notes)
+    predictions = (
+        labels_by_name if "systems" in options.own else _remove_text_columns(labels_by_name, gold_labels, options)
+    )
+    check_not_sequences(gold_labels)
+    if (mark := find_separator(options, gold_labels)) is not None or has_label_sets([gold_labels]):
+        sets = {name: convert_to_sets(labels, mark, options.label_mapping) for name, labels in labels_by_name.items()}
+        predictions = {
+            name: labels_by_name[name]
+            for name in remove_text_sets(sets, convert_to_sets(gold_labels, mark, options.label_mapping))
+        }
+    notes = [*table.notes, *_describe_roles(table, gold, predictions, systems)]
+    return _build_counts(table, gold_labels, predictions, table.get_ids(options), options, ([], []), notes)
 
 
-def gold_among(table: FileTable, options: Options) -> str | None:
-    """Return a column called as gold labels are, where others hold its labels: `index,text,label,svm,bert`."""
-    name = table.conventional(GOLD_NAMES)
-    return name if name is not None and name not in options.ignore and _answers(table, name, options) else None
+def infer_gold_column(table: FileTable, options: Options) -> str | None:
+    """Return a column with a gold name whose labels other columns share, or None."""
+    name = table.find_column(GOLD_NAMES)
+    return (
+        name
+        if name is not None and name not in options.ignore and _find_prediction_columns(table, name, options)
+        else None
+    )
 
 
-def _answers(table: FileTable, gold: str, options: Options) -> list[str]:
-    """Return the columns of which most cells are labels that come again and again in the column of gold labels."""
+def _find_prediction_columns(table: FileTable, gold: str, options: Options) -> list[str]:
+    """Return the columns in which most cells are labels of a repeating gold column."""
     if not table.header or gold in table.nested:
         return []
-    right = Factor.of(table.columns[gold])
-    if 2 * len(right.levels) > len(right):
+    gold_labels = Factor.from_values(table.columns[gold])
+    if 2 * len(gold_labels.levels) > len(gold_labels):
         return []
-    labels = {*right.levels, *options.mapped}
-    found = []
-    for name in table.others(gold, table.id_name(options), *options.groups, *options.ignore, *table.nested):
-        column = Factor.of(table.columns[name])
-        known = np.array([level in labels for level in column.levels])
-        if 2 * int(np.count_nonzero(known[column.codes])) > len(column):
-            found.append(name)
-    return found
+    labels = {*gold_labels.levels, *options.label_mapping}
+    predictions = []
+    for name in table.list_other_columns(
+        gold, table.find_id_column(options), *options.groups, *options.ignore, *table.nested
+    ):
+        column = Factor.from_values(table.columns[name])
+        is_label = np.array([level in labels for level in column.levels])
+        if 2 * int(np.count_nonzero(is_label[column.codes])) > len(column):
+            predictions.append(name)
+    return predictions
 
 
-def _without_texts(given: dict[str, Factor], gold: Factor, options: Options) -> dict[str, Factor]:
-    """Leave out columns that hardly repeat and hold no gold label, where others do."""
-    labels = {*gold.levels, *options.mapped}
+def _remove_text_columns(labels_by_name: dict[str, Factor], gold: Factor, options: Options) -> dict[str, Factor]:
+    """Remove columns that hardly repeat and hold no gold label, unless all columns are such."""
+    labels = {*gold.levels, *options.label_mapping}
     texts = [
-        name for name, own in given.items() if 2 * len(own.levels) > len(own) > 2 and labels.isdisjoint(own.levels)
+        name
+        for name, column in labels_by_name.items()
+        if 2 * len(column.levels) > len(column) > 2 and labels.isdisjoint(column.levels)
     ]
-    return given if len(texts) == len(given) else {name: own for name, own in given.items() if name not in texts}
+    return (
+        labels_by_name
+        if len(texts) == len(labels_by_name)
+        else {name: column for name, column in labels_by_name.items() if name not in texts}
+    )
 
 
-def _set_aside(table: FileTable, gold: str, predictions: Collection[str], columns: Sequence[str]) -> list[str]:
-    """Say which columns are taken for what, where names alone do not tell."""
+def _describe_roles(table: FileTable, gold: str, predictions: Collection[str], columns: Sequence[str]) -> list[str]:
+    """Return a note on the role of each column where names alone do not show it."""
     aside = [name for name in columns if name not in predictions]
-    if not aside and gold.lower() in BESIDE_NAMES:
+    if not aside and gold.lower() in CLEAR_GOLD_NAMES:
         return []
-    left = f"; {some(aside, 'column')} beside them {'is' if len(aside) == 1 else 'are'} no system" if aside else ""
-    return [f"{table.path}: column {gold!r} holds gold labels, {', '.join(map(repr, predictions))} predictions{left}"]
+    omitted_text = (
+        f"; {describe_items(aside, 'column')} beside them {'is' if len(aside) == 1 else 'are'} no system"
+        if aside
+        else ""
+    )
+    return [
+        (
+            f"{table.path}: column {gold!r} holds gold labels, "
+            f"{', '.join(map(repr, predictions))} predictions{omitted_text}"
+        )
+    ]
 
 
-def _counts(
-    first: FileTable,
+def _build_counts(
+    base_table: FileTable,
     gold: Factor,
     predictions: dict[str, Factor],
     ids: Texts | None,
     options: Options,
-    files: tuple[list[FileTable], list[Order]],
+    files: tuple[list[FileTable], list[RowOrder]],
     warnings: list[str],
 ) -> Counts:
-    groups = {name: Factor.of(_group(name, first, files)) for name in options.groups}
-    if first not in files[0]:
-        groups |= _further_groups(first, gold, set(predictions), options)
-    refuse_sequences(gold)
-    if (mark := separator(options, gold)) is not None or are_sets([gold, *predictions.values()]):
-        return _of_sets(first, gold, predictions, ids, groups, mark, options, warnings)
-    lines = np.asarray(first.lines)
-    if (mark := _no_label(gold, predictions.values(), options)) is not None:
-        kept = ~gold.are(mark)
-        n_left_out = len(gold) - int(np.count_nonzero(kept))
-        warnings = [*warnings, f"{first.path}: gold {mark!r} on {count_noun(n_left_out, 'item')} is no label: left out"]
-        lines, gold, ids = lines[kept], gold[kept], None if ids is None else ids[kept]
-        predictions, groups = ({name: own[kept] for name, own in d.items()} for d in (predictions, groups))
-    _check_filled(first, gold, predictions, ids, lines, "every item needs one")
-    mapped = options.mapped
-    known = {*gold.levels}.union(*(column.levels for column in predictions.values()))
-    warnings = [*warnings, *options.unmapped(known), *hint(gold)]
-    right = gold.renamed(mapped)
-    given = {name: column.renamed(mapped) for name, column in predictions.items()}
+    groups = {name: Factor.from_values(_get_group_column(name, base_table, files)) for name in options.groups}
+    if base_table not in files[0]:
+        groups |= _find_groups(base_table, gold, set(predictions), options)
+    check_not_sequences(gold)
+    if (mark := find_separator(options, gold)) is not None or has_label_sets([gold, *predictions.values()]):
+        return _build_set_counts(base_table, gold, predictions, ids, groups, mark, options, warnings)
+    lines = np.asarray(base_table.lines)
+    if (mark := _find_missing_mark(gold, predictions.values(), options)) is not None:
+        is_kept = ~gold.equals_text(mark)
+        n_left_out = len(gold) - int(np.count_nonzero(is_kept))
+        warnings = [
+            *warnings,
+            f"{base_table.path}: gold {mark!r} on {format_count(n_left_out, 'item')} is no label: left out",
+        ]
+        lines, gold, ids = lines[is_kept], gold[is_kept], None if ids is None else ids[is_kept]
+        predictions, groups = ({name: values[is_kept] for name, values in d.items()} for d in (predictions, groups))
+    _check_filled(base_table, gold, predictions, ids, lines, "every item needs one")
+    mapped = options.label_mapping
+    all_labels = {*gold.levels}.union(*(column.levels for column in predictions.values()))
+    warnings = [*warnings, *options.describe_unused_labels(all_labels), *describe_possible_sets(gold)]
+    gold_labels = gold.rename_levels(mapped)
+    system_labels = {name: column.rename_levels(mapped) for name, column in predictions.items()}
     return Counts.from_labels(
-        right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *foreign_labels(right, given)]
+        gold_labels,
+        system_labels,
+        ids=ids,
+        groups=groups,
+        name=options.name,
+        warnings=[*warnings, *describe_foreign_labels(gold_labels, system_labels)],
     )
 
 
-def _of_sets(
-    first: FileTable,
+def _build_set_counts(
+    base_table: FileTable,
     gold: Factor,
     predictions: Mapping[str, Factor],
     ids: Texts | None,
@@ -216,167 +256,187 @@ def _of_sets(
     options: Options,
     warnings: list[str],
 ) -> Counts:
-    """Return the counts of items with any number of labels."""
+    """Return counts of items with any number of labels."""
     if mark is None:
-        _check_filled(first, gold, predictions, ids, np.asarray(first.lines), "an item without any has []")
+        _check_filled(base_table, gold, predictions, ids, np.asarray(base_table.lines), "an item without any has []")
     elif "separator" not in options.own:
-        why = f"{mark!r} parts the labels of a cell, as the metrics that are asked for need"
-        warnings = [*warnings, f"{first.path}: {why}"]
-    right = as_sets(gold, mark, {})
-    given = {name: as_sets(own, mark, {}) for name, own in predictions.items()}
-    warnings = warnings + options.unmapped(known_labels(right).union(*map(known_labels, given.values())))
-    if mapped := options.mapped:
-        right, given = as_sets(gold, mark, mapped), {n: as_sets(own, mark, mapped) for n, own in predictions.items()}
+        reason = f"{mark!r} parts the labels of a cell, as the metrics that are asked for need"
+        warnings = [*warnings, f"{base_table.path}: {reason}"]
+    gold_sets = convert_to_sets(gold, mark, {})
+    system_sets = {name: convert_to_sets(labels, mark, {}) for name, labels in predictions.items()}
+    warnings = warnings + options.describe_unused_labels(
+        list_labels(gold_sets).union(*map(list_labels, system_sets.values()))
+    )
+    if mapped := options.label_mapping:
+        gold_sets, system_sets = (
+            convert_to_sets(gold, mark, mapped),
+            {n: convert_to_sets(labels, mark, mapped) for n, labels in predictions.items()},
+        )
     return Counts.from_label_sets(
-        right, given, ids=ids, groups=groups, name=options.name, warnings=[*warnings, *foreign(right, given)]
+        gold_sets,
+        system_sets,
+        ids=ids,
+        groups=groups,
+        name=options.name,
+        warnings=[*warnings, *describe_unknown_labels(gold_sets, system_sets)],
     )
 
 
 def _check_filled(
-    first: FileTable,
+    base_table: FileTable,
     gold: Factor,
     predictions: Mapping[str, Factor],
     ids: Texts | None,
     lines: NDArray[np.int64],
     remedy: str,
 ) -> None:
-    """Refuse items without a label."""
-    for what, column in (("gold", gold), *predictions.items()):
+    """Raise an error for an item without a label."""
+    for labeller, column in (("gold", gold), *predictions.items()):
         if "" in column:
-            at = int(np.argmax(column.are("")))
-            where = ids[at] if ids else f"line {lines[at]}"
-            raise InputError(f"{first.path}: {what} has no label for item {where!r}; {remedy}")
+            index = int(np.argmax(column.equals_text("")))
+            item = ids[index] if ids else f"line {lines[index]}"
+            raise InputError(f"{base_table.path}: {labeller} has no label for item {item!r}; {remedy}")
 
 
-def _no_label(gold: Factor, predictions: Iterable[Factor], options: Options) -> str | None:
-    """Return what stands for "no gold label": SNLI's "-" beside words, or its -1 beside the numbers of three classes.
+def _find_missing_mark(gold: Factor, predictions: Iterable[Factor], options: Options) -> str | None:
+    """Return the mark for "no gold label" in SNLI data: "-" among words, or -1 among class numbers.
 
     No system may give it, nor --map name it.
     """
-    known = set(gold.levels)
-    mark = next((mark for mark in NO_LABELS if mark in known), None)
-    if mark is None or mark in options.mapped or any(mark in column for column in predictions):
+    levels = set(gold.levels)
+    mark = next((mark for mark in MISSING_MARKS if mark in levels), None)
+    if mark is None or mark in options.label_mapping or any(mark in column for column in predictions):
         return None
-    others = known - {mark}
-    words = all(len(label) > 1 and label[0].isalpha() for label in others)
-    counted = others == {str(k) for k in range(len(others))}
-    return mark if len(others) > 1 and (words if mark == "-" else counted and len(others) > 2) else None
+    labels = levels - {mark}
+    are_words = all(len(label) > 1 and label[0].isalpha() for label in labels)
+    are_class_numbers = labels == {str(k) for k in range(len(labels))}
+    return mark if len(labels) > 1 and (are_words if mark == "-" else are_class_numbers and len(labels) > 2) else None
 
 
-def _further_groups(table: FileTable, gold: Factor, systems: Collection[str], options: Options) -> dict[str, Factor]:
-    """Return the columns of a gold file that group its items, so that dependence within them is told.
+def _find_groups(table: FileTable, gold: Factor, systems: Collection[str], options: Options) -> dict[str, Factor]:
+    """Return the columns of a gold file that group its items, to report dependence in groups.
 
     A column of few repeated values (texts) groups nothing, nor does one of measurements, and one that follows
     from the gold label is the label by another name.
     """
-    found = {}
-    aside = (table.id_name(options), *options.groups, *options.ignore, *systems)
-    for name in table.others(*aside, *table.nested):
-        column = Factor.of(table.columns[name])
+    groups = {}
+    aside = (table.find_id_column(options), *options.groups, *options.ignore, *systems)
+    for name in table.list_other_columns(*aside, *table.nested):
+        column = Factor.from_values(table.columns[name])
         n_groups = len(column.levels)
-        if not 2 <= n_groups <= table.n_rows / 2 or "" in column or _are_measured(column.levels):
+        if not 2 <= n_groups <= table.n_rows / 2 or "" in column or _are_measurements(column.levels):
             continue
-        both = gold.codes.astype(np.int64) * n_groups + column.codes
-        if len(np.unique(both)) != len(gold.levels):  # else it follows from the gold label
-            found[name] = column
-    return found
+        pair_codes = gold.codes.astype(np.int64) * n_groups + column.codes
+        if len(np.unique(pair_codes)) != len(gold.levels):  # else it follows from the gold label
+            groups[name] = column
+    return groups
 
 
-def _are_measured(column: Collection[str]) -> bool:
-    """Whether cells are numbers, and not all of them whole."""
+def _are_measurements(column: Collection[str]) -> bool:
+    """Return whether cells are numbers, not all of them whole."""
     values = set(column)
     return all(map(is_number, values)) and not all(value.lstrip("-").isdecimal() for value in values - MISSING)
 
 
-def _group(name: str, first: FileTable, files: tuple[list[FileTable], list[Order]]) -> Sequence[str]:
-    """Return a grouping column, of the gold file or of a system's."""
-    if name not in first.columns:
+def _get_group_column(name: str, base_table: FileTable, files: tuple[list[FileTable], list[RowOrder]]) -> Sequence[str]:
+    """Return a grouping column of the gold file, or else of a system's file."""
+    if name not in base_table.columns:
         for table, order in zip(*files, strict=True):
             if name in table.columns:
-                return in_order(table.column(name), order)
-    return first.column(name)
+                return reorder_column(table.get_column(name), order)
+    return base_table.get_column(name)
 
 
-def gold_beside(table: FileTable) -> str | None:
-    """Return the column of gold labels in a table of predictions; label is one where something else is predicted."""
-    named = table.conventional(BESIDE_NAMES)
-    if named is None and (answer := table.conventional(ANSWER_NAMES)) is not None:
-        named = table.conventional(GOLD_NAMES)
-        if named is not None and named not in table.nested and table.is_numeric(answer):
-            texts = Factor.of(table.columns[named])
+def find_gold_column(table: FileTable) -> str | None:
+    """Return the gold column of a prediction table; names such as `label` need a prediction column."""
+    gold_column = table.find_column(CLEAR_GOLD_NAMES)
+    if gold_column is None and (answer := table.find_column(ANSWER_NAMES)) is not None:
+        gold_column = table.find_column(GOLD_NAMES)
+        if gold_column is not None and gold_column not in table.nested and table.is_numeric(answer):
+            texts = Factor.from_values(table.columns[gold_column])
             is_empty = list(texts.levels) == [""]  # as without references
-            if is_empty or (2 * len(texts.levels) > len(texts) and not table.is_numeric(named)):
+            if is_empty or (2 * len(texts.levels) > len(texts) and not table.is_numeric(gold_column)):
                 return None  # references beside the scores of a metric (MetricX)
-    return named
+    return gold_column
 
 
-def _gold(table: FileTable, options: Options) -> str:
+def _get_gold_column(table: FileTable, options: Options) -> str:
     if options.gold_column is not None:
-        table.column(options.gold_column)
+        table.get_column(options.gold_column)
         return options.gold_column
-    named = table.conventional(GOLD_NAMES)
-    return named if named is not None else _only(table, options, "gold labels", "--gold-column", options.groups)
+    gold_column = table.find_column(GOLD_NAMES)
+    return (
+        gold_column
+        if gold_column is not None
+        else _get_only_column(table, options, "gold labels", "--gold-column", options.groups)
+    )
 
 
-def _prediction(table: FileTable, options: Options) -> str:
+def _get_prediction_column(table: FileTable, options: Options) -> str:
     if options.prediction_column is not None and (table.header or len(table.columns) > 1):
-        table.column(options.prediction_column)
+        table.get_column(options.prediction_column)
         return options.prediction_column
-    named = table.conventional(PREDICTION_NAMES)
-    if named is not None and named != options.gold_column:
-        return named
+    prediction_column = table.find_column(PREDICTION_NAMES)
+    if prediction_column is not None and prediction_column != options.gold_column:
+        return prediction_column
     aside = (*options.groups, *([options.gold_column] if options.gold_column and len(table.columns) > 2 else []))
-    return _only(table, options, "predictions", "--prediction-column", aside)
+    return _get_only_column(table, options, "predictions", "--prediction-column", aside)
 
 
-def _only(table: FileTable, options: Options, what: str, option: str, aside: Sequence[str]) -> str:
-    left = table.others(table.id_name(options), *aside, *options.ignore)
-    if left and not table.header:
-        return _repeated(table, left)
-    if len(left) != 1:
+def _get_only_column(table: FileTable, options: Options, noun: str, option: str, aside: Sequence[str]) -> str:
+    candidates = table.list_other_columns(table.find_id_column(options), *aside, *options.ignore)
+    if candidates and not table.header:
+        return _find_repeating_column(table, candidates)
+    if len(candidates) != 1:
         raise InputError(
-            f"{table.path}: which column holds {what}? Columns: {', '.join(table.columns)}; name it with {option}"
+            f"{table.path}: which column holds {noun}? Columns: {', '.join(table.columns)}; name it with {option}"
         )
-    return left[0]
+    return candidates[0]
 
 
-def _repeated(table: FileTable, columns: Sequence[str]) -> str:
-    """Return the last column whose cells come again and again, as labels do."""
-    cells = ((column, Factor.of(table.columns[column])) for column in reversed(columns))
-    return next((column for column, own in cells if 2 * len(own.levels) <= len(own)), columns[-1])
+def _find_repeating_column(table: FileTable, columns: Sequence[str]) -> str:
+    """Return the last column whose cells repeat as labels do, or else the last column."""
+    cells = ((column, Factor.from_values(table.columns[column])) for column in reversed(columns))
+    return next((column for column, labels in cells if 2 * len(labels.levels) <= len(labels)), columns[-1])
 
 
-def _guesses(table: FileTable, options: Options) -> list[str]:
-    """Say which column holds labels, where none has a name and several may."""
-    left = table.others(table.id_name(options), *options.ignore)
-    if table.header or options.gold_column or options.prediction_column or len(left) < 2 or len(table.columns) < 3:
+def _describe_guess(table: FileTable, options: Options) -> list[str]:
+    """Return a note on the column taken as labels in a table without a header."""
+    candidates = table.list_other_columns(table.find_id_column(options), *options.ignore)
+    if (
+        table.header
+        or options.gold_column
+        or options.prediction_column
+        or len(candidates) < 2
+        or len(table.columns) < 3
+    ):
         return []
-    column = _repeated(table, left)
+    column = _find_repeating_column(table, candidates)
     return [f"{table.path}: has no header; column {column} is taken for labels (leave others out with --ignore)"]
 
 
-def _gold_in_each(tables: Sequence[FileTable], options: Options) -> str:
-    """Return the column of gold labels that each file holds beside its predictions."""
-    name = options.gold_column or gold_beside(tables[0])
+def _find_common_gold(tables: Sequence[FileTable], options: Options) -> str:
+    """Return the gold column, which each file must have."""
+    name = options.gold_column or find_gold_column(tables[0])
     if name is None:
         raise InputError(
             f"{tables[0].path}: no gold labels; give --gold FILE, or --gold-column where each file holds them"
         )
     for table in tables:
-        table.column(name)
+        table.get_column(name)
     return name
 
 
-def _same_gold(tables: Sequence[FileTable], orders: Sequence[Order], options: Options) -> None:
+def _check_same_gold(tables: Sequence[FileTable], orders: Sequence[RowOrder], options: Options) -> None:
     name = options.gold_column or ""
-    right = Texts.of(tables[0].column(name))
+    expected = Texts.from_values(tables[0].get_column(name))
     for table, order in zip(tables[1:], orders[1:], strict=True):
-        own = in_order(table.column(name), order)
-        if (alike := own.alike(right)).all():
+        gold_labels = reorder_column(table.get_column(name), order)
+        if (is_same := gold_labels.equals_column(expected)).all():
             continue
-        k = int(np.argmin(alike))
-        row = int(np.arange(len(own))[order][k])
+        k = int(np.argmin(is_same))
+        row = int(np.arange(len(gold_labels))[order][k])
         raise InputError(
-            f"{table.path}, line {table.lines[row]}: gold {own[k]!r}, but {right[k]!r} in "
+            f"{table.path}, line {table.lines[row]}: gold {gold_labels[k]!r}, but {expected[k]!r} in "
             f"{tables[0].path}, line {tables[0].lines[k]}; the files must agree"
         )

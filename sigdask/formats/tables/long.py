@@ -1,4 +1,4 @@
-"""Long tables of scores: a row a system and item, of one file or several."""
+"""Long tables of scores: one row for each system and item, in one or several files."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.shown import FirstLine
-from sigdask.counts.texts import Texts, joined
+from sigdask.counts.texts import Texts, join_columns
 from sigdask.errors import InputError
-from sigdask.formats.reading.averages import of_matrices
-from sigdask.formats.reading.options import Options, Source, systems_inside
-from sigdask.formats.reading.replicates import one_sample
-from sigdask.formats.reading.summaries import summary_items
+from sigdask.formats.reading.averages import build_score_counts
+from sigdask.formats.reading.options import Options, Source, list_row_systems
+from sigdask.formats.reading.replicates import select_one_sample
+from sigdask.formats.reading.summaries import find_summary_items
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, read_table
-from sigdask.formats.tables.notation import in_numbers
-from sigdask.formats.tables.scores import no_gold
+from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.scores import check_no_gold
 from sigdask.metrics import is_lower_better
-from sigdask.text import some
+from sigdask.text import describe_items
 
 
 def read_long(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
     """Read rows of system, item and score."""
-    options.only("long")
-    no_gold(gold, "long")
-    parts = [_long_table(source, options) for source in sources]
-    rows = _LongRows.of(parts, sources)
-    scores = rows.scores()
-    items = rows.items.levels[rows.items.met[0]]
-    dropped, notes = summary_items(items, scores.values())
-    kept = np.ones(len(items), np.bool_)
-    kept[list(dropped)] = False
-    first = rows.items.met[1][rows.items.met[0]][kept]
-    ids = items[kept] if dropped else items
-    groups = {name: column[first] for name, column in zip(options.groups, rows.groups, strict=True)}
+    options.check_format_options("long")
+    check_no_gold(gold, "long")
+    long_tables = [_read_long_table(source, options) for source in sources]
+    rows = _LongRows.from_tables(long_tables, sources)
+    scores = rows.build_scores()
+    items = rows.items.levels[rows.items.first_occurrences[0]]
+    dropped, notes = find_summary_items(items, scores.values())
+    is_kept = np.ones(len(items), np.bool_)
+    is_kept[list(dropped)] = False
+    first_rows = rows.items.first_occurrences[1][rows.items.first_occurrences[0]][is_kept]
+    ids = items[is_kept] if dropped else items
+    groups = {name: column[first_rows] for name, column in zip(options.groups, rows.groups, strict=True)}
     warnings = [
-        *(note for part in parts for note in part.table.notes),
+        *(note for long_table in long_tables for note in long_table.table.notes),
         *(f"{', '.join(str(source.path) for source in sources)}: {note}" for note in notes),
     ]
     if options.score_column is not None and is_lower_better(options.score_column):
-        matrix = np.column_stack([column[kept] for column in scores.values()]).astype(np.float64)
-        return of_matrices(
+        matrix = np.column_stack([column[is_kept] for column in scores.values()]).astype(np.float64)
+        return build_score_counts(
             {options.score_column: matrix}, [*scores], ids, groups=groups, options=options, warnings=warnings
         )
     return Counts.from_scores(
-        {name: column[kept] for name, column in scores.items()} if dropped else scores,
+        {name: column[is_kept] for name, column in scores.items()} if dropped else scores,
         ids=ids,
         groups=groups,
         name=options.name,
@@ -63,7 +63,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 @dataclass(frozen=True, slots=True)
 class _LongColumns:
-    """The columns of a long table that matter."""
+    """The required columns of a long table."""
 
     table: FileTable
     systems: Factor
@@ -72,33 +72,40 @@ class _LongColumns:
     groups: list[Texts]
 
 
-def _long_table(source: Source, options: Options) -> _LongColumns:
+def _read_long_table(source: Source, options: Options) -> _LongColumns:
     table = read_table(source.path, options.ignore, options.decimal)
-    system, item, score = long_columns(table, options)
-    table = one_sample(in_numbers(table, options, [score]), item, options, system=system)
-    others = table.others(system, item, score, *options.groups, *options.ignore, *table.nested)
-    if left := [name for name in others if table.is_numeric(name)]:
-        said = f"{table.path}: {score!r} is compared; {some(left, 'column')} left out (--score-column chooses another)"
-        table = replace(table, notes=[*table.notes, FirstLine(said)])
-    groups = [Texts.of(table.column(name)) for name in options.groups]
+    system, item, score = find_long_columns(table, options)
+    table = select_one_sample(convert_scores(table, options, [score]), item, options, system=system)
+    other_columns = table.list_other_columns(system, item, score, *options.groups, *options.ignore, *table.nested)
+    if omitted := [name for name in other_columns if table.is_numeric(name)]:
+        note = (
+            f"{table.path}: {score!r} is compared; {describe_items(omitted, 'column')} left out (--score-column "
+            "chooses another)"
+        )
+        table = replace(table, notes=[*table.notes, FirstLine(note)])
+    groups = [Texts.from_values(table.get_column(name)) for name in options.groups]
     return _LongColumns(
-        table, Factor.of(table.column(system)), Texts.of(table.column(item)), table.numbers(score), groups
+        table,
+        Factor.from_values(table.get_column(system)),
+        Texts.from_values(table.get_column(item)),
+        table.get_numbers(score),
+        groups,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _LongRows:
-    """The rows of all long tables, one table after the other: system, item, score and groups of each."""
+    """The concatenated rows of all long tables: system, item, score and groups."""
 
     systems: list[str]
-    of_system: NDArray[np.intp]
+    system_codes: NDArray[np.intp]
     items: Factor
     values: list[NDArray[Any]]
     groups: list[Factor]
 
     @staticmethod
-    def of(parts: Sequence[_LongColumns], sources: Sequence[Source]) -> _LongRows:
-        """Bring tables together.
+    def from_tables(long_tables: Sequence[_LongColumns], sources: Sequence[Source]) -> _LongRows:
+        """Concatenate long tables.
 
         Raises
         ------
@@ -107,72 +114,86 @@ class _LongRows:
         """
         homes: dict[str, Path] = {}
         systems: dict[str, int] = {}
-        of_system = []
-        for part, source in zip(parts, sources, strict=True):
-            order = part.systems.met[0]
-            names = systems_inside(source, part.systems.levels[order].tolist(), homes, alone=len(sources) == 1)
+        codes_by_table = []
+        for long_table, source in zip(long_tables, sources, strict=True):
+            order = long_table.systems.first_occurrences[0]
+            names = list_row_systems(
+                source, long_table.systems.levels[order].tolist(), homes, is_only_file=len(sources) == 1
+            )
             codes = np.empty(len(order), np.intp)
             codes[order] = [systems.setdefault(name, len(systems)) for name in names]
-            of_system.append(codes[part.systems.codes])
-        items = Factor.of(joined([part.items for part in parts]))
-        groups = [Factor.of(joined(list(columns))) for columns in zip(*(part.groups for part in parts), strict=True)]
-        rows = _LongRows([*systems], np.concatenate(of_system), items, [part.scores for part in parts], groups)
-        cells = np.sort(rows.of_system * len(items.levels) + items.codes)
-        first = items.met[1][items.codes]
-        if (cells[1:] == cells[:-1]).any() or any((own.codes != own.codes[first]).any() for own in groups):
-            raise rows.refused(parts)
+            codes_by_table.append(codes[long_table.systems.codes])
+        items = Factor.from_values(join_columns([long_table.items for long_table in long_tables]))
+        groups = [
+            Factor.from_values(join_columns(list(columns)))
+            for columns in zip(*(long_table.groups for long_table in long_tables), strict=True)
+        ]
+        rows = _LongRows(
+            [*systems], np.concatenate(codes_by_table), items, [long_table.scores for long_table in long_tables], groups
+        )
+        cells = np.sort(rows.system_codes * len(items.levels) + items.codes)
+        first_rows = items.first_occurrences[1][items.codes]
+        if (cells[1:] == cells[:-1]).any() or any((group.codes != group.codes[first_rows]).any() for group in groups):
+            raise rows.build_row_error(long_tables)
         return rows
 
-    def refused(self, parts: Sequence[_LongColumns]) -> InputError:
-        """Return the error for the first row that has no place."""
+    def build_row_error(self, long_tables: Sequence[_LongColumns]) -> InputError:
+        """Return the error for the first row with a repeated score or a conflicting group."""
         cells: dict[tuple[int, int], tuple[Path, int]] = {}
         items: dict[int, tuple[str, ...]] = {}
-        lines = ((part.table.path, line) for part in parts for line in part.table.lines)
-        of_groups = zip(*self.groups, strict=True) if self.groups else repeat(())
+        lines = ((long_table.table.path, line) for long_table in long_tables for line in long_table.table.lines)
+        groups_by_row = zip(*self.groups, strict=True) if self.groups else repeat(())
         for (path, line), system, code, group in zip(
-            lines, self.of_system.tolist(), self.items.codes.tolist(), of_groups, strict=False
+            lines, self.system_codes.tolist(), self.items.codes.tolist(), groups_by_row, strict=False
         ):
             item = self.items.levels[code]
             if (system, code) in cells:
-                other, at = cells[system, code]
+                other_path, other_line = cells[system, code]
                 return InputError(
                     f"{path}, line {line}: system {self.systems[system]!r}, item {item!r} has a score already, "
-                    f"on line {at} of {other}"
+                    f"on line {other_line} of {other_path}"
                 )
             if items.setdefault(code, group) != group:
                 return InputError(f"{path}, line {line}: item {item!r} is in {group}, elsewhere in {items[code]}")
             cells[system, code] = path, line
         raise AssertionError
 
-    def scores(self) -> LongScores:
+    def build_scores(self) -> LongScores:
         """Return the scores of each system."""
-        order = np.argsort(self.of_system, kind="stable")
-        bounds = np.searchsorted(self.of_system[order], np.arange(len(self.systems) + 1))
-        place = np.empty(len(self.items.levels), np.intp)
-        place[self.items.met[0]] = np.arange(len(place))
+        order = np.argsort(self.system_codes, kind="stable")
+        bounds = np.searchsorted(self.system_codes[order], np.arange(len(self.systems) + 1))
+        item_positions = np.empty(len(self.items.levels), np.intp)
+        item_positions[self.items.first_occurrences[0]] = np.arange(len(item_positions))
         kinds = [values.dtype for values in self.values]
         values = np.concatenate(self.values) if len(self.values) > 1 else self.values[0]
-        part_of = np.repeat(np.arange(len(kinds)), [len(own) for own in self.values])
-        own_kinds = [kinds[part_of[order[first]]] for first in bounds[:-1]]
-        return LongScores(self.systems, values[order], place[self.items.codes[order]], bounds, own_kinds, len(place))
+        table_numbers = np.repeat(np.arange(len(kinds)), [len(table_values) for table_values in self.values])
+        system_kinds = [kinds[table_numbers[order[start]]] for start in bounds[:-1]]
+        return LongScores(
+            self.systems,
+            values[order],
+            item_positions[self.items.codes[order]],
+            bounds,
+            system_kinds,
+            len(item_positions),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LongScores(Mapping[str, NDArray[Any]]):
-    """The scores of systems in the order of items, NaN for what has none; made when they are asked for."""
+    """The scores of systems in item order, built on demand; NaN where a system has none."""
 
     systems: list[str]
     numbers: NDArray[Any]
-    places: NDArray[np.intp]
+    positions: NDArray[np.intp]
     bounds: NDArray[np.intp]
     kinds: list[np.dtype[Any]]
     n_items: int
 
     def __getitem__(self, system: str) -> NDArray[Any]:
         k = self.systems.index(system)
-        own = slice(self.bounds[k], self.bounds[k + 1])
+        span = slice(self.bounds[k], self.bounds[k + 1])
         scores = np.full(self.n_items, np.nan, self.kinds[k])
-        scores[self.places[own]] = self.numbers[own]
+        scores[self.positions[span]] = self.numbers[span]
         return scores
 
     def __iter__(self) -> Iterator[str]:
@@ -182,26 +203,26 @@ class LongScores(Mapping[str, NDArray[Any]]):
         return len(self.systems)
 
 
-def long_columns(table: FileTable, options: Options) -> tuple[str, str, str]:
-    """Return the columns of system, item and score.
+def find_long_columns(table: FileTable, options: Options) -> tuple[str, str, str]:
+    """Return the names of the system, item and score columns.
 
     Raises
     ------
     InputError
         Where one is not there under a conventional name and was not named.
     """
-    found = (
-        options.system_column or table.conventional(SYSTEM_NAMES),
-        options.id_column or table.conventional(ID_NAMES),
-        options.score_column or table.conventional(SCORE_NAMES),
+    names = (
+        options.system_column or table.find_column(SYSTEM_NAMES),
+        options.id_column or table.find_column(ID_NAMES),
+        options.score_column or table.find_column(SCORE_NAMES),
     )
-    for name, what, option in zip(
-        found, ("system", "item", "score"), ("--system-column", "--id", "--score-column"), strict=True
+    for name, role, option in zip(
+        names, ("system", "item", "score"), ("--system-column", "--id", "--score-column"), strict=True
     ):
         if name is None:
             raise InputError(
-                f"{table.path}: no {what} column; columns: {', '.join(table.columns)}; name it with {option}"
+                f"{table.path}: no {role} column; columns: {', '.join(table.columns)}; name it with {option}"
             )
-        table.column(name)
-    system, item, score = (name or "" for name in found)
+        table.get_column(name)
+    system, item, score = (name or "" for name in names)
     return system, item, score

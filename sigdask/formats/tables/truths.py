@@ -1,4 +1,4 @@
-"""Columns of truth values (True/False, yes/no, TRUE) to scores of 1 and 0."""
+"""Convert columns of truth values (True/False, yes/no) to scores of 1 and 0."""
 
 from __future__ import annotations
 
@@ -9,56 +9,66 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.tables import FileTable
-from sigdask.text import some
+from sigdask.text import describe_items
 
-PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("correct", "incorrect"), ("right", "wrong"),
+WORD_PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("correct", "incorrect"), ("right", "wrong"),
          ("pass", "fail"), ("passed", "failed"))  # fmt: skip
 """Words for 1 and for 0, compared without case; a column keeps to one pair."""
 
-WORDS = frozenset(word for pair in PAIRS for word in pair)
-HEAD = 1000
+TRUTH_WORDS = frozenset(word for pair in WORD_PAIRS for word in pair)
+HEAD_CELLS = 1000
 """Cells by which most other columns are known."""
 
-Written = Mapping[str, str]
+Readings = Mapping[str, str]
 """Word to the number that it is read as."""
 
 
-def truths(cells: Texts) -> Written | None:
-    """Say how the words of a column of truth values are read; None of other columns.
+def find_truth_words(cells: Texts) -> Readings | None:
+    """Return the number for each word in a column of truth values, or None for other columns.
 
     Beside true and false numbers may stand (a mean below, a score in part).
 
     Examples
     --------
-    >>> truths(Texts.of(["TRUE", "FALSE", "", "0.5"])), truths(Texts.of(["no", "yes", "maybe"]))
+    >>> (find_truth_words(Texts.from_values(["TRUE", "FALSE", "", "0.5"])),
+    ...  find_truth_words(Texts.from_values(["no", "yes", "maybe"])))
     ({'FALSE': '0', 'TRUE': '1'}, None)
     """
-    if not any(cell.lower() in WORDS for cell in cells[:HEAD]):
+    if not any(cell.lower() in TRUTH_WORDS for cell in cells[:HEAD_CELLS]):
         return None
-    levels = Factor.of(cells).levels.tolist()
+    levels = Factor.from_values(cells).levels.tolist()
     words = {level.lower() for level in levels if level not in MISSING}
-    for pair in PAIRS:
-        others = words.difference(pair)
-        if others < words and (not others or (pair[0] == "true" and all(map(is_number, others)))):
+    for pair in WORD_PAIRS:
+        extra_words = words.difference(pair)
+        if extra_words < words and (not extra_words or (pair[0] == "true" and all(map(is_number, extra_words)))):
             return {level: str(int(level.lower() == pair[0])) for level in levels if level.lower() in pair}
     return None
 
 
-def as_numbers(table: FileTable, found: Mapping[str, Written]) -> FileTable:
-    """Return a table with 1 and 0 for the words of some columns, and a note."""
-    if not found:
+def convert_truth_words(table: FileTable, readings_by_column: Mapping[str, Readings]) -> FileTable:
+    """Replace the words in some columns by 1 and 0, and add notes."""
+    if not readings_by_column:
         return table
-    columns = {name: Texts.of(Factor.of(table.columns[name]).renamed(dict(own))) for name, own in found.items()}
-    return replace(table, columns={**table.columns, **columns}, notes=[*table.notes, *_told(table, found)])
+    columns = {
+        name: Texts.from_values(Factor.from_values(table.columns[name]).rename_levels(dict(readings)))
+        for name, readings in readings_by_column.items()
+    }
+    return replace(
+        table,
+        columns={**table.columns, **columns},
+        notes=[*table.notes, *_describe_readings(table, readings_by_column)],
+    )
 
 
-def _told(table: FileTable, found: Mapping[str, Written]) -> Iterator[str]:
-    """Say which columns hold words, of all that hold the same ones at once."""
-    alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for name, own in found.items():
-        alike.setdefault(tuple(sorted(own.items(), key=lambda pair: pair[1], reverse=True)), []).append(name)
-    for written, names in alike.items():
-        what = "scores hold" if names == [""] else f"{some(names, 'column')} hold{'s' * (len(names) == 1)}"
-        words, numbers = ("/".join(part) for part in zip(*written, strict=True))
+def _describe_readings(table: FileTable, readings_by_column: Mapping[str, Readings]) -> Iterator[str]:
+    """Yield notes on columns of words, one for all columns with the same words."""
+    columns_by_words: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name, readings in readings_by_column.items():
+        columns_by_words.setdefault(tuple(sorted(readings.items(), key=lambda pair: pair[1], reverse=True)), []).append(
+            name
+        )
+    for word_pairs, names in columns_by_words.items():
+        subject = "scores hold" if names == [""] else f"{describe_items(names, 'column')} hold{'s' * (len(names) == 1)}"
+        words, numbers = ("/".join(column_words) for column_words in zip(*word_pairs, strict=True))
         doubt = "" if words.lower() in {"true/false", "true", "false"} else "; are they labels? Then give --gold FILE"
-        yield f"{table.path}: {what} {words}, read as {numbers}{doubt}"
+        yield f"{table.path}: {subject} {words}, read as {numbers}{doubt}"

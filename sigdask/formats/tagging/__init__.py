@@ -1,1 +1,1 @@
-"""Tagged words, sentence by sentence: CoNLL's columns and chunks, Mbt, TiMBL."""
+"""Tagged words, sentence by sentence: columns and chunks of CoNLL, Mbt, TiMBL."""

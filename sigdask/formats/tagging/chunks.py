@@ -1,4 +1,4 @@
-"""Chunks (named entities, phrases) out of tags of single tokens, and the counts of them a sentence.
+"""Chunks (named entities, phrases) found in token tags, and their counts per sentence.
 
 The rules of conlleval by default (Tjong Kim Sang & Buchholz 2000): a chunk begins wherever a tag
 says so or its type changes, whatever the scheme. A scheme asked for by name is kept to strictly:
@@ -28,7 +28,7 @@ NO_TYPE = "_"
 
 @dataclass(frozen=True, slots=True)
 class ChunkScheme:
-    """Where chunks begin, go on and end.
+    """The rules for the start, inside and end of chunks.
 
     A rule is the prefix of the token before, of the token itself ("." is any) and whether the types
     are the same (=), differ (!) or do not matter (*).
@@ -77,7 +77,7 @@ UNPREFIXED = ("IO", "raw")
 
 
 def are_suffixed(labels: Iterable[str]) -> bool:
-    """Whether labels have their letter at the end, as in PER-B.
+    """Return whether labels have their letter at the end, as in PER-B.
 
     Examples
     --------
@@ -88,12 +88,12 @@ def are_suffixed(labels: Iterable[str]) -> bool:
     return all(map(SUFFIXED.fullmatch, tags)) and not all(map(TAG.fullmatch, tags))
 
 
-def prefixed(label: str) -> str:
+def to_prefixed(label: str) -> str:
     """Return a label with its letter in front.
 
     Examples
     --------
-    >>> prefixed("creative-work-B"), prefixed("O")
+    >>> to_prefixed("creative-work-B"), to_prefixed("O")
     ('B-creative-work', 'O')
     """
     match = SUFFIXED.fullmatch(label)
@@ -101,7 +101,7 @@ def prefixed(label: str) -> str:
 
 
 def parse_tag(label: str, scheme: str) -> tuple[str, str] | None:
-    """Return prefix and type of a label, None where it is no tag of the scheme.
+    """Return the prefix and type of a label, or None if it is not a tag of the scheme.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def parse_tag(label: str, scheme: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunks:
-    """Chunks of a file, in the order of their tokens.
+    """The chunks of a file, in the order of their tokens.
 
     Attributes
     ----------
@@ -141,13 +141,15 @@ class Chunks:
     type: NDArray[np.int32]
     sentence: NDArray[np.int64]
 
-    def among(self, gold: Chunks) -> NDArray[np.bool_]:
-        """Say which of these are gold ones: same tokens, same type."""
+    def match_gold(self, gold: Chunks) -> NDArray[np.bool_]:
+        """Return which of these chunks are gold chunks, with the same tokens and the same type."""
         if not len(gold.start):
             return np.zeros(len(self.start), np.bool_)
-        at = np.minimum(np.searchsorted(gold.start, self.start), len(gold.start) - 1)
-        same = (gold.start[at] == self.start) & (gold.end[at] == self.end) & (gold.type[at] == self.type)
-        return np.asarray(same)
+        indices = np.minimum(np.searchsorted(gold.start, self.start), len(gold.start) - 1)
+        is_same = (
+            (gold.start[indices] == self.start) & (gold.end[indices] == self.end) & (gold.type[indices] == self.type)
+        )
+        return np.asarray(is_same)
 
 
 def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkScheme) -> Chunks:
@@ -165,45 +167,45 @@ def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkSche
         The rules.
     """
     sentence = np.repeat(np.arange(len(lengths)), lengths)
-    place = np.arange(len(prefixes)) + sentence + 1  # an O before, between and after sentences
+    positions = np.arange(len(prefixes)) + sentence + 1  # an O before, between and after sentences
     prefix = np.zeros(len(prefixes) + len(lengths) + 1, np.int8)
     type_ = np.full(len(prefix), -1, np.int32)
-    prefix[place], type_[place] = prefixes, types
+    prefix[positions], type_[positions] = prefixes, types
 
-    start = _ruled(scheme.start, prefix, type_)
-    inside = (prefix != 0) & ~start if scheme.inside is None else _ruled(scheme.inside, prefix, type_)
+    start = _match_rules(scheme.start, prefix, type_)
+    inside = (prefix != 0) & ~start if scheme.inside is None else _match_rules(scheme.inside, prefix, type_)
     heads = np.flatnonzero(~inside)  # each heads the tokens inside that follow it
     ends = np.append(heads[1:], len(prefix))
     starts = np.flatnonzero(start)
     run = np.searchsorted(heads, starts, "right") - 1
-    first = np.append(True, run[1:] != run[:-1])[: len(run)]  # a chunk that runs is not begun again
-    starts, until = starts[first], ends[run[first]]
+    is_new = np.append(True, run[1:] != run[:-1])[: len(run)]  # a chunk that runs is not begun again
+    starts, chunk_ends = starts[is_new], ends[run[is_new]]
     if scheme.end is not None:
-        whole = _ruled(scheme.end, prefix, type_)[until]
-        starts, until = starts[whole], until[whole]
+        is_complete = _match_rules(scheme.end, prefix, type_)[chunk_ends]
+        starts, chunk_ends = starts[is_complete], chunk_ends[is_complete]
     owner = np.zeros(len(prefix), np.int64)
-    owner[place] = sentence
-    return Chunks(starts, until, type_[starts], owner[starts])
+    owner[positions] = sentence
+    return Chunks(starts, chunk_ends, type_[starts], owner[starts])
 
 
-def _ruled(rules: Sequence[str], prefix: Array, type_: Array) -> NDArray[np.bool_]:
-    """Say which tokens follow one of some rules."""
-    found = np.zeros(len(prefix), np.bool_)
-    same = type_[1:] == type_[:-1]
+def _match_rules(rules: Sequence[str], prefix: Array, type_: Array) -> NDArray[np.bool_]:
+    """Return which tokens follow at least one of the rules."""
+    matches = np.zeros(len(prefix), np.bool_)
+    same_type = type_[1:] == type_[:-1]
     for rule in rules:
-        before, here, types = tuple(rule)
-        fits = {"=": same, "!": ~same, "*": np.ones_like(same)}[types]
-        if before != ".":
-            fits = fits & (prefix[:-1] == PREFIXES.index(before))
-        if here != ".":
-            fits = fits & (prefix[1:] == PREFIXES.index(here))
-        found[1:] |= fits
-    return found
+        previous, current, types = tuple(rule)
+        fits = {"=": same_type, "!": ~same_type, "*": np.ones_like(same_type)}[types]
+        if previous != ".":
+            fits = fits & (prefix[:-1] == PREFIXES.index(previous))
+        if current != ".":
+            fits = fits & (prefix[1:] == PREFIXES.index(current))
+        matches[1:] |= fits
+    return matches
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkFields(Mapping[str, Array]):
-    """Fields of sentences with chunks, made when asked for.
+    """Fields of sentences with chunks, computed on access.
 
     `tp`, `predicted` and `gold` are chunks, of all types or of one (`tp[LOC]`); `correct` and
     `items` are tokens, so that accuracy is that of tokens.
@@ -230,35 +232,35 @@ class ChunkFields(Mapping[str, Array]):
 
     @cached_property
     def _hits(self) -> list[NDArray[np.bool_]]:
-        return [chunks.among(self.gold) for chunks in self.predicted]
+        return [chunks.match_gold(self.gold) for chunks in self.predicted]
 
     def __getitem__(self, name: str) -> Array:
         if name in {"correct", "items"}:
             return self.correct if name == "correct" else self.tokens
         kind, bracket, rest = name.partition("[")
-        code = self._code(name, rest) if bracket else None
+        code = self._find_code(name, rest) if bracket else None
         if kind == "gold":
-            return self._table([self.gold], code)
+            return self._count_chunks([self.gold], code)
         if kind == "predicted":
-            return self._table(self.predicted, code)
+            return self._count_chunks(self.predicted, code)
         if kind == "tp":
-            return self._table(self.predicted, code, self._hits)
+            return self._count_chunks(self.predicted, code, self._hits)
         raise KeyError(name)
 
-    def _code(self, name: str, rest: str) -> int:
-        if not rest.endswith("]") or rest[:-1] not in self.types:
+    def _find_code(self, name: str, suffix: str) -> int:
+        if not suffix.endswith("]") or suffix[:-1] not in self.types:
             raise KeyError(name)
-        return self.types.index(rest[:-1])
+        return self.types.index(suffix[:-1])
 
-    def _table(
+    def _count_chunks(
         self, columns: Sequence[Chunks], code: int | None, masks: Sequence[NDArray[np.bool_]] | None = None
     ) -> Array:
         table = np.empty((len(self.tokens), len(columns)), np.int32)
         for k, chunks in enumerate(columns):
-            counted = np.ones(len(chunks.start), np.bool_) if masks is None else masks[k]
+            is_counted = np.ones(len(chunks.start), np.bool_) if masks is None else masks[k]
             if code is not None:
-                counted = counted & (chunks.type == code)
-            table[:, k] = np.bincount(chunks.sentence[counted], minlength=len(self.tokens))
+                is_counted = is_counted & (chunks.type == code)
+            table[:, k] = np.bincount(chunks.sentence[is_counted], minlength=len(self.tokens))
         return table
 
     def __iter__(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""CoNLL columns: a token a line, its label in the last column, an empty line between sentences."""
+"""CoNLL columns: one token per line, its label in the last column, an empty line between sentences."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, open_text
-from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.tagging.chunks import (
     PREFIXES,
     SCHEMES,
@@ -24,41 +24,41 @@ from sigdask.formats.tagging.chunks import (
     are_suffixed,
     find_chunks,
     parse_tag,
-    prefixed,
+    to_prefixed,
 )
 from sigdask.formats.tagging.heads import (
     DOCSTART,
     are_plain,
-    cells_of,
-    column_names,
+    find_column_names,
+    find_plain_options,
+    find_tag_columns,
+    find_width,
     is_conllu,
     is_end,
     is_header,
-    place_of,
-    plain_labels,
-    tag_columns,
-    trimmed,
-    width_of,
+    parse_column,
+    split_cells,
+    trim_cells,
 )
-from sigdask.formats.tagging.lines import mark_of, tagged_lines
-from sigdask.formats.tagging.records import is_tag_records, tag_keys, tagged_records
-from sigdask.formats.tagging.scope import FileColumns, is_ner_column, scope_of
+from sigdask.formats.tagging.lines import find_mark, read_tagged_lines
+from sigdask.formats.tagging.records import choose_keys, is_json_file, read_tagged_records
+from sigdask.formats.tagging.scope import FileColumns, describe_scope, is_ner_column
 from sigdask.formats.tagging.sentences import (
     Codes,
     Integers,
     SentenceCollector,
     TaggedFile,
-    altered_tokens,
+    build_groups,
+    build_outputs,
     check_gold,
     check_structure,
-    groups_of,
-    outputs_of,
-    sums,
-    unbroken,
+    describe_altered_tokens,
+    describe_missing_breaks,
+    sum_sentences,
 )
 
 COMMENT = re.compile(r"#\s*(newdoc|newpar|[\w.:-]+\s*=\s)")
-CONLLU = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
+CONLLU_OPTIONS = {"scheme": "raw", "column": "4", "gold-column": "4", "tokens": "2"}
 """What is compared of CoNLL-U where no column is asked for: universal parts of speech."""
 
 NEWDOC = re.compile(r"#\s*(?:newdoc(?:\s+id\s*=\s*(.+))?|(?:[\w.-]+:)?document(?:_id)?\s*=\s*(.+))")
@@ -72,7 +72,7 @@ SENTENCE_END = "EndOfSentence"
 
 @dataclass(frozen=True, slots=True)
 class TagColumns:
-    """Which columns a file has.
+    """The columns of a file.
 
     Attributes
     ----------
@@ -108,135 +108,143 @@ class TagColumns:
 
 
 def read_conll(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read tagged tokens; items are sentences, chunks are counted, and right tokens for accuracy.
+    """Read tagged tokens; items are sentences, with counts of chunks and of correct tokens.
 
     Gold labels stand in a file of their own, or beside the predicted ones (conlleval's input).
     """
-    options.only(
+    options.check_format_options(
         "conll", scheme=tuple(SCHEMES), docstart=("skip", "token"), column=(), tokens=(), **{"gold-column": ()}
     )
-    options = _with_columns(sources, gold, options)
+    options = _resolve_columns(sources, gold, options)
     path = sources[0].path
-    mark = None if gold is None or options.own else mark_of(path, gold)
-    own = {} if mark is not None or is_tag_records(path) else plain_labels(sources, gold, options)
-    options = options.with_own(own)
+    mark = None if gold is None or options.own else find_mark(path, gold)
+    settings = {} if mark is not None or is_json_file(path) else find_plain_options(sources, gold, options)
+    options = options.with_format_options(settings)
     labels, tokens = Codes(), Codes()
-    columns = _by_column(sources, gold, options)
+    columns = _split_by_column(sources, gold, options)
     sources = [source for source, _ in columns]
     if mark is not None and gold is not None:
-        first, *files = (tagged_lines(path, mark, labels, tokens) for path in (gold, *(s.path for s in sources)))
+        first, *files = (read_tagged_lines(path, mark, labels, tokens) for path in (gold, *(s.path for s in sources)))
     else:
-        files = [_read_file(s.path, own, labels, tokens, beside=gold is None) for s, own in columns]
+        files = [_read_file(s.path, settings, labels, tokens, has_gold=gold is None) for s, settings in columns]
         first = files[0] if gold is None else _read_file(gold, options, labels, tokens, only_gold=True)
-    files = [file.in_order_of(first) for file in files]
-    if mark is not None or is_tag_records(path):
-        options = _with_plain_tags(labels, options)
+    files = [file.reorder_like(first) for file in files]
+    if mark is not None or is_json_file(path):
+        options = _set_raw_scheme(labels, options)
     check_structure(first, files if gold is not None else files[1:])
-    scope = scope_of([f.columns for f in files if f.columns], None if gold is None else first.columns)
-    first, *files = (file.broken_at(first.marked_ends) for file in (first, *files))
-    others = files if gold is not None else files[1:]
-    right = check_gold(files, labels) if gold is None else first.labels
+    scope = describe_scope([f.columns for f in files if f.columns], None if gold is None else first.columns)
+    first, *files = (file.split_at(first.marked_ends) for file in (first, *files))
+    other_files = files if gold is not None else files[1:]
+    gold_labels = check_gold(files, labels) if gold is None else first.labels
     scheme = options.own.get("scheme", "conlleval")
-    tags = _TagCodes.of(labels, scheme, options)
-    for file in (first, *others):
+    tags = _TagCodes.from_labels(labels, scheme, options)
+    for file in (first, *other_files):
         tags.check(file, scheme)
-    notes = [*([_plain_note(own)] if own else []), *unbroken(first), *altered_tokens(first, others, tokens)]
-    return replace(_counts(sources, files, first, right, tags, options, notes), scope=scope)
+    notes = [
+        *([_describe_plain_labels(settings)] if settings else []),
+        *describe_missing_breaks(first),
+        *describe_altered_tokens(first, other_files, tokens),
+    ]
+    return replace(_build_counts(sources, files, first, gold_labels, tags, options, notes), scope=scope)
 
 
-def _with_columns(sources: Sequence[Source], gold: Path | None, options: Options) -> Options:
-    """Return the options with the columns that are read, by number: those asked for, or those of a known layout."""
+def _resolve_columns(sources: Sequence[Source], gold: Path | None, options: Options) -> Options:
+    """Return the options with column numbers: the requested columns, or those of a known layout."""
     path = sources[0].path
-    if is_tag_records(path):
+    if is_json_file(path):
         return options
-    names = column_names(path)
-    of_gold = column_names(gold) if gold is not None and not is_tag_records(gold) else names
-    options = _numbered(options, names or of_gold, of_gold or names)
-    ner = next((k for k, name in enumerate(names or of_gold, start=1) if is_ner_column(name)), None)
-    asked = options.own.get("column") or options.prediction_column
+    names = find_column_names(path)
+    gold_names = find_column_names(gold) if gold is not None and not is_json_file(gold) else names
+    options = _number_columns(options, names or gold_names, gold_names or names)
+    ner = next((k for k, name in enumerate(names or gold_names, start=1) if is_ner_column(name)), None)
+    requested = options.own.get("column") or options.prediction_column
     conllu = is_conllu(path)
-    if gold is None and ((ner is not None and not options.own.get("gold-column")) or (conllu and asked is None)):
-        what = "CoNLL-U" if conllu else f"a file of columns {', '.join(names)}"
-        raise InputError(f"{path}: {what} holds no gold labels beside predicted ones; give --gold FILE")
+    if gold is None and ((ner is not None and not options.own.get("gold-column")) or (conllu and requested is None)):
+        layout = "CoNLL-U" if conllu else f"a file of columns {', '.join(names)}"
+        raise InputError(f"{path}: {layout} holds no gold labels beside predicted ones; give --gold FILE")
     if ner is not None:
-        column = asked or str(ner)
-        given = {} if "+" in column else {"gold-column": options.gold_column or column}
+        column = requested or str(ner)
+        gold_setting = {} if "+" in column else {"gold-column": options.gold_column or column}
         name = (
-            (names or of_gold)[int(column) - 1] if column.isdecimal() and int(column) <= len(names or of_gold) else ""
+            (names or gold_names)[int(column) - 1]
+            if column.isdecimal() and int(column) <= len(names or gold_names)
+            else ""
         )
         scheme = {"scheme": "conlleval"} if is_ner_column(name) else {}
-        return options.with_own({**given, **scheme, "column": column, **options.own})
-    return options.with_own({**CONLLU, **options.own}) if conllu and asked is None else options
+        return options.with_format_options({**gold_setting, **scheme, "column": column, **options.own})
+    return options.with_format_options({**CONLLU_OPTIONS, **options.own}) if conllu and requested is None else options
 
 
-def _numbered(options: Options, names: Sequence[str], of_gold: Sequence[str]) -> Options:
-    """Return the options with numbers of columns instead of their names."""
+def _number_columns(options: Options, names: Sequence[str], gold_names: Sequence[str]) -> Options:
+    """Return the options with column numbers instead of column names."""
 
     def number(text: str, known: Sequence[str]) -> str:
         lowered = [name.lower() for name in known]
         parts = (str(lowered.index(part.lower()) + 1) if part.lower() in lowered else part for part in text.split("+"))
         return "+".join(parts)
 
-    columns = {"column": names, "tokens": names, "gold-column": of_gold}
-    own = {key: number(options.own[key], known) for key, known in columns.items() if key in options.own}
+    columns = {"column": names, "tokens": names, "gold-column": gold_names}
+    settings = {key: number(options.own[key], known) for key, known in columns.items() if key in options.own}
     column, gold_column = options.prediction_column, options.gold_column
     return replace(
-        options.with_own(own),
+        options.with_format_options(settings),
         prediction_column=None if column is None else number(column, names),
-        gold_column=None if gold_column is None else number(gold_column, of_gold),
+        gold_column=None if gold_column is None else number(gold_column, gold_names),
     )
 
 
-def _with_plain_tags(labels: Codes, options: Options) -> Options:
-    """Return the options that compare tags of JSON token by token, where they are no tags of chunks."""
+def _set_raw_scheme(labels: Codes, options: Options) -> Options:
+    """Return options that compare JSON tags token by token, if they are not chunk tags."""
     if "scheme" in options.own or not are_plain(labels.strings):
         return options
-    return options.with_own({"scheme": "raw"})
+    return options.with_format_options({"scheme": "raw"})
 
 
 def _read_file(
-    path: Path, options: Options, labels: Codes, tokens: Codes, *, beside: bool = False, only_gold: bool = False
+    path: Path, options: Options, labels: Codes, tokens: Codes, *, has_gold: bool = False, only_gold: bool = False
 ) -> TaggedFile:
-    """Read a file of columns or of JSON, with gold labels beside or not, or a gold file."""
-    if is_tag_records(path):
-        keys = tag_keys(options, beside=beside, only_gold=only_gold)
-        return tagged_records(path, keys, options, labels, tokens)
+    """Read a file of columns or of JSON: a system's file with or without gold labels, or a gold file."""
+    if is_json_file(path):
+        keys = choose_keys(options, has_gold=has_gold, only_gold=only_gold)
+        return read_tagged_records(path, keys, options, labels, tokens)
     scheme = options.own.get("scheme", "conlleval")
-    return _tagged(path, _columns(options, scheme, beside=beside, only_gold=only_gold), labels, tokens)
+    return _read_columns(path, _choose_columns(options, scheme, has_gold=has_gold, only_gold=only_gold), labels, tokens)
 
 
-def _plain_note(own: Mapping[str, str]) -> str:
-    column = own.get("column", "-1")
-    where = "the last column" if column == "-1" else f"column {column}"
-    return f"{where} holds plain labels, compared token by token (others: conll:scheme=raw,column=N,gold-column=N)"
+def _describe_plain_labels(settings: Mapping[str, str]) -> str:
+    column = settings.get("column", "-1")
+    column_text = "the last column" if column == "-1" else f"column {column}"
+    return (
+        f"{column_text} holds plain labels, compared token by token (others: conll:scheme=raw,column=N,gold-column=N)"
+    )
 
 
-def _counts(
+def _build_counts(
     sources: Sequence[Source],
     files: Sequence[TaggedFile],
     first: TaggedFile,
-    right: Integers,
+    gold_labels: Integers,
     tags: _TagCodes,
     options: Options,
     warnings: Sequence[str],
 ) -> Counts:
     scheme = SCHEMES[options.own.get("scheme", "conlleval")]
-    gold = tags.chunks(right, first, scheme)
-    predicted = tuple(tags.chunks(file.labels, first, scheme) for file in files)
-    correct = [sums(tags.same[file.labels] == tags.same[right], first.starts) for file in files]
+    gold = tags.find_file_chunks(gold_labels, first, scheme)
+    predicted = tuple(tags.find_file_chunks(file.labels, first, scheme) for file in files)
+    correct = [sum_sentences(tags.same[file.labels] == tags.same[gold_labels], first.starts) for file in files]
     fields = ChunkFields(gold, predicted, np.column_stack(correct), first.lengths[:, None], tags.types)
-    known = {tags.types[k] for k in np.unique(gold.type)}
-    others = {tags.types[k] for chunks in predicted for k in np.unique(chunks.type)} - known
+    gold_types = {tags.types[k] for k in np.unique(gold.type)}
+    other_types = {tags.types[k] for chunks in predicted for k in np.unique(chunks.type)} - gold_types
     return Counts(
-        systems=tuple(system_names(sources)),
+        systems=tuple(list_system_names(sources)),
         fields=fields,
         n_items=len(first.starts),
         name=options.name,
         ids=first.ids,
-        groups=groups_of((first, *files), options.groups),
-        labels=tuple(sorted(known)),
-        predicted_labels=tuple(sorted(others)),
-        outputs=outputs_of(right, [file.labels for file in files], first.starts, tags.names),
+        groups=build_groups((first, *files), options.groups),
+        labels=tuple(sorted(gold_types)),
+        predicted_labels=tuple(sorted(other_types)),
+        outputs=build_outputs(gold_labels, [file.labels for file in files], first.starts, tags.names),
         suggested=("accuracy",) if options.own.get("scheme") == "raw" else ("f1", "precision", "recall"),
         warnings=(*warnings, *tags.unused),
     )
@@ -244,7 +252,7 @@ def _counts(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TagCodes:
-    """What each label code means.
+    """The meaning of each label code.
 
     Attributes
     ----------
@@ -268,160 +276,169 @@ class _TagCodes:
     unused: list[str]
 
     @staticmethod
-    def of(labels: Codes, scheme: str, options: Options) -> _TagCodes:
-        """Take all labels apart; those to be mapped are whole labels or types."""
-        mapped = options.mapped
-        names, parsed, seen = [], [], set()
-        suffixed = scheme not in UNPREFIXED and are_suffixed(labels.strings)
-        for label in map(prefixed, labels.strings) if suffixed else labels.strings:
-            tag = parse_tag(mapped.get(label, label), scheme)
-            if tag is not None and tag[1] in mapped:
-                seen.add(tag[1])
-                tag = tag[0], mapped[tag[1]]
-            seen.add(label)
+    def from_labels(labels: Codes, scheme: str, options: Options) -> _TagCodes:
+        """Parse all labels; whole labels or types are mapped."""
+        label_map = options.label_mapping
+        names, parsed, used = [], [], set()
+        is_suffixed = scheme not in UNPREFIXED and are_suffixed(labels.strings)
+        for label in map(to_prefixed, labels.strings) if is_suffixed else labels.strings:
+            tag = parse_tag(label_map.get(label, label), scheme)
+            if tag is not None and tag[1] in label_map:
+                used.add(tag[1])
+                tag = tag[0], label_map[tag[1]]
+            used.add(label)
             parsed.append(tag)
-            names.append(mapped.get(label, label) if tag is None else _write(*tag, scheme))
+            names.append(label_map.get(label, label) if tag is None else _format_tag(*tag, scheme))
         types = Codes({"": 0})
         pairs = Codes()
         return _TagCodes(
             names=names,
             prefix=np.array([-1 if tag is None else PREFIXES.index(tag[0]) for tag in parsed], np.int8),
-            type=np.array([0 if tag is None else types.of(tag[1]) for tag in parsed], np.int32),
-            same=np.array([pairs.of("-".join(tag or ())) for tag in parsed], np.int32),
+            type=np.array([0 if tag is None else types.encode(tag[1]) for tag in parsed], np.int32),
+            same=np.array([pairs.encode("-".join(tag or ())) for tag in parsed], np.int32),
             types=types.strings,
-            unused=options.unmapped(seen),
+            unused=options.describe_unused_labels(used),
         )
 
     def check(self, file: TaggedFile, scheme: str) -> None:
-        """Refuse labels that are no tags of the scheme."""
+        """Raise if labels are not tags of the scheme."""
         for codes in filter(lambda codes: codes is not None, (file.labels, file.gold)):
             assert codes is not None
             wrong = np.flatnonzero(self.prefix[codes] < 0)
             if len(wrong):
                 allowed = SCHEMES[scheme].prefixes.replace("O", "")
                 raise InputError(
-                    f"{file.place(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O "
+                    f"{file.get_location(wrong[0])}: label {self.names[codes[wrong[0]]]!r}, expected O "
                     f"or one that begins with {', '.join(f'{letter}-' for letter in allowed)}; "
                     f"{'give the gold labels with --gold FILE, ' if codes is file.gold else ''}choose the column "
                     "(conll:column=N, conll:gold-column=N), read it as another (--map O=LABEL), or take "
                     "plain labels with conll:scheme=raw (a chunk a token) or conll:scheme=IO"
                 )
 
-    def chunks(self, codes: Integers, first: TaggedFile, scheme: ChunkScheme) -> Chunks:
+    def find_file_chunks(self, codes: Integers, first: TaggedFile, scheme: ChunkScheme) -> Chunks:
         """Find the chunks of a file's labels."""
         return find_chunks(self.prefix[codes], self.type[codes], first.lengths, scheme)
 
 
-def _by_column(sources: Sequence[Source], gold: Path | None, options: Options) -> list[tuple[Source, Options]]:
-    """Return each system's file and options: a column is a system where several are asked for, or one file has them."""
-    asked = options.own.get("column", "")
-    columns, own = asked.split("+"), {}
-    if not asked and gold is None and len(sources) == 1 and not is_tag_records(sources[0].path):
-        first, *columns = tag_columns(sources[0].path) or [""]
-        own = {"gold-column": first} if options.gold_column is None else {}
+def _split_by_column(sources: Sequence[Source], gold: Path | None, options: Options) -> list[tuple[Source, Options]]:
+    """Return each system's file and options; several requested or detected columns are systems."""
+    requested = options.own.get("column", "")
+    columns, settings = requested.split("+"), {}
+    if not requested and gold is None and len(sources) == 1 and not is_json_file(sources[0].path):
+        gold_column, *columns = find_tag_columns(sources[0].path) or [""]
+        settings = {"gold-column": gold_column} if options.gold_column is None else {}
     if len(columns) < 2:
         return [(source, options) for source in sources]
-    alone = len(sources) == 1 and sources[0].name is None
+    is_unnamed = len(sources) == 1 and sources[0].name is None
     return [
         (
             replace(
                 source,
-                name=(f"column {column}" if column.isdecimal() else column) if alone else f"{source.system}:{column}",
+                name=(f"column {column}" if column.isdecimal() else column)
+                if is_unnamed
+                else f"{source.system}:{column}",
             ),
-            options.with_own({**own, **options.own, "column": column}),
+            options.with_format_options({**settings, **options.own, "column": column}),
         )
         for source in sources
         for column in columns
     ]
 
 
-def _write(prefix: str, type_: str, scheme: str) -> str:
+def _format_tag(prefix: str, type_: str, scheme: str) -> str:
     if prefix == "O":
         return "O"
     return type_ if scheme == "raw" else f"{prefix}-{type_}"
 
 
-def _columns(options: Options, scheme: str, *, beside: bool, only_gold: bool = False) -> TagColumns:
-    """Return the columns of a system's file, with gold labels beside or not, or of a gold file."""
-    own = options.own
-    gold = place_of("gold-column", own.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2"))
-    label = place_of("column", own.get("column") or options.prediction_column or "-1")
-    token = place_of("tokens", own.get("tokens") or "1")
+def _choose_columns(options: Options, scheme: str, *, has_gold: bool, only_gold: bool = False) -> TagColumns:
+    """Return the columns of a system's file with or without gold labels, or of a gold file."""
+    settings = options.own
+    gold = parse_column(
+        "gold-column", settings.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2")
+    )
+    label = parse_column("column", settings.get("column") or options.prediction_column or "-1")
+    token = parse_column("tokens", settings.get("tokens") or "1")
     return TagColumns(
         label=gold if only_gold else label,
-        gold=gold if beside else None,
+        gold=gold if has_gold else None,
         token=token,
         is_tag=lambda cell: scheme in UNPREFIXED or cell == "O" or TAG.fullmatch(cell) is not None,
-        docstart=own.get("docstart", "skip"),
+        docstart=settings.get("docstart", "skip"),
         option="gold-column" if only_gold else "column",
     )
 
 
-def _tagged(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> TaggedFile:
-    width, where = width_of(path)
-    _check_columns(path, columns, width, where)
+def _read_columns(path: Path, columns: TagColumns, labels: Codes, tokens: Codes) -> TaggedFile:
+    width, token_line = find_width(path)
+    _check_columns(path, columns, width, token_line)
     # a column alone holds labels and no tokens
-    places = {columns.label % width, (columns.label if columns.gold is None else columns.gold) % width}
-    has_tokens = columns.token is not None and columns.token % width not in places
+    label_columns = {columns.label % width, (columns.label if columns.gold is None else columns.gold) % width}
+    has_tokens = columns.token is not None and columns.token % width not in label_columns
     columns = replace(
         columns,
         label=columns.label % width,
         gold=None if columns.gold is None else columns.gold % width,
         token=columns.token % width if columns.token is not None and has_tokens else None,
         conllu=is_conllu(path),
-        names=(names := column_names(path)),
+        names=(names := find_column_names(path)),
         ends=names.index("MISC") if "MISC" in names and any(map(is_ner_column, names)) else None,
     )
     collector = SentenceCollector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
-            cells = trimmed(cells_of(line), width)
+            cells = trim_cells(split_cells(line), width)
             if is_end(cells, line):
-                collector.end()
+                collector.end_sentence()
                 continue
             if line.startswith(DOCSTART):
-                collector.document(None)
+                collector.start_document(None)
                 if columns.docstart == "skip":
                     continue
-            if _is_aside(line, cells, width, columns, collector):
-                _take_aside(line, collector)
+            if _is_header_or_comment(line, cells, width, columns, collector):
+                _start_document(line, collector)
                 continue
             if len(cells) != width:
-                raise _ragged(path, number, cells, width, where)
+                raise _width_error(path, number, cells, width, token_line)
             if not columns.conllu or cells[0].isdecimal():
-                _take_token(number, cells, columns, collector)
+                _add_token(number, cells, columns, collector)
             if line.startswith(DOCSTART):
-                collector.end()
+                collector.end_sentence()
     file = FileColumns(path, columns.names, (), columns.label, columns.gold, columns.token)
-    return _filled(collector.tagged(file), labels, columns)
+    return _replace_empty_labels(collector.build_file(file), labels, columns)
 
 
-def _take_token(number: int, cells: Sequence[str], columns: TagColumns, collector: SentenceCollector) -> None:
-    gold, token = (None if place is None else cells[place] for place in (columns.gold, columns.token))
-    collector.token(number, cells[columns.label], gold, token)
-    collector.row(cells)
+def _add_token(number: int, cells: Sequence[str], columns: TagColumns, collector: SentenceCollector) -> None:
+    gold, token = (None if column is None else cells[column] for column in (columns.gold, columns.token))
+    collector.add_token(number, cells[columns.label], gold, token)
+    collector.add_row(cells)
     if columns.ends is not None and SENTENCE_END in cells[columns.ends].split("|"):
         collector.mark_end()
 
 
-def _filled(tagged: TaggedFile, labels: Codes, columns: TagColumns) -> TaggedFile:
-    """Refuse a column without any label; elsewhere in a column of entities the mark of no label is O."""
-    none = labels.get(NOT_APPLICABLE)
+def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: TagColumns) -> TaggedFile:
+    """Replace the mark of no label in an entity column by O; raise if a column has no labels."""
+    empty_code = labels.get(NOT_APPLICABLE)
     assert tagged.columns is not None
-    if none is not None and (tagged.labels == none).all():
+    if empty_code is not None and (tagged.labels == empty_code).all():
         raise InputError(
-            f"{tagged.path}: {tagged.columns.name(columns.label)} holds {NOT_APPLICABLE!r} alone, so no labels (is "
+            f"{tagged.path}: {tagged.columns.format_name(columns.label)} holds {NOT_APPLICABLE!r} alone, so no "
+            "labels (is "
             f"the file masked?); choose another column with conll:{columns.option}=N"
         )
-    if none is None or not any(map(is_ner_column, columns.names[columns.label : columns.label + 1])):
+    if empty_code is None or not any(map(is_ner_column, columns.names[columns.label : columns.label + 1])):
         return tagged
-    outside = labels.of("O")
-    gold = None if tagged.gold is None else np.where(tagged.gold == none, outside, tagged.gold).astype(np.int32)
-    return replace(tagged, labels=np.where(tagged.labels == none, outside, tagged.labels).astype(np.int32), gold=gold)
+    outside = labels.encode("O")
+    gold = None if tagged.gold is None else np.where(tagged.gold == empty_code, outside, tagged.gold).astype(np.int32)
+    return replace(
+        tagged, labels=np.where(tagged.labels == empty_code, outside, tagged.labels).astype(np.int32), gold=gold
+    )
 
 
-def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, collector: SentenceCollector) -> bool:
-    """Tell a header, and a comment, from tokens: the token "#" has all columns, and a label."""
+def _is_header_or_comment(
+    line: str, cells: list[str], width: int, columns: TagColumns, collector: SentenceCollector
+) -> bool:
+    """Return whether a line is a header or comment; a token "#" has all columns and a label."""
     if not collector.between:  # a comment within a sentence shows itself among cells that tabs part
         return len(cells) != width > 1 and line.startswith("#") and "\t" not in line and COMMENT.match(line) is not None
     if not collector.has_tokens and is_header(cells):
@@ -430,26 +447,26 @@ def _is_aside(line: str, cells: list[str], width: int, columns: TagColumns, coll
     return line.startswith("#") and is_other
 
 
-def _take_aside(line: str, collector: SentenceCollector) -> None:
+def _start_document(line: str, collector: SentenceCollector) -> None:
     if match := NEWDOC.match(line):
-        collector.document((match[1] or match[2] or "").strip() or None)
+        collector.start_document((match[1] or match[2] or "").strip() or None)
 
 
 def _check_columns(path: Path, columns: TagColumns, width: int, where: int) -> None:
     if not width:
-        raise empty(path)
-    for option, place in ((columns.option, columns.label), ("gold-column", columns.gold)):
-        if place is not None and not -width <= place < width:
-            hint = "the label's column is missing" if place == columns.label else "give --gold FILE"
+        raise build_empty_error(path)
+    for option, column in ((columns.option, columns.label), ("gold-column", columns.gold)):
+        if column is not None and not -width <= column < width:
+            hint = "the label's column is missing" if column == columns.label else "give --gold FILE"
             raise InputError(
                 f"{path}, line {where}: found {width} column{'s' * (width != 1)}, but {option} is "
-                f"{place + 1 if place >= 0 else place}; {hint}, or choose with conll:{option}=N"
+                f"{column + 1 if column >= 0 else column}; {hint}, or choose with conll:{option}=N"
             )
     if columns.gold is not None and columns.gold % width == columns.label % width:
         raise InputError(f"{path}: gold and predicted labels are both column {columns.label % width + 1}")
 
 
-def _ragged(path: Path, number: int, cells: list[str], width: int, where: int) -> InputError:
+def _width_error(path: Path, number: int, cells: list[str], width: int, where: int) -> InputError:
     return InputError(
         f"{path}, line {number}: found {len(cells)} column{'s' * (len(cells) != 1)} ({' '.join(cells)[:40]!r}), "
         f"expected {width} as on line {where}; complete the line (is the label missing?)"

@@ -1,4 +1,4 @@
-"""What the first lines of tagged tokens show: their columns, chunk tags, plain labels."""
+"""Detection of columns, chunk tags and plain labels in the first lines of tagged files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import head_lines, open_text
+from sigdask.formats.reading.files import open_text, read_head_lines
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.tagging.chunks import TAG, are_suffixed
-from sigdask.formats.tagging.lines import mark_of, refuse_trees
-from sigdask.formats.tagging.records import is_tag_records, sniff_records
+from sigdask.formats.tagging.lines import check_no_trees, find_mark
+from sigdask.formats.tagging.records import is_json_file, sniff_records
 from sigdask.formats.tagging.scope import is_ner_column
 from sigdask.formats.tagging.sentences import UTTERANCE_END
 
@@ -38,16 +38,16 @@ Rows = list[list[str]]
 """Cells of tokens; none between sentences."""
 
 
-def cells_of(line: str) -> list[str]:
-    r"""Split a line at tabs, or at runs of blanks where it has none; an empty cell between or after tabs is one.
+def split_cells(line: str) -> list[str]:
+    r"""Split a line at tabs, or else at runs of blanks; cells between or after tabs may be empty.
 
     Other white space (no-break, ideographic) is part of tokens.
 
     Examples
     --------
-    >>> cells_of("New York\tB-LOC\r\n"), cells_of("\tO\n"), cells_of("the  DT O \n")
+    >>> split_cells("New York\tB-LOC\r\n"), split_cells("\tO\n"), split_cells("the  DT O \n")
     (['New York', 'B-LOC'], ['', 'O'], ['the', 'DT', 'O'])
-    >>> cells_of("York\t\n"), cells_of("\t\n")
+    >>> split_cells("York\t\n"), split_cells("\t\n")
     (['York', ''], [])
     """
     if not line.strip(" \t\r\n"):
@@ -57,18 +57,18 @@ def cells_of(line: str) -> list[str]:
     return [cell for cell in line.rstrip("\r\n").split(" ") if cell]
 
 
-def trimmed(cells: list[str], width: int) -> list[str]:
-    """Return cells without the empty ones that a tab at the end of each line makes, beyond the width of the file."""
+def trim_cells(cells: list[str], width: int) -> list[str]:
+    """Remove the empty cells beyond the file's width, which a tab at the end of each line makes."""
     return cells[:width] if len(cells) > width and not any(cells[width:]) else cells
 
 
 def is_end(cells: list[str], line: str) -> bool:
-    """Whether a line ends a sentence."""
+    """Return whether a line ends a sentence."""
     return not cells or cells == [UTTERANCE_END] or not line.strip()
 
 
 def is_header(cells: Sequence[str]) -> bool:
-    """Whether the first row names columns: one of the tokens, and after it one of the labels.
+    """Return whether the first row names columns: a token column, followed by a label column.
 
     Examples
     --------
@@ -78,191 +78,197 @@ def is_header(cells: Sequence[str]) -> bool:
     True
     """
     names = [cell.lstrip("# ").lower() for cell in cells]
-    labels = not LABEL_NAMES.isdisjoint(names[1:]) or any(map(is_ner_column, cells[1:]))
-    return not TOKEN_NAMES.isdisjoint(names[:2]) and labels
+    has_labels = not LABEL_NAMES.isdisjoint(names[1:]) or any(map(is_ner_column, cells[1:]))
+    return not TOKEN_NAMES.isdisjoint(names[:2]) and has_labels
 
 
-def column_names(path: Path) -> tuple[str, ...]:
-    """Return the names of a file's columns: of its header, of CoNLL-U Plus or CoNLL-U; none where it has none."""
-    lines = [line for line in head_lines(path) if line.strip()]
+def find_column_names(path: Path) -> tuple[str, ...]:
+    """Return the column names from the header, of CoNLL-U Plus or of CoNLL-U, or none."""
+    lines = [line for line in read_head_lines(path) if line.strip()]
     if lines and (match := GLOBAL_COLUMNS.match(lines[0])):
         return tuple(match[1].split())
-    first = next((line for line in lines if is_header(cells_of(line)) or not line.startswith("#")), "")
-    if is_header(cells_of(first)):
-        return tuple(cell.lstrip("# ") for cell in cells_of(first))
+    first_line = next((line for line in lines if is_header(split_cells(line)) or not line.startswith("#")), "")
+    if is_header(split_cells(first_line)):
+        return tuple(cell.lstrip("# ") for cell in split_cells(first_line))
     return CONLLU_NAMES if is_conllu(path) else ()
 
 
-def width_of(path: Path) -> tuple[int, int]:
-    """Return the number of columns and the line that shows it: the first that is surely a token's.
+def find_width(path: Path) -> tuple[int, int]:
+    """Return the number of columns, and the number of the first line that surely holds a token.
 
     Where that line ends in a tab, a later one that fills the cell after it shows that it is one.
     """
-    comment, first, full, bare = (0, 0), 0, 0, 0
+    comment, first_line, full, bare = (0, 0), 0, 0, 0
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
-            cells = cells_of(line)
-            if is_end(cells, line) or line.startswith(DOCSTART) or (not first and is_header(cells)):
+            cells = split_cells(line)
+            if is_end(cells, line) or line.startswith(DOCSTART) or (not first_line and is_header(cells)):
                 continue
             if line.startswith("#"):
                 comment = comment if comment[0] else (len(cells), number)
                 continue
-            filled = n_filled(cells)
-            if not first:
-                first, full, bare = number, len(cells), filled
+            filled = count_filled(cells)
+            if not first_line:
+                first_line, full, bare = number, len(cells), filled
             if filled >= full or full == bare:
-                return full, first
-    return (bare, first) if first else comment
+                return full, first_line
+    return (bare, first_line) if first_line else comment
 
 
-def n_filled(cells: Sequence[str]) -> int:
-    """Return how many cells there are up to the last that is not empty."""
+def count_filled(cells: Sequence[str]) -> int:
+    """Count the cells up to the last one that is not empty."""
     return next((n for n in range(len(cells), 0, -1) if cells[n - 1]), 0)
 
 
 def is_conllu(path: Path) -> bool:
-    """Whether a file's rows have the ten columns of CoNLL-U, the first an id; a header may stand before."""
-    lines = (line for line in head_lines(path)[:200] if line.strip() and not line.startswith("#"))
+    """Return whether rows have CoNLL-U's ten columns, the first an id; a header may come before."""
+    lines = (line for line in read_head_lines(path)[:200] if line.strip() and not line.startswith("#"))
     rows = [line.split("\t") for line in lines]
     rows = rows[1:] if rows and is_header(rows[0]) else rows
     return bool(rows) and all(len(row) == 10 and CONLLU_ID.fullmatch(row[0]) for row in rows)
 
 
-def place_of(option: str, text: str) -> int:
-    """Return a column as an index: 1 is the first, -1 the last."""
+def parse_column(option: str, text: str) -> int:
+    """Return a column number as an index; 1 is the first column and -1 the last."""
     if not re.fullmatch(r"-?[1-9]\d{0,5}", text):
         raise InputError(f"format conll: {option} = {text!r} must be a column's number: 1, 2, ... or -1 for the last")
     return int(text) - 1 if int(text) > 0 else int(text)
 
 
-def tag_columns(path: Path) -> list[str]:
-    """Return the numbers of the last columns that hold nothing but tags."""
-    rows = [cells for cells in _rows(path) if cells]
+def find_tag_columns(path: Path) -> list[str]:
+    """Return the numbers of the last columns that contain only tags."""
+    rows = [cells for cells in _read_rows(path) if cells]
     columns: list[str] = []
-    for place, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
+    for number, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
         if not _are_tags(column):
             break
-        columns.insert(0, str(place))
+        columns.insert(0, str(number))
     return columns
 
 
 def _are_tags(cells: Sequence[str]) -> bool:
-    """Whether cells are tags, some with a type."""
-    plain = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
-    return any("-" in cell for cell in cells) and (plain or are_suffixed(set(cells)))
+    """Return whether cells are tags, some with a type."""
+    are_valid = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
+    return any("-" in cell for cell in cells) and (are_valid or are_suffixed(set(cells)))
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Say whether the first file, or the gold file, looks like tagged tokens."""
+    """Return whether the first file, or the gold file, looks like tagged tokens."""
     path = sources[0].path
     for file in (path, *([gold] if gold is not None else [])):
-        refuse_trees(file)
-    if is_tag_records(path):
+        check_no_trees(file)
+    if is_json_file(path):
         return sniff_records(path, gold, options)
-    if gold is not None and mark_of(path, gold) is not None:
+    if gold is not None and find_mark(path, gold) is not None:
         return True
     if _are_tagged(path) or (gold is not None and _are_tagged(gold)):
         return True
-    return gold is not None and not path.is_dir() and _are_the_same_tokens(_rows(path), _rows(gold))
+    return gold is not None and not path.is_dir() and _have_same_tokens(_read_rows(path), _read_rows(gold))
 
 
 def _are_tagged(path: Path) -> bool:
-    """Say whether a file has equal columns, tags in the last, and empty lines between."""
-    if is_conllu(path) or any(map(is_ner_column, column_names(path))):
+    """Return whether a file has equal columns, tags in the last one, and empty lines between."""
+    if is_conllu(path) or any(map(is_ner_column, find_column_names(path))):
         return True
-    rows = _rows(path)
+    rows = _read_rows(path)
     breaks = sum(not row or row == [UTTERANCE_END] for row in rows[:-2])
     rows = [row for row in rows if row and row != [UTTERANCE_END]]
     if not rows or len({len(row) for row in rows}) != 1:
         return False
-    last = [row[-1] for row in rows if row[-1]]
-    chunks = _are_tags(last)
-    bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in last)
-    return (chunks or bare) and (len(rows[0]) > 1 or breaks > 0)
+    tags = [row[-1] for row in rows if row[-1]]
+    has_chunks = _are_tags(tags)
+    is_bare = breaks > 0 and all(cell == "O" or TAG.fullmatch(cell) for cell in tags)
+    return (has_chunks or is_bare) and (len(rows[0]) > 1 or breaks > 0)
 
 
-def plain_labels(sources: Sequence[Source], gold: Path | None, options: Options) -> dict[str, str]:
-    """Return the options that read plain labels (parts of speech), where gold labels are no chunk tags.
+def find_plain_options(sources: Sequence[Source], gold: Path | None, options: Options) -> dict[str, str]:
+    """Return the options for reading plain labels, if the gold labels are not chunk tags.
 
     Nothing where a scheme is asked for, and where O stands among the labels: they may be types of chunks. Of
     several columns the last is compared in which a system differs.
     """
     if gold is None or "scheme" in options.own:
         return {}
-    files = [[row for row in _rows(path) if row] for path in (gold, *(source.path for source in sources))]
-    right, *others = [[list(column) for column in zip(*rows, strict=False)] for rows in files]
-    if not right or not all(others):
+    files = [[row for row in _read_rows(path) if row] for path in (gold, *(source.path for source in sources))]
+    gold_columns, *system_columns = [[list(column) for column in zip(*rows, strict=False)] for rows in files]
+    if not gold_columns or not all(system_columns):
         return {}
-    alike = all(len(columns) == len(right) for columns in others)
-    chosen = (options.own.get("column") or options.prediction_column or "").split("+")[0]
-    of_gold = options.own.get("gold-column") or options.gold_column or (chosen if alike else "-1")
-    column = place_of("gold-column", of_gold) if of_gold else _differing(right, others)
-    if not -len(right) <= column < len(right) or not are_plain(right[column]):
+    same_width = all(len(columns) == len(gold_columns) for columns in system_columns)
+    requested = (options.own.get("column") or options.prediction_column or "").split("+")[0]
+    gold_option = options.own.get("gold-column") or options.gold_column or (requested if same_width else "-1")
+    column = (
+        parse_column("gold-column", gold_option)
+        if gold_option
+        else _find_differing_column(gold_columns, system_columns)
+    )
+    if not -len(gold_columns) <= column < len(gold_columns) or not are_plain(gold_columns[column]):
         return {}
-    ids = len(right) > 2 and all(map(str.isdecimal, right[0]))
+    has_ids = len(gold_columns) > 2 and all(map(str.isdecimal, gold_columns[0]))
     number = str(column + 1 if column >= 0 else column)
-    _refuse_brackets(gold, number, right[column])
-    columns = {"gold-column": number} if of_gold else {"column": number, "gold-column": number}
-    return {"scheme": "raw", "tokens": "2" if ids else "1", **columns, **options.own}
+    _check_no_brackets(gold, number, gold_columns[column])
+    columns = {"gold-column": number} if gold_option else {"column": number, "gold-column": number}
+    return {"scheme": "raw", "tokens": "2" if has_ids else "1", **columns, **options.own}
 
 
-def _refuse_brackets(path: Path, number: str, cells: Sequence[str]) -> None:
-    """Refuse spans that are written with brackets over several lines, which no metric of tokens scores."""
-    what = next((what for pattern, what in BRACKETED.items() if any(map(pattern.fullmatch, cells))), None)
-    if what is not None:
+def _check_no_brackets(path: Path, number: str, cells: Sequence[str]) -> None:
+    """Raise for bracketed spans over several lines, which no token metric scores."""
+    kind = next((kind for pattern, kind in BRACKETED.items() if any(map(pattern.fullmatch, cells))), None)
+    if kind is not None:
         raise InputError(
-            f"{path}: column {number} holds {what} in brackets, which sigdask does not score; take the score of each "
+            f"{path}: column {number} holds {kind} in brackets, which sigdask does not score; take the score of each "
             "document or sentence from the task's own scorer, or choose another column with conll:column=N"
         )
 
 
 def are_plain(labels: Sequence[str]) -> bool:
-    """Whether labels are neither tags of chunks nor types of them beside O."""
-    typed = any("-" in label and TAG.fullmatch(label) for label in labels)
-    return not (typed or "O" in labels or all(map(TAG.fullmatch, labels)) or _are_tags(labels))
+    """Return whether labels are neither chunk tags nor types of chunks along with O."""
+    has_types = any("-" in label and TAG.fullmatch(label) for label in labels)
+    return not (has_types or "O" in labels or all(map(TAG.fullmatch, labels)) or _are_tags(labels))
 
 
-def _differing(right: Sequence[Sequence[str]], others: Sequence[Sequence[Sequence[str]]]) -> int:
-    """Return the last column, after the first, in which some file differs; the last one where none does."""
-    for column in range(len(right) - 1, 0, -1):
-        if any(a != b for own in others for a, b in zip(right[column], own[column], strict=False)):
+def _find_differing_column(gold: Sequence[Sequence[str]], systems: Sequence[Sequence[Sequence[str]]]) -> int:
+    """Return the last column, except the first, in which some file differs, or else the last one."""
+    for column in range(len(gold) - 1, 0, -1):
+        if any(a != b for columns in systems for a, b in zip(gold[column], columns[column], strict=False)):
             return column
-    return len(right) - 1
+    return len(gold) - 1
 
 
-def _rows(path: Path) -> Rows:
-    """Return the first rows without comments and header, as wide as the file."""
-    rows = [cells_of(line) for line in head_lines(path) if not line.startswith(("#", DOCSTART))]
-    first = next((k for k, cells in enumerate(rows) if cells), None)
-    if first is None:
+def _read_rows(path: Path) -> Rows:
+    """Return the first rows without comments and header, with the width of the file."""
+    rows = [split_cells(line) for line in read_head_lines(path) if not line.startswith(("#", DOCSTART))]
+    first_row = next((k for k, cells in enumerate(rows) if cells), None)
+    if first_row is None:
         return rows
-    if is_header(rows[first]):
-        del rows[first]
+    if is_header(rows[first_row]):
+        del rows[first_row]
     filled = [cells for cells in rows if cells]
     full = len(filled[0]) if filled else 0
-    bare = n_filled(filled[0]) if filled else 0
-    width = full if any(n_filled(cells) >= full for cells in filled) else bare
-    return [trimmed(cells, width) for cells in rows]
+    bare = count_filled(filled[0]) if filled else 0
+    width = full if any(count_filled(cells) >= full for cells in filled) else bare
+    return [trim_cells(cells, width) for cells in rows]
 
 
-def _are_the_same_tokens(one: Rows, other: Rows) -> bool:
-    """Whether two files have nearly the same tokens in their first columns, equal columns, and the same sentences.
+def _have_same_tokens(rows_a: Rows, rows_b: Rows) -> bool:
+    """Return whether two files have nearly equal tokens, equal columns and the same sentences.
 
     A file without any end of a sentence among the other's tokens is one that lacks them.
     """
-    if sum(not row for row in one[:-1]) == 0 or sum(not row for row in other[:-1]) == 0:
-        marked = any(not row for row in one[:-1]) or any(not row for row in other[:-1])
-        rows = [[row for row in rows if row] for rows in (one, other)]
-        return marked and 2 * min(map(len, rows)) > max(map(len, rows)) and _are_alike(*rows)
-    shared = min(len(one), len(other))
-    while shared and not (one[shared - 1] and other[shared - 1]):
+    if sum(not row for row in rows_a[:-1]) == 0 or sum(not row for row in rows_b[:-1]) == 0:
+        has_breaks = any(not row for row in rows_a[:-1]) or any(not row for row in rows_b[:-1])
+        rows = [[row for row in rows if row] for rows in (rows_a, rows_b)]
+        return has_breaks and 2 * min(map(len, rows)) > max(map(len, rows)) and _have_same_words(*rows)
+    shared = min(len(rows_a), len(rows_b))
+    while shared and not (rows_a[shared - 1] and rows_b[shared - 1]):
         shared -= 1
-    ends = all(bool(a) == bool(b) for a, b in zip(one[:shared], other[:shared], strict=True))
-    return any(not row for row in one[:shared]) and ends and _are_alike(one[:shared], other[:shared])
+    same_breaks = all(bool(a) == bool(b) for a, b in zip(rows_a[:shared], rows_b[:shared], strict=True))
+    return (
+        any(not row for row in rows_a[:shared]) and same_breaks and _have_same_words(rows_a[:shared], rows_b[:shared])
+    )
 
 
-def _are_alike(one: Rows, other: Rows) -> bool:
-    pairs = list(zip(one, other, strict=False))
+def _have_same_words(rows_a: Rows, rows_b: Rows) -> bool:
+    pairs = list(zip(rows_a, rows_b, strict=False))
     widths = {len(row) for pair in pairs for row in pair} - {0}
-    same = sum(a[:1] == b[:1] for a, b in pairs)
-    return len(widths) == 1 and min(widths) > 1 and 10 * same >= 9 * len(pairs)
+    n_same = sum(a[:1] == b[:1] for a, b in pairs)
+    return len(widths) == 1 and min(widths) > 1 and 10 * n_same >= 9 * len(pairs)

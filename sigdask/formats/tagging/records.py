@@ -12,11 +12,11 @@ from typing import Any
 from sigdask.errors import InputError
 from sigdask.formats.reading.json.records import (
     DOCUMENT_NAMES,
-    head,
-    id_names,
-    id_of,
+    find_id_keys,
+    get_id_parts,
     is_json_lines,
-    load,
+    load_json,
+    read_head,
     read_records,
 )
 from sigdask.formats.reading.options import DEFAULTS, Options
@@ -33,7 +33,7 @@ GOLD_KEYS = ("gold", "gold_tags", "gold_labels", "gold_ner_tags", "references", 
 TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "tag_sequence", "bio_tags", "bio", "iob", "iob_tags", "chunk_tags",
             "pos_tags", "pos", "upos", "xpos", "label", "tag")  # fmt: skip
 
-SNIFFED = 100
+N_SNIFFED = 100
 """Records that are looked at."""
 
 _START = re.compile(r'\s*+[\[{]++(?:\[?\s*+\]\s*+,\s*+\[?)*+(?:\r?\n\s*+[\[{]*+)*+"(?:[^"\\]|\\.)*+"\s*+[,:\]]')
@@ -72,7 +72,7 @@ class TaggedRecord:
 
 @dataclass(frozen=True, slots=True)
 class TagKeys:
-    """Which keys of a record hold tags.
+    """The keys of a record that hold tags.
 
     Attributes
     ----------
@@ -84,22 +84,22 @@ class TagKeys:
     gold: Sequence[str] | None
 
 
-def tag_keys(options: Options, *, beside: bool, only_gold: bool = False) -> TagKeys:
-    """Return the keys of a file, with gold tags beside or not, or of a gold file."""
+def choose_keys(options: Options, *, has_gold: bool, only_gold: bool = False) -> TagKeys:
+    """Return the keys of a system's file with or without gold tags, or of a gold file."""
     label = options.own.get("column") or options.prediction_column
     gold = options.own.get("gold-column") or options.gold_column
     if only_gold:
         return TagKeys([gold] if gold else [*GOLD_KEYS, *TAG_KEYS], None)
-    labels = [label] if label else [*PREDICTED_KEYS, *([] if beside else TAG_KEYS)]
+    labels = [label] if label else [*PREDICTED_KEYS, *([] if has_gold else TAG_KEYS)]
     golds = [gold] if gold else [*GOLD_KEYS, *TAG_KEYS]
-    return TagKeys(labels, golds if beside else None)
+    return TagKeys(labels, golds if has_gold else None)
 
 
-def is_tag_records(path: Path) -> bool:
-    """Whether a file is JSON, damaged or not; a line of columns may begin with a bracket as well."""
+def is_json_file(path: Path) -> bool:
+    """Return whether a file is JSON, damaged or not; a line of columns may also begin with a bracket."""
     if path.is_dir():
         return False
-    start = head(path).lstrip()
+    start = read_head(path).lstrip()
     if not start.startswith(("{", "[")):
         return False
     if _START.match(start):
@@ -112,54 +112,56 @@ def is_tag_records(path: Path) -> bool:
 
 
 def sniff_records(path: Path, gold: Path | None, options: Options) -> bool:
-    """Whether files hold sequences of tags: chunk tags, or labels beside as many tokens."""
+    """Return whether files hold sequences of tags: chunk tags, or labels for as many tokens."""
     if _is_one_sentence(path):
-        return _are_chunk_tags([TaggedRecord("", 1, load(path))]) and '"B-' in head(path)
-    own = _first(path, tag_keys(options, beside=gold is None))
-    if gold is None or not is_tag_records(gold):
-        return _are_chunk_tags(own) or (gold is None and _are_of_tokens(own))
-    right = [] if _is_one_sentence(gold) else _first(gold, tag_keys(options, beside=False, only_gold=True))
-    if _are_chunk_tags(right):
-        return not own or _are_chunk_tags(own)  # of none the reader says why
-    even = (
-        len(own) > 0
-        and len(own) == len(right)
-        and all(len(a.tags) == len(b.tags) for a, b in zip(own, right, strict=True))
+        return _are_chunk_tags([TaggedRecord("", 1, load_json(path))]) and '"B-' in read_head(path)
+    system_records = _read_first(path, choose_keys(options, has_gold=gold is None))
+    if gold is None or not is_json_file(gold):
+        return _are_chunk_tags(system_records) or (gold is None and _have_tokens(system_records))
+    gold_records = (
+        [] if _is_one_sentence(gold) else _read_first(gold, choose_keys(options, has_gold=False, only_gold=True))
     )
-    bare = all(one.tokens is None and one.id is None for one in right)
-    repeated = any(len({*map(str, one.tags)}) < len(one.tags) for one in right)
-    return even and (_are_of_tokens(right) or _are_of_tokens(own) or (bare and repeated))
+    if _are_chunk_tags(gold_records):
+        return not system_records or _are_chunk_tags(system_records)  # of none the reader says why
+    same_lengths = (
+        len(system_records) > 0
+        and len(system_records) == len(gold_records)
+        and all(len(a.tags) == len(b.tags) for a, b in zip(system_records, gold_records, strict=True))
+    )
+    are_bare = all(record.tokens is None and record.id is None for record in gold_records)
+    has_repeats = any(len({*map(str, record.tags)}) < len(record.tags) for record in gold_records)
+    return same_lengths and (_have_tokens(gold_records) or _have_tokens(system_records) or (are_bare and has_repeats))
 
 
-def _first(path: Path, keys: TagKeys) -> list[TaggedRecord]:
-    """Return the sentences of a file, the first ones of a long one; none where it cannot be read as such."""
-    found: list[TaggedRecord] = []
+def _read_first(path: Path, keys: TagKeys) -> list[TaggedRecord]:
+    """Return the first sentences of a file, or none if they cannot be read as JSON."""
+    first_records: list[TaggedRecord] = []
     try:
-        for sentence in sentences(path, keys, DEFAULTS):
-            found.append(sentence)
-            if len(found) == SNIFFED:
+        for sentence in iter_sentences(path, keys, DEFAULTS):
+            first_records.append(sentence)
+            if len(first_records) == N_SNIFFED:
                 break
     except InputError:
         return []
-    return found if any(sentence.tags for sentence in found) else []
+    return first_records if any(sentence.tags for sentence in first_records) else []
 
 
-def _are_chunk_tags(found: Sequence[TaggedRecord]) -> bool:
-    """Whether tags are O and those of chunks, some with a type."""
-    tags = {tag for sentence in found for tag in sentence.tags}
+def _are_chunk_tags(tag_records: Sequence[TaggedRecord]) -> bool:
+    """Return whether the tags are O and chunk tags, some with a type."""
+    tags = {tag for sentence in tag_records for tag in sentence.tags}
     if not all(isinstance(tag, str) for tag in tags):
         return False
     return all(tag == "O" or TAG.fullmatch(tag) for tag in tags) and ("O" in tags or any("-" in tag for tag in tags))
 
 
-def _are_of_tokens(found: Sequence[TaggedRecord]) -> bool:
-    return len(found) > 0 and all(
-        sentence.tokens is not None and len(sentence.tokens) == len(sentence.tags) for sentence in found
+def _have_tokens(tag_records: Sequence[TaggedRecord]) -> bool:
+    return len(tag_records) > 0 and all(
+        sentence.tokens is not None and len(sentence.tokens) == len(sentence.tags) for sentence in tag_records
     )
 
 
-def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, tokens: Codes) -> TaggedFile:
-    """Read a file of JSON.
+def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, tokens: Codes) -> TaggedFile:
+    """Read tagged sentences from a JSON file.
 
     Raises
     ------
@@ -170,48 +172,48 @@ def tagged_records(path: Path, keys: TagKeys, options: Options, labels: Codes, t
     ids: list[str] = []
     first, are_tokens = None, True
     unit = "line"
-    for sentence in sentences(path, keys, options):
-        _check(path, sentence)
+    for sentence in iter_sentences(path, keys, options):
+        _check_tags(path, sentence)
         if not sentence.tags:
             continue  # a sentence without tokens, in all files
         first = first or sentence
         unit = sentence.place.partition(" ")[0]
         if sentence.document is not None:
-            collector.document(sentence.document)
+            collector.start_document(sentence.document)
         are_tokens = are_tokens and sentence.tokens is not None
-        nothing: list[Any] = [None] * len(sentence.tags)
-        words = map(str, sentence.tokens) if sentence.tokens is not None and are_tokens else nothing
-        for tag, right, word in zip(sentence.tags, sentence.gold or nothing, words, strict=True):
-            collector.token(sentence.number, tag, right, word)
-        for cells in zip(*(sentence.columns.get(name, nothing) for name in first.columns), strict=True):
-            collector.row(cells)
-        collector.end()
+        blanks: list[Any] = [None] * len(sentence.tags)
+        words = map(str, sentence.tokens) if sentence.tokens is not None and are_tokens else blanks
+        for tag, gold_tag, word in zip(sentence.tags, sentence.gold or blanks, words, strict=True):
+            collector.add_token(sentence.number, tag, gold_tag, word)
+        for cells in zip(*(sentence.columns.get(name, blanks) for name in first.columns), strict=True):
+            collector.add_row(cells)
+        collector.end_sentence()
         ids += [] if sentence.id is None else [sentence.id]
-    tagged = collector.tagged(None if first is None else _columns(path, first))
-    named = tuple(ids) if len(ids) == len(tagged.starts) and len({*ids}) == len(ids) else None
-    return replace(tagged, ids=named, unit="line" if unit == "line" else "record")
+    tagged = collector.build_file(None if first is None else _build_columns(path, first))
+    unique_ids = tuple(ids) if len(ids) == len(tagged.starts) and len({*ids}) == len(ids) else None
+    return replace(tagged, ids=unique_ids, unit="line" if unit == "line" else "record")
 
 
-def _columns(path: Path, first: TaggedRecord) -> FileColumns:
+def _build_columns(path: Path, first: TaggedRecord) -> FileColumns:
     """Return the keys of the first record as columns."""
     names = tuple(first.columns)
-    place = {id(first.columns[name]): k for k, name in enumerate(names)}
-    gold, token = (place.get(id(part)) for part in (first.gold, first.tokens))
-    return FileColumns(path, tuple(map(repr, names)), (), place.get(id(first.tags), 0), gold, token, numbered=False)
+    indices = {id(first.columns[name]): k for k, name in enumerate(names)}
+    gold, token = (indices.get(id(part)) for part in (first.gold, first.tokens))
+    return FileColumns(path, tuple(map(repr, names)), (), indices.get(id(first.tags), 0), gold, token, numbered=False)
 
 
-def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRecord]:
-    """Yield the sentences of a file of JSON."""
+def iter_sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRecord]:
+    """Yield the sentences of a JSON file."""
     if _is_one_sentence(path):
         raise InputError(
             f"{path}: is one list of tags, so one sentence; write a list of such lists, one for each sentence"
         )
-    if (whole := _by_columns(path, keys)) is not None:
-        yield from whole
+    if (by_columns := _read_by_columns(path, keys)) is not None:
+        yield from by_columns
         return
     names: tuple[str, ...] | None = None
-    chosen: tuple[str | None, ...] = ()
-    for record in read_records(path, lambda value: _key(value, keys.label) is not None):
+    chosen_keys: tuple[str | None, ...] = ()
+    for record in read_records(path, lambda value: _find_key(value, keys.label) is not None):
         value = record.value
         if isinstance(value, list):
             is_nested = bool(value) and all(isinstance(part, list) for part in value)
@@ -221,14 +223,18 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRec
         if not isinstance(value, dict):
             raise InputError(f"{path}, {record.place}: found {str(value)[:40]}, expected a list of tags")
         if names is None:
-            names = id_names(value, options)
-            chosen = (_key(value, keys.label), _key(value, keys.gold or ()), _key(value, TOKEN_KEYS))
-        label, gold, tokens = (as_list(value.get(key)) if key is not None else None for key in chosen)
-        for what, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
-            if not _is_plain_list(part) and (what == "tags" or keys.gold is not None):
+            names = find_id_keys(value, options)
+            chosen_keys = (
+                _find_key(value, keys.label),
+                _find_key(value, keys.gold or ()),
+                _find_key(value, TOKEN_KEYS),
+            )
+        label, gold, tokens = (as_list(value.get(key)) if key is not None else None for key in chosen_keys)
+        for noun, part, option in (("tags", label, "column"), ("gold tags", gold, "gold-column")):
+            if not _is_plain_list(part) and (noun == "tags" or keys.gold is not None):
                 raise InputError(
-                    f"{path}, {record.place}: found no list of {what} in {', '.join(map(repr, value))}; name its key, "
-                    f"conll:{option}=KEY{'' if what == 'tags' else ', or give --gold FILE'}"
+                    f"{path}, {record.place}: found no list of {noun} in {', '.join(map(repr, value))}; name its key, "
+                    f"conll:{option}=KEY{'' if noun == 'tags' else ', or give --gold FILE'}"
                 )
         yield TaggedRecord(
             place=record.place,
@@ -236,7 +242,7 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRec
             tags=label or [],
             gold=gold,
             tokens=tokens,
-            id="/".join(id_of(path, record.place, value, names)) or record.key,
+            id="/".join(get_id_parts(path, record.place, value, names)) or record.key,
             document=next((str(value[name]) for name in value if name.lower() in DOCUMENT_NAMES), None),
             columns={
                 name: part for name, part in value.items() if _is_plain_list(part) and len(part) == len(label or [])
@@ -245,43 +251,43 @@ def sentences(path: Path, keys: TagKeys, options: Options) -> Iterator[TaggedRec
 
 
 def _is_one_sentence(path: Path) -> bool:
-    """Whether the file is one list of tags."""
-    start = head(path).lstrip()
+    """Return whether the file is one list of tags."""
+    start = read_head(path).lstrip()
     return re.match(r'\[\s*"', start) is not None and not re.search(r"\]\s*\n\s*\[", start)
 
 
-def _by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None:
-    """Return the sentences of an object of key to a list of all of them; None where the file is none."""
-    if not head(path).lstrip().startswith("{") or is_json_lines(path):
+def _read_by_columns(path: Path, keys: TagKeys) -> Iterator[TaggedRecord] | None:
+    """Return the sentences of an object that maps each key to a list of sentences, or None."""
+    if not read_head(path).lstrip().startswith("{") or is_json_lines(path):
         return None
-    whole = load(path)
+    content = load_json(path)
     lists = {
         name: value
-        for name, value in (whole.items() if isinstance(whole, dict) else ())
+        for name, value in (content.items() if isinstance(content, dict) else ())
         if isinstance(value, list) and value and all(map(_is_plain_list, value))
     }
     label, gold, tokens = (
-        next((name for name in own if name in lists), None) for own in (keys.label, keys.gold or (), TOKEN_KEYS)
+        next((name for name in names if name in lists), None) for names in (keys.label, keys.gold or (), TOKEN_KEYS)
     )
     if label is None or (keys.gold is not None and gold is None):
         return None
-    chosen = [lists[name] if name is not None else [None] * len(lists[label]) for name in (label, gold, tokens)]
-    if len({*map(len, chosen)}) > 1:
+    selected = [lists[name] if name is not None else [None] * len(lists[label]) for name in (label, gold, tokens)]
+    if len({*map(len, selected)}) > 1:
         numbers = ", ".join(f"{len(lists[name])} of {name!r}" for name in (label, gold, tokens) if name is not None)
         raise InputError(f"{path}: found lists of different numbers of sentences: {numbers}")
-    rows = enumerate(zip(*chosen, strict=True), start=1)
-    return (TaggedRecord(f"record {k}", k, tags, right, words) for k, (tags, right, words) in rows)
+    rows = enumerate(zip(*selected, strict=True), start=1)
+    return (TaggedRecord(f"record {k}", k, tags, gold_tags, words) for k, (tags, gold_tags, words) in rows)
 
 
-def _key(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def _find_key(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
     """Return the first key that holds a list of single values."""
     lowered = {str(name).lower(): name for name in reversed(list(record))}
-    found = (lowered.get(name.lower()) for name in names)
-    return next((name for name in found if name is not None and _is_plain_list(as_list(record[name]))), None)
+    present = (lowered.get(name.lower()) for name in names)
+    return next((name for name in present if name is not None and _is_plain_list(as_list(record[name]))), None)
 
 
 def as_list(value: Any) -> Any:
-    """Return a list for tags that are parted by blanks; other values as they are.
+    """Return tags that are separated by blanks as a list, and other values unchanged.
 
     Examples
     --------
@@ -298,8 +304,8 @@ def _is_plain_list(value: Any) -> bool:
     return isinstance(value, list) and not any(isinstance(part, dict | list) for part in value)
 
 
-def _check(path: Path, sentence: TaggedRecord) -> None:
-    """Refuse tags that are no text, and lists of different lengths."""
+def _check_tags(path: Path, sentence: TaggedRecord) -> None:
+    """Raise if tags are not text or lists differ in length."""
     for tags in (sentence.tags, sentence.gold or []):
         wrong = next((tag for tag in tags if not isinstance(tag, str)), None)
         if wrong is not None:
@@ -307,8 +313,8 @@ def _check(path: Path, sentence: TaggedRecord) -> None:
                 f"{path}, {sentence.place}: found {str(wrong)[:40]} among the tags, expected names of tags (B-PER); "
                 "write the name of each tag instead of its number"
             )
-    for what, other in (("gold tags", sentence.gold), ("tokens", sentence.tokens)):
-        if other is not None and len(other) != len(sentence.tags):
+    for noun, values in (("gold tags", sentence.gold), ("tokens", sentence.tokens)):
+        if values is not None and len(values) != len(sentence.tags):
             raise InputError(
-                f"{path}, {sentence.place}: {len(sentence.tags)} tags, but {len(other)} {what}; they must be as many"
+                f"{path}, {sentence.place}: {len(sentence.tags)} tags, but {len(values)} {noun}; they must be as many"
             )

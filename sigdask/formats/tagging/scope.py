@@ -1,4 +1,4 @@
-"""Which column of tagged files is scored, and which others differ between the systems and are not scored."""
+"""The scored column of tagged files, and unscored columns that differ between the systems."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sigdask.errors import InputError
-from sigdask.text import listed
+from sigdask.text import format_list
 
 NER_PREFIX = "NE-"
 """Beginning of the names of label columns in historical named-entity files (HIPE): NE-COARSE-LIT, NE-FINE-LIT."""
@@ -45,7 +45,7 @@ class FileColumns:
     numbered: bool = True
 
     @property
-    def read(self) -> set[int]:
+    def used_columns(self) -> set[int]:
         """Indices of the columns that are read."""
         return {column for column in (self.label, self.gold, self.token) if column is not None}
 
@@ -54,13 +54,13 @@ class FileColumns:
         """Number of columns."""
         return max(len(self.digests), len(self.names))
 
-    def name(self, column: int) -> str:
-        """Name a column.
+    def format_name(self, column: int) -> str:
+        """Return a column's name for messages.
 
         Examples
         --------
         >>> file = FileColumns(Path("x"), ("FORM", "UPOS"), (1, 2), 1, None, 0)
-        >>> file.name(1), FileColumns(Path("x"), (), (1, 2), 1, None, 0).name(1)
+        >>> file.format_name(1), FileColumns(Path("x"), (), (1, 2), 1, None, 0).format_name(1)
         ('UPOS (column 2)', 'column 2 (the last)')
         """
         if not self.numbered:
@@ -71,12 +71,12 @@ class FileColumns:
 
 
 def is_ner_column(name: str) -> bool:
-    """Whether a column of a historical named-entity file holds tags of entities, by its name."""
+    """Return whether a column of a historical named-entity file holds entity tags, by its name."""
     return name.startswith(NER_PREFIX)
 
 
-def scope_of(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[str, ...]:
-    """Say which column is scored, where the files have several; nothing where one file holds several systems.
+def describe_scope(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[str, ...]:
+    """Return which column is scored if files have several; nothing if one file holds several systems.
 
     Raises
     ------
@@ -87,40 +87,45 @@ def scope_of(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[
         return ()
     first, files = systems[0], [*systems, *([gold] if gold is not None else [])]
     _check_ner_columns(files)
-    if len({file.path for file in systems}) < len(systems) or all(file.width <= len(file.read) for file in files):
+    if len({file.path for file in systems}) < len(systems) or all(
+        file.width <= len(file.used_columns) for file in files
+    ):
         return ()
-    compared = first.name(first.label)
-    right = compared if gold is None and first.gold is None else _right(first, gold)
-    against = f", against {right}" if right != compared else ""
-    return (f"Only {compared} is scored{against}{_differing(systems)}",)
+    compared = first.format_name(first.label)
+    gold_name = compared if gold is None and first.gold is None else _describe_gold(first, gold)
+    against = f", against {gold_name}" if gold_name != compared else ""
+    return (f"Only {compared} is scored{against}{_describe_differences(systems)}",)
 
 
-def _right(first: FileColumns, gold: FileColumns | None) -> str:
+def _describe_gold(first: FileColumns, gold: FileColumns | None) -> str:
     if gold is None:
         assert first.gold is not None
-        return first.name(first.gold)
-    same = gold.label == first.label and (not gold.names or gold.names == first.names or not first.names)
-    return first.name(first.label) if same else f"{gold.name(gold.label)} of {gold.path}"
+        return first.format_name(first.gold)
+    is_same = gold.label == first.label and (not gold.names or gold.names == first.names or not first.names)
+    return first.format_name(first.label) if is_same else f"{gold.format_name(gold.label)} of {gold.path}"
 
 
-def _differing(systems: Sequence[FileColumns]) -> str:
-    """Name the columns that are not read and in which the systems differ."""
+def _describe_differences(systems: Sequence[FileColumns]) -> str:
+    """Return a text about the unread columns in which the systems differ."""
     first = systems[0]
     if any((file.width, file.label) != (first.width, first.label) for file in systems):
         return ""
-    columns = [k for k in range(first.width) if k not in first.read and len({file.digests[k] for file in systems}) > 1]
+    columns = [
+        k for k in range(first.width) if k not in first.used_columns and len({file.digests[k] for file in systems}) > 1
+    ]
     if not columns:
         return ""
-    names = listed([first.name(column) for column in columns], MOST_NAMED)
+    names = format_list([first.format_name(column) for column in columns], MOST_NAMED)
     verbs = ("differs", "is") if len(columns) == 1 else ("differ", "are")
     return f"; {names} {verbs[0]} between the systems and {verbs[1]} not scored"
 
 
 def _check_ner_columns(files: Sequence[FileColumns]) -> None:
-    named = [file for file in files if file.names and is_ner_column(file.names[file.label])]
-    for file in named:
-        if file.names[file.label] != named[0].names[named[0].label]:
+    ner_files = [file for file in files if file.names and is_ner_column(file.names[file.label])]
+    for file in ner_files:
+        if file.names[file.label] != ner_files[0].names[ner_files[0].label]:
             raise InputError(
-                f"{file.path}: {file.name(file.label)}, but {named[0].name(named[0].label)} in {named[0].path}; "
+                f"{file.path}: {file.format_name(file.label)}, but {ner_files[0].format_name(ner_files[0].label)} in "
+                f"{ner_files[0].path}; "
                 "choose one by its name, as conll:column=NAME"
             )

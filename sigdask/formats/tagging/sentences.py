@@ -1,4 +1,4 @@
-"""Tagged sentences of several files, held together by position: one label a token, codes instead of strings."""
+"""Tagged sentences of several files, aligned by position: one label per token, as integer codes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Outputs
-from sigdask.counts.fields import Array, LabelFields, objects
+from sigdask.counts.fields import Array, LabelFields, to_object_array
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty
+from sigdask.formats.reading.files import build_empty_error
 from sigdask.formats.tagging.scope import FileColumns
-from sigdask.text import some
+from sigdask.text import describe_items
 
 Integers = NDArray[np.int32]
 
@@ -26,21 +26,21 @@ UTTERANCE_END = "<utt>"
 EMPTY_LINE = "an empty line"
 """What ends a sentence elsewhere."""
 
-DIGESTED = 1024
+DIGEST_BLOCK = 1024
 """Tokens whose cells are hashed at once."""
 
-LONGEST = 200
+MAX_SENTENCE = 200
 """Tokens of what may be one sentence."""
 
 
 @dataclass(slots=True)
 class Codes(Mapping[str, int]):
-    """Strings numbered in the order they come up; one for all files of a test set."""
+    """Strings numbered in order of first occurrence; one object serves all files of a test set."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
-    def of(self, text: str) -> int:
-        """Return the number of a string, a new one for a new string."""
+    def encode(self, text: str) -> int:
+        """Return the number of a string, adding it if it is new."""
         return self.numbers.setdefault(text, len(self.numbers))
 
     @property
@@ -60,7 +60,7 @@ class Codes(Mapping[str, int]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaggedFile:
-    """A file's sentences.
+    """The sentences of a file.
 
     Attributes
     ----------
@@ -103,16 +103,16 @@ class TaggedFile:
         """Tokens of each sentence, shape (n_sentences,)."""
         return np.diff(self.starts, append=np.int32(len(self.lines)))
 
-    def line(self, sentence: int) -> int:
-        """Return the line on which a sentence begins."""
+    def get_line(self, sentence: int) -> int:
+        """Return the number of the line on which a sentence begins."""
         return int(self.lines[self.starts[sentence]])
 
-    def place(self, token: int) -> str:
-        """Return file and line of a token, for errors."""
+    def get_location(self, token: int) -> str:
+        """Return the path and line of a token, for errors."""
         return f"{self.path}, {self.unit} {self.lines[token]}"
 
-    def in_order_of(self, first: TaggedFile) -> TaggedFile:
-        """Return the file with its sentences in the order in which another file has theirs, by their ids.
+    def reorder_like(self, first: TaggedFile) -> TaggedFile:
+        """Return the file with its sentences in the order of another file, matched by their ids.
 
         Raises
         ------
@@ -121,15 +121,17 @@ class TaggedFile:
         """
         if self.ids is None or first.ids is None or self.ids == first.ids:
             return self
-        place = {name: k for k, name in enumerate(self.ids)}
-        missing = [name for name in first.ids if name not in place]
+        positions = {name: k for k, name in enumerate(self.ids)}
+        missing = [name for name in first.ids if name not in positions]
         extra = sorted({*self.ids}.difference(first.ids))
         if missing or extra:
-            what = (
-                f"{some(missing, 'sentence')} of {first.path} missing" if missing else f"{some(extra, 'sentence')} more"
+            problem = (
+                f"{describe_items(missing, 'sentence')} of {first.path} missing"
+                if missing
+                else f"{describe_items(extra, 'sentence')} more"
             )
-            raise InputError(f"{self.path}: {what}; every file holds the same ids")
-        order = np.array([place[name] for name in first.ids])
+            raise InputError(f"{self.path}: {problem}; every file holds the same ids")
+        order = np.array([positions[name] for name in first.ids])
         lengths = self.lengths[order]
         starts = np.cumsum(lengths) - lengths
         tokens = np.repeat(self.starts[order] - starts, lengths) + np.arange(len(self.lines))
@@ -144,16 +146,16 @@ class TaggedFile:
             ids=first.ids,
         )
 
-    def broken_at(self, ends: Integers) -> TaggedFile:
-        """Return the file with further ends of sentences, given as numbers of tokens."""
+    def split_at(self, ends: Integers) -> TaggedFile:
+        """Return the file with further sentence ends, which are given as numbers of tokens."""
         starts = np.union1d(self.starts, ends[ends < len(self.lines)]).astype(np.int32)
-        before = np.searchsorted(self.starts, starts, side="right") - 1
-        documents = None if self.documents is None else tuple(self.documents[k] for k in before.tolist())
+        sentence_indices = np.searchsorted(self.starts, starts, side="right") - 1
+        documents = None if self.documents is None else tuple(self.documents[k] for k in sentence_indices.tolist())
         return replace(self, starts=starts, documents=documents)
 
 
 class SentenceCollector:
-    """Takes tokens, ends of sentences and documents, in the order of the file."""
+    """Collects tokens, sentence ends and documents, in the order of the file."""
 
     def __init__(self, path: Path, labels: Codes, tokens: Codes) -> None:
         self.path, self._label, self._token = path, labels, tokens
@@ -167,59 +169,59 @@ class SentenceCollector:
         self._marked_ends = array("i")
         self.between = True
 
-    def token(self, line: int, label: str, gold: str | None, token: str | None) -> None:
-        """Add a token; the first one after an end begins a sentence."""
+    def add_token(self, line: int, label: str, gold: str | None, token: str | None) -> None:
+        """Add a token; the first token after a sentence end begins a sentence."""
         if self.between:
             self._starts.append(len(self._lines))
             self._documents.append(self._document or "0")
             self.between = False
         self._lines.append(line)
-        self._labels.append(self._label.of(label))
+        self._labels.append(self._label.encode(label))
         if gold is not None:
-            self._gold.append(self._label.of(gold))
+            self._gold.append(self._label.encode(gold))
         if token is not None:
-            self._tokens.append(self._token.of(token))
+            self._tokens.append(self._token.encode(token))
 
     @property
     def has_tokens(self) -> bool:
-        """Whether a token was taken."""
+        """Whether any token was added."""
         return len(self._lines) > 0
 
-    def row(self, cells: Sequence[str]) -> None:
-        """Add all cells of a token to the digests of the columns."""
+    def add_row(self, cells: Sequence[str]) -> None:
+        """Add all cells of a token to the column digests."""
         self._rows.append(cells)
-        if len(self._rows) == DIGESTED:
-            self._digest()
+        if len(self._rows) == DIGEST_BLOCK:
+            self._update_digests()
 
-    def _digest(self) -> None:
+    def _update_digests(self) -> None:
         digests = self._digests or [0] * len(self._rows[0])
         self._digests = [hash(pair) for pair in zip(digests, zip(*self._rows, strict=True), strict=True)]
         self._rows.clear()
 
-    def digests(self) -> tuple[int, ...]:
-        """Return a hash of each column, equal within a process for equal cells."""
+    def compute_digests(self) -> tuple[int, ...]:
+        """Return a hash of each column; equal cells have equal hashes within a process."""
         if self._rows:
-            self._digest()
+            self._update_digests()
         return tuple(self._digests)
 
     def mark_end(self) -> None:
         """Mark the last token as the end of its sentence."""
         self._marked_ends.append(len(self._lines))
 
-    def end(self) -> None:
-        """End the sentence, if there is one."""
+    def end_sentence(self) -> None:
+        """Close the current sentence, if there is one."""
         self.between = True
 
-    def document(self, name: str | None) -> None:
-        """Begin a document, known by its name or its number."""
+    def start_document(self, name: str | None) -> None:
+        """Begin a document, identified by its name or its number."""
         self.between = True
         self._n_documents += 1
         self._document = name or str(self._n_documents)
 
-    def tagged(self, columns: FileColumns | None = None) -> TaggedFile:
-        """Return what was collected."""
+    def build_file(self, columns: FileColumns | None = None) -> TaggedFile:
+        """Return the collected sentences."""
         if not self._lines:
-            raise empty(self.path)
+            raise build_empty_error(self.path)
         arrays = (self._lines, self._starts, self._labels, self._gold, self._tokens)
         lines, starts, labels, gold, tokens = (np.array(numbers, np.int32) for numbers in arrays)
         return TaggedFile(
@@ -230,13 +232,13 @@ class SentenceCollector:
             gold=gold if len(gold) else None,
             tokens=tokens if len(tokens) else None,
             documents=tuple(self._documents) if self._n_documents else None,
-            columns=None if columns is None else replace(columns, digests=self.digests()),
+            columns=None if columns is None else replace(columns, digests=self.compute_digests()),
             marked_ends=np.array(self._marked_ends, np.int32),
         )
 
 
 def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = EMPTY_LINE) -> None:
-    """Refuse files whose sentences are not as long as those of the first; `end` is what ends a sentence."""
+    """Raise unless all files have sentences of the same lengths; `end` is what ends a sentence."""
     for other in others:
         _check_breaks(first, other, end)
         n = min(len(first.starts), len(other.starts))
@@ -244,49 +246,49 @@ def check_structure(first: TaggedFile, others: Sequence[TaggedFile], end: str = 
         if len(differs):
             k = int(differs[0])
             raise InputError(
-                f"{other.place(other.starts[k])}: sentence {k + 1} has {other.lengths[k]} tokens, but "
-                f"{first.lengths[k]} in {first.place(first.starts[k])}; labels are aligned by position"
+                f"{other.get_location(other.starts[k])}: sentence {k + 1} has {other.lengths[k]} tokens, but "
+                f"{first.lengths[k]} in {first.get_location(first.starts[k])}; labels are aligned by position"
             )
         if len(first.starts) != len(other.starts):
             longer = first if len(first.starts) > n else other
             raise InputError(
                 f"{other.path}: {len(other.starts)} sentences, but {first.path} has {len(first.starts)} (the first "
-                f"one too many begins on {longer.unit} {longer.line(n)} of {longer.path}); labels are aligned by "
+                f"one too many begins on {longer.unit} {longer.get_line(n)} of {longer.path}); labels are aligned by "
                 "position"
             )
 
 
 def _check_breaks(first: TaggedFile, other: TaggedFile, end: str) -> None:
-    """Refuse a file that lacks ends of sentences, some or all; also the first, where it has none at all."""
+    """Raise if a file lacks some or all sentence ends, or if the first file lacks all of them."""
     if len(first.starts) == 1:
         other, first = first, other
     missing = np.setdiff1d(first.starts, other.starts)
     has_none = len(other.starts) == 1
-    alike = len(other.lines) == len(first.lines) and not len(np.setdiff1d(other.starts, first.starts))
-    if not len(missing) or not (alike or has_none):
+    is_subset = len(other.lines) == len(first.lines) and not len(np.setdiff1d(other.starts, first.starts))
+    if not len(missing) or not (is_subset or has_none):
         return
     k = int(missing[0])
     n_lacking = "all" if has_none else f"{len(missing):,} of"
-    where = f" (the first before line {other.lines[k]})" if k < len(other.lines) else ""
+    location = f" (the first before line {other.lines[k]})" if k < len(other.lines) else ""
     awk = f"awk 'NF {{getline < \"{other.path}\"}} 1' {shlex.quote(str(first.path))}"
     remedy = f"; where tokens are the same, {awk} does it" if has_none and end == EMPTY_LINE else ""
     raise InputError(
-        f"{other.path}: lacks {n_lacking} the {len(first.starts) - 1:,} sentence breaks of {first.path}{where}; "
+        f"{other.path}: lacks {n_lacking} the {len(first.starts) - 1:,} sentence breaks of {first.path}{location}; "
         f"put {end} after each sentence, as there{remedy}"
     )
 
 
-def unbroken(first: TaggedFile) -> list[str]:
-    """Return a warning where all of many tokens are one sentence."""
+def describe_missing_breaks(first: TaggedFile) -> list[str]:
+    """Return a warning if many tokens form a single sentence."""
     n_tokens = len(first.lines)
-    if len(first.starts) > 1 or n_tokens <= LONGEST:
+    if len(first.starts) > 1 or n_tokens <= MAX_SENTENCE:
         return []
     problem = f"{first.path}: has no sentence break, so its {n_tokens:,} tokens are one item, and nothing can be tested"
     return [f"{problem}; put an empty line after each sentence"]
 
 
 def check_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
-    """Return the gold labels that all files hold; they must agree."""
+    """Return the gold labels, which must be equal in all files."""
     first = files[0].gold
     assert first is not None
     for other in files[1:]:
@@ -296,14 +298,14 @@ def check_gold(files: Sequence[TaggedFile], labels: Codes) -> Integers:
             k = differs[0]
             names = labels.strings
             raise InputError(
-                f"{other.place(k)}: gold {names[other.gold[k]]!r}, but {names[first[k]]!r} in "
-                f"{files[0].place(k)}; the files must agree"
+                f"{other.get_location(k)}: gold {names[other.gold[k]]!r}, but {names[first[k]]!r} in "
+                f"{files[0].get_location(k)}; the files must agree"
             )
     return first
 
 
-def altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tokens: Codes) -> list[str]:
-    """Return a warning for each file that writes tokens in another way than the first."""
+def describe_altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tokens: Codes) -> list[str]:
+    """Return a warning for each file whose tokens are written differently than in the first."""
     warnings = []
     for other in others:
         if first.tokens is None or other.tokens is None:
@@ -320,31 +322,31 @@ def altered_tokens(first: TaggedFile, others: Sequence[TaggedFile], tokens: Code
     return warnings
 
 
-def groups_of(files: Sequence[TaggedFile], asked: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the columns to swap or subset by: sentence where asked for, document where a file marks it."""
+def build_groups(files: Sequence[TaggedFile], requested: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the group columns: sentence if requested, and document if a file marks documents."""
     first = files[0]
     documents = next((file.documents for file in files if file.documents is not None), None)
     groups = {} if documents is None else {"document": documents}
-    for name in asked:
+    for name in requested:
         if name == "sentence":
             groups[name] = tuple(str(k) for k in range(1, len(first.starts) + 1))
         elif name not in groups:
-            marked = " (marked by -DOCSTART- or # newdoc lines, which it has not)" if name == "document" else ""
+            hint = " (marked by -DOCSTART- or # newdoc lines, which it has not)" if name == "document" else ""
             raise InputError(
-                f"{first.path}: no column {name!r} to group sentences by{marked}; columns at hand: "
+                f"{first.path}: no column {name!r} to group sentences by{hint}; columns at hand: "
                 f"{', '.join(('sentence', *groups))}"
             )
     return groups
 
 
-def sums(values: Array, starts: Integers) -> Array:
-    """Sum tokens into sentences, shape (n_tokens, n_columns) to (n_sentences, n_columns)."""
+def sum_sentences(values: Array, starts: Integers) -> Array:
+    """Sum token rows by sentence: (n_tokens, n_columns) to (n_sentences, n_columns)."""
     return np.add.reduceat(values, starts, axis=0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentenceFields(Mapping[str, Array]):
-    """Fields of labelled tokens, summed into sentences when asked for.
+    """Fields of labelled tokens, summed by sentence on access.
 
     Attributes
     ----------
@@ -358,7 +360,7 @@ class SentenceFields(Mapping[str, Array]):
     starts: Integers
 
     def __getitem__(self, name: str) -> Array:
-        return sums(self.of_tokens[name], self.starts)
+        return sum_sentences(self.of_tokens[name], self.starts)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.of_tokens)
@@ -367,13 +369,13 @@ class SentenceFields(Mapping[str, Array]):
         return len(self.of_tokens)
 
 
-def outputs_of(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:
-    """Return the list of labels of each sentence."""
+def build_outputs(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:
+    """Return the labels of each sentence as a list."""
     table = np.array(names, object)
 
     def sentences(codes: Integers) -> Array:
         labels = table[codes].tolist()
         ends = [*starts[1:].tolist(), len(codes)]
-        return objects([labels[a:b] for a, b in zip(starts.tolist(), ends, strict=True)])
+        return to_object_array([labels[a:b] for a, b in zip(starts.tolist(), ends, strict=True)])
 
     return Outputs(tuple(sentences(codes) for codes in systems), sentences(gold))

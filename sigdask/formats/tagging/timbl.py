@@ -1,4 +1,4 @@
-"""Output of the memory-based tools: TiMBL's classified instances, Mbt's tagged sentences.
+"""Output of the memory-based tools: TiMBL's classified instances and Mbt's tagged sentences.
 
 Both write the gold class and the predicted one side by side, and then what their option +v asks for:
 a confidence in brackets, a distribution in braces, a distance, a match depth.
@@ -17,29 +17,29 @@ import numpy as np
 from sigdask.counts import Counts
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, head_lines, open_text
-from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.files import build_empty_error, open_text, read_head_lines
+from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.reading.tables import FileTable
-from sigdask.formats.tables.labels import from_tables
+from sigdask.formats.tables.labels import build_label_counts
 from sigdask.formats.tagging.sentences import (
     UTTERANCE_END,
     Codes,
     SentenceCollector,
     SentenceFields,
     TaggedFile,
-    altered_tokens,
+    build_groups,
+    build_outputs,
     check_gold,
     check_structure,
-    groups_of,
-    outputs_of,
+    describe_altered_tokens,
 )
 
 NUMBER = r"-?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf)"
-PLAIN = r"\[[^\[\]]*+\]|\{\}|\d++:[LN]"
+ANNOTATION = r"\[[^\[\]]*+\]|\{\}|\d++:[LN]"
 """A confidence, an empty distribution, the depth of a leaf."""
 
-AFTER = rf"(?:\s++(?:{PLAIN}|{NUMBER})(?!\S))*+"
-FAR = rf"(?:(?:\s++(?:{PLAIN})|(?:\s\s++|(?<=[}}\]])\s){NUMBER})(?!\S))*+"
+TRAILER = rf"(?:\s++(?:{ANNOTATION}|{NUMBER})(?!\S))*+"
+BLANK_TRAILER = rf"(?:(?:\s++(?:{ANNOTATION})|(?:\s\s++|(?<=[}}\]])\s){NUMBER})(?!\S))*+"
 """After blanks as separators, a single blank before a number would make it a class."""
 
 SPARSE = r"\(\d+\s*,.*\)\s*+"
@@ -49,45 +49,45 @@ SEPARATORS = ("comma", "tab", "blank")
 ENDS = {False: r"\s*+\Z", True: r"\s++\{(?: |\Z)"}
 """The end of a line, and of one with a distribution, `{ class number, ... }`: its beginning."""
 
-LINES = {
+CLASS_LINES = {
     (name, distributed): re.compile(rf"{features}({classes}){end}")
     for name, features, classes in (
-        ("comma", rf"(?:{SPARSE}|.*,)?", rf"([^,\s]{{1,1000}}+),([^,\s]++){AFTER}"),
-        ("tab", r"(?:.*\t)?", rf"([^\t\s]++)\t([^\t\s]++){AFTER}"),
+        ("comma", rf"(?:{SPARSE}|.*,)?", rf"([^,\s]{{1,1000}}+),([^,\s]++){TRAILER}"),
+        ("tab", r"(?:.*\t)?", rf"([^\t\s]++)\t([^\t\s]++){TRAILER}"),
     )
     for distributed, end in ENDS.items()
 }
 """Lines whose features end in the last separator that two classes follow."""
 
-WORDS = re.compile(rf"(?:^|(?<= ))((\S++) ++(\S++){FAR})")
+CLASS_WORDS = re.compile(rf"(?:^|(?<= ))((\S++) ++(\S++){BLANK_TRAILER})")
 """Two classes among words, and what may follow them."""
 
-BEHIND = {name: re.compile(rf"{FAR if name == 'blank' else AFTER}\s*+") for name in SEPARATORS}
+TRAILERS = {name: re.compile(rf"{BLANK_TRAILER if name == 'blank' else TRAILER}\s*+") for name in SEPARATORS}
 """What follows a distribution."""
 
-NEIGHBOURS = re.compile(r"# k=|#\t")
-SNIFFED = 50
+NEIGHBOUR_LINE = re.compile(r"# k=|#\t")
+N_SNIFFED = 50
 """Lines looked at to tell separator and format."""
 
-KNOWN = ("/", "//")
+WORD_MARKS = ("/", "//")
 """Mbt's marks of known and unknown words."""
 
 
 def read_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read classified instances, a file a setting; the gold classes of all must agree."""
-    options.only("timbl", separator=SEPARATORS)
-    _no_gold("timbl", gold)
-    tables = [_instances(source.path, options) for source in sources]
+    """Read classified instances, one file per setting; the gold classes of all must agree."""
+    options.check_format_options("timbl", separator=SEPARATORS)
+    _check_no_gold("timbl", gold)
+    tables = [_read_instances(source.path, options) for source in sources]
     columns = replace(options, gold_column="gold", prediction_column="predicted", id_column=None, align="position")
-    return from_tables(sources, tables, None, columns)
+    return build_label_counts(sources, tables, None, columns)
 
 
-def _instances(path: Path, options: Options) -> FileTable:
+def _read_instances(path: Path, options: Options) -> FileTable:
     with open_text(path) as text:
-        head = list(islice(_instances_of(text), SNIFFED))
+        head = list(islice(_iter_instances(text), N_SNIFFED))
     if not head:
-        raise empty(path)
-    separator = options.own.get("separator") or _separator(head)
+        raise build_empty_error(path)
+    separator = options.own.get("separator") or _detect_separator(head)
     if separator is None:
         raise InputError(
             f"{path}, line {head[0][0]}: found {head[0][1][:60]!r}, expected features, class and predicted class, "
@@ -96,125 +96,129 @@ def _instances(path: Path, options: Options) -> FileTable:
     gold: list[str] = []
     predicted: list[str] = []
     numbers: list[int] = []
-    same: dict[str, str] = {}  # one string a class
-    width = _width(head, separator)
+    classes: dict[str, str] = {}  # one string a class
+    width = _detect_width(head, separator)
     with open_text(path) as text:
-        for number, line in _instances_of(text):
-            parts = _parts(line, separator)
-            if parts is None or width not in {None, _n_features(parts[0], separator)}:
+        for number, line in _iter_instances(text):
+            parts = _split_line(line, separator)
+            if parts is None or width not in {None, _count_features(parts[0], separator)}:
                 raise InputError(
                     f"{path}, line {number}: found {line[:60]!r}, expected {'' if width is None else f'{width} '}"
                     f"features, class and predicted class separated by {separator}s, as on line {head[0][0]}"
                 )
-            gold.append(same.setdefault(parts[1], parts[1]))
-            predicted.append(same.setdefault(parts[2], parts[2]))
+            gold.append(classes.setdefault(parts[1], parts[1]))
+            predicted.append(classes.setdefault(parts[2], parts[2]))
             numbers.append(number)
     return FileTable(path, {"gold": gold, "predicted": predicted}, numbers)
 
 
-def _instances_of(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of instances, without those that list nearest neighbours (+v n, +v k)."""
+def _iter_instances(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of instances, without lists of nearest neighbours (+v n, +v k)."""
     listing = False
     for number, line in enumerate(lines, start=1):
-        listing = line.startswith("# k=") or (listing and NEIGHBOURS.match(line) is not None)
-        if not listing and (bare := line.rstrip("\r\n")).strip():
-            yield number, bare
+        listing = line.startswith("# k=") or (listing and NEIGHBOUR_LINE.match(line) is not None)
+        if not listing and (stripped := line.rstrip("\r\n")).strip():
+            yield number, stripped
 
 
-def _parts(line: str, separator: str) -> tuple[str, str, str, str] | None:
-    """Take a line apart: features, gold class, predicted class, and the rest.
+def _split_line(line: str, separator: str) -> tuple[str, str, str, str] | None:
+    """Split a line into features, gold class, predicted class, and the rest.
 
     Examples
     --------
-    >>> _parts("a,{,T,E { { 1.0, } 2.0 } 0.5", "comma")
+    >>> _split_line("a,{,T,E { { 1.0, } 2.0 } 0.5", "comma")
     ('a,{,', 'T', 'E', ' { { 1.0, } 2.0 } 0.5')
-    >>> _parts("a b  T E  1  0.5", "blank")
+    >>> _split_line("a b  T E  1  0.5", "blank")
     ('a b  ', 'T', 'E', '  1  0.5')
     """
     end = line.rfind(" }")
-    distributed = end >= 0 and BEHIND[separator].fullmatch(line, end + 2) is not None
-    before = line[:end] if distributed else line
-    match = _among_words(before, distributed) if separator == "blank" else LINES[separator, distributed].match(before)
+    has_distribution = end >= 0 and TRAILERS[separator].fullmatch(line, end + 2) is not None
+    class_text = line[:end] if has_distribution else line
+    match = (
+        _match_words(class_text, has_distribution)
+        if separator == "blank"
+        else CLASS_LINES[separator, has_distribution].match(class_text)
+    )
     return match and (line[: match.start(1)], match[2], match[3], line[match.end(3) :])
 
 
-def _among_words(line: str, distributed: bool) -> re.Match[str] | None:
-    """Return the first two words that nothing follows but what may; no part of a line is looked at often."""
-    end, at = re.compile(ENDS[distributed]), 0
-    while (match := WORDS.search(line, at)) is not None and end.match(line, match.end()) is None:
-        at = max(match.start(3), line.rfind(" ", 0, match.end()) + 1)
+def _match_words(line: str, has_distribution: bool) -> re.Match[str] | None:
+    """Return the first two words followed only by what may follow classes; avoid rescanning."""
+    end, position = re.compile(ENDS[has_distribution]), 0
+    while (match := CLASS_WORDS.search(line, position)) is not None and end.match(line, match.end()) is None:
+        position = max(match.start(3), line.rfind(" ", 0, match.end()) + 1)
     return match
 
 
-def _separator(head: Sequence[tuple[int, str]]) -> str | None:
-    """Return the first separator that makes classes of all lines, and equal columns unless it is the comma."""
+def _detect_separator(head: Sequence[tuple[int, str]]) -> str | None:
+    """Return the first separator that gives all lines classes, and equal widths unless it is the comma."""
     for name in SEPARATORS:
-        parts = [_parts(line, name) for _, line in head]
-        widths = {_n_features(part[0], name) for part in parts if part is not None}
+        parts = [_split_line(line, name) for _, line in head]
+        widths = {_count_features(part[0], name) for part in parts if part is not None}
         if None not in parts and (name == "comma" or len(widths) == 1):
             return name
     return None
 
 
-def _width(head: Sequence[tuple[int, str]], separator: str) -> int | None:
-    """Return the number of features, None where they are sparse, of any number."""
-    features = [part[0] for _, line in head if (part := _parts(line, separator)) is not None]
+def _detect_width(head: Sequence[tuple[int, str]], separator: str) -> int | None:
+    """Return the number of features, or None if they are sparse."""
+    features = [part[0] for _, line in head if (part := _split_line(line, separator)) is not None]
     if separator == "comma" and all(re.fullmatch(rf"{SPARSE}|(?:\d+,)*", text) for text in features):
         return None
-    return _n_features(features[0], separator) if features else 0
+    return _count_features(features[0], separator) if features else 0
 
 
-def _n_features(features: str, separator: str) -> int:
+def _count_features(features: str, separator: str) -> int:
     return len(features.split()) if separator == "blank" else features.count({"comma": ",", "tab": "\t"}[separator])
 
 
 def sniff_timbl(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Say whether a file holds classes with distributions or distances after them on every line."""
+    """Return whether a file has classes followed by distributions or distances on every line."""
     if gold is not None:
         return False
-    head = list(islice(_instances_of(head_lines(sources[0].path)), SNIFFED))
-    separator = _separator(head) if head else None
+    head = list(islice(_iter_instances(read_head_lines(sources[0].path)), N_SNIFFED))
+    separator = _detect_separator(head) if head else None
     if separator is None:
         return False
-    parts = [_parts(line, separator) for _, line in head]
+    parts = [_split_line(line, separator) for _, line in head]
     rests = [part[3] for part in parts if part is not None]
     return all("{" in rest or (separator == "comma" and rest.strip() != "") for rest in rests)
 
 
 def read_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read tagged sentences, a file a tagger; items are sentences, labels those of tokens."""
-    options.only("mbt", end=())
-    _no_gold("mbt", gold)
+    """Read tagged sentences, one file per tagger; items are sentences, labels belong to tokens."""
+    options.check_format_options("mbt", end=())
+    _check_no_gold("mbt", gold)
     labels, tokens = Codes(), Codes()
     end = options.own.get("end", UTTERANCE_END)
-    files = [_sentences(source.path, end, labels, tokens) for source in sources]
-    first, others = files[0], files[1:]
-    check_structure(first, others, end)
-    right = check_gold(files, labels)
-    mapped = options.mapped
+    files = [_read_sentences(source.path, end, labels, tokens) for source in sources]
+    first, other_files = files[0], files[1:]
+    check_structure(first, other_files, end)
+    gold_codes = check_gold(files, labels)
+    label_map = options.label_mapping
     names = Codes()
-    code = np.array([names.of(mapped.get(label, label)) for label in labels.strings], np.int32)
+    code = np.array([names.encode(label_map.get(label, label)) for label in labels.strings], np.int32)
     predicted = np.column_stack([code[file.labels] for file in files])
-    of_gold = {names.strings[k] for k in np.unique(code[right])}
+    gold_names = {names.strings[k] for k in np.unique(code[gold_codes])}
     return Counts(
-        systems=tuple(system_names(sources)),
-        fields=SentenceFields(LabelFields(code[right][:, None], predicted, tuple(names.strings)), first.starts),
+        systems=tuple(list_system_names(sources)),
+        fields=SentenceFields(LabelFields(code[gold_codes][:, None], predicted, tuple(names.strings)), first.starts),
         n_items=len(first.starts),
         name=options.name,
-        groups=groups_of(files, options.groups),
-        labels=tuple(sorted(of_gold)),
-        predicted_labels=tuple(sorted(set(names) - of_gold)),
-        outputs=outputs_of(code[right], list(predicted.T), first.starts, names.strings),
+        groups=build_groups(files, options.groups),
+        labels=tuple(sorted(gold_names)),
+        predicted_labels=tuple(sorted(set(names) - gold_names)),
+        outputs=build_outputs(code[gold_codes], list(predicted.T), first.starts, names.strings),
         suggested=("accuracy",),
-        warnings=(*altered_tokens(first, others, tokens), *options.unmapped(labels)),
+        warnings=(*describe_altered_tokens(first, other_files, tokens), *options.describe_unused_labels(labels)),
     )
 
 
-def _sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> TaggedFile:
+def _read_sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> TaggedFile:
     collector = SentenceCollector(path, labels, tokens)
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
-            words = _words(line.rstrip(" \r\n"), end)
+            words = _split_words(line.rstrip(" \r\n"), end)
             if words is None:
                 raise InputError(
                     f"{path}, line {number}: found {line.strip()[:60]!r}, expected word, tag and predicted tag "
@@ -223,23 +227,23 @@ def _sentences(path: Path, end: str, labels: Codes, tokens: Codes) -> TaggedFile
                 )
             for word in words:
                 if word == ("",):
-                    collector.end()
+                    collector.end_sentence()
                 else:
                     token, gold, predicted = word
-                    collector.token(number, predicted, gold, token)
-    return collector.tagged()
+                    collector.add_token(number, predicted, gold, token)
+    return collector.build_file()
 
 
-def _words(line: str, end: str) -> list[tuple[str, ...]] | None:
-    r"""Return word, gold tag and predicted tag of the words on a line, ("",) for the end of a sentence.
+def _split_words(line: str, end: str) -> list[tuple[str, ...]] | None:
+    r"""Return the word, gold tag and predicted tag of each word on a line, ("",) for a sentence end.
 
     Examples
     --------
-    >>> _words("emissie\t//\tN\tAdj [0.9] { N 1.0 } 0.07", "<utt>")
+    >>> _split_words("emissie\t//\tN\tAdj [0.9] { N 1.0 } 0.07", "<utt>")
     [('emissie', 'N', 'Adj')]
-    >>> _words("de//Art//Art zak//N//V <utt>", "<utt>")
+    >>> _split_words("de//Art//Art zak//N//V <utt>", "<utt>")
     [('de', 'Art', 'Art'), ('zak', 'N', 'V'), ('',)]
-    >>> _words("de/Art zak//N", "<utt>") is None
+    >>> _split_words("de/Art zak//N", "<utt>") is None
     True
     """
     if not line.strip() or line.strip() == end:
@@ -248,7 +252,7 @@ def _words(line: str, end: str) -> list[tuple[str, ...]] | None:
         parts = line.split("\t")
         return [(parts[0], parts[-2], parts[-1].split(" ", 1)[0])] if len(parts) > 2 else None
     parts = line.split()
-    if len(parts) > 3 and parts[1] in KNOWN:
+    if len(parts) > 3 and parts[1] in WORD_MARKS:
         return [(parts[0], parts[2], parts[3])]
     slashed = [("",) if part == end else tuple(part.rsplit("//", 2)) for part in parts]
     if all(len(word) != 2 and (len(word) == 3 or word == ("",)) for word in slashed):
@@ -257,14 +261,14 @@ def _words(line: str, end: str) -> list[tuple[str, ...]] | None:
 
 
 def sniff_mbt(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Say whether a file holds words with Mbt's marks of known and unknown ones, and both tags."""
+    """Return whether a file holds words with Mbt's marks of known and unknown words, and both tags."""
     if gold is not None:
         return False
-    head = head_lines(sources[0].path)[:SNIFFED]
+    head = read_head_lines(sources[0].path)[:N_SNIFFED]
     rows = [line.split() for line in head if line.strip() and line.strip() != UTTERANCE_END]
-    return bool(rows) and all(len(row) > 3 and row[1] in KNOWN for row in rows)
+    return bool(rows) and all(len(row) > 3 and row[1] in WORD_MARKS for row in rows)
 
 
-def _no_gold(format_: str, gold: Path | None) -> None:
+def _check_no_gold(format_: str, gold: Path | None) -> None:
     if gold is not None:
         raise InputError(f"format {format_}: each file holds its gold classes; leave out --gold {gold}")

@@ -1,1 +1,1 @@
-"""Texts item by item beside their references: translations and transcripts."""
+"""Texts aligned item by item with their references: translations and transcripts."""

@@ -1,4 +1,4 @@
-"""Logs of fairseq-generate and fairseq-interactive: `S-7`, `T-7`, `H-7`, `D-7` and more, a line each, in any order.
+"""Logs of fairseq-generate and fairseq-interactive: `S-7`, `T-7`, `H-7`, `D-7` lines in any order.
 
 The best hypothesis of each sentence is compared as fairseq scores it: the detokenized one (`D-`, in older logs `H-`)
 against the target (`T-`), or against `--gold` by the sentences' numbers. All else in the log is passed over.
@@ -13,23 +13,23 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import head_lines
-from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.rows import repeated_id
-from sigdask.formats.texts.parallel import text_counts, text_lines
-from sigdask.text import some
+from sigdask.formats.reading.files import read_head_lines
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.rows import build_repeated_id_error
+from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
+from sigdask.text import describe_items
 
 LINE = re.compile(r"([THD])-(\d{1,12})\t(.*)", re.DOTALL)
 GUESS = re.compile(r"[HD]-\d{1,12}\t-?[\d.]{1,24}(e-?\d{1,3})?\t")
 SUGGESTED = ("BLEU", "chrF")
-BPE = "@@ "
+BPE_MARK = "@@ "
 
 Sentences = dict[int, str]
 
 
 @dataclass(frozen=True, slots=True)
 class FairseqLog:
-    """What a log holds of each sentence, by its number.
+    """The texts of a log by sentence number.
 
     Attributes
     ----------
@@ -46,54 +46,58 @@ class FairseqLog:
 
     @property
     def best(self) -> Sentences:
-        """What is compared."""
+        """The best hypotheses, which are compared."""
         return self.texts or self.tokens
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is such a log."""
-    return any(map(GUESS.match, head_lines(path)))
+    """Return whether a file is a log of fairseq."""
+    return any(map(GUESS.match, read_head_lines(path)))
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Know a log by the first hypothesis in it."""
+    """Return whether the first file is a log, which its first hypothesis shows."""
     path = sources[0].path
     return not path.is_dir() and is_log(path)
 
 
 def read_fairseq(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read logs, a system each."""
-    options.only("fairseq")
-    logs = dict(zip(system_names(sources), (_log(source.path) for source in sources), strict=True))
-    first = next(iter(logs.values()))
-    targets = _targets(logs) if gold is None else _gold(gold)
+    """Read logs, one per system."""
+    options.check_format_options("fairseq")
+    logs = dict(zip(list_system_names(sources), (_read_log(source.path) for source in sources), strict=True))
+    first_log = next(iter(logs.values()))
+    targets = _merge_targets(logs) if gold is None else _read_targets(gold)
     numbers = sorted(targets)
     references = [[targets[k] for k in numbers]]
     for path in options.references:
-        further = _gold(path)
-        if further.keys() != targets.keys():
-            raise InputError(f"{path}: {len(further):,} sentences, but {gold or first.path} has {len(targets):,}")
-        references.append([further[k] for k in numbers])
+        more_targets = _read_targets(path)
+        if more_targets.keys() != targets.keys():
+            raise InputError(
+                f"{path}: {len(more_targets):,} sentences, but {gold or first_log.path} has {len(targets):,}"
+            )
+        references.append([more_targets[k] for k in numbers])
     for log in logs.values():
         if extra := [k for k in sorted(log.best) if k not in targets]:
-            raise InputError(f"{log.path}: {some([*map(str, extra)], 'sentence')} not in {gold or first.path}")
+            raise InputError(
+                f"{log.path}: {describe_items([*map(str, extra)], 'sentence')} not in {gold or first_log.path}"
+            )
     is_whole = numbers == list(range(len(numbers)))
-    return text_counts(
+    return build_text_counts(
         {name: [log.best.get(k) for k in numbers] for name, log in logs.items()},
         references,
         options,
         ids=None if is_whole else [*map(str, numbers)],
         suggested=SUGGESTED,
         warnings=[
-            f"{log.path}: hypotheses hold {BPE!r}: pieces of words are compared; generate with --remove-bpe"
+            f"{log.path}: hypotheses hold {BPE_MARK!r}: pieces of words are compared; generate with --remove-bpe"
             for log in logs.values()
-            if any(BPE in text for text in log.best.values())
+            if any(BPE_MARK in text for text in log.best.values())
         ],
     )
 
 
-def _log(path: Path) -> FairseqLog:
-    """Read a log; of several hypotheses of a sentence the first is the best.
+def _read_log(path: Path) -> FairseqLog:
+    """Read a log; the first of several hypotheses of a sentence is the best.
 
     Raises
     ------
@@ -101,10 +105,10 @@ def _log(path: Path) -> FairseqLog:
         For a log without hypotheses, and for a hypothesis without a score.
     """
     log = FairseqLog(path)
-    held = {"T": log.targets, "H": log.tokens, "D": log.texts}
-    lines: dict[tuple[str, int], int] = {}
-    last: dict[str, int] = {}
-    for number, line in enumerate(text_lines(path), start=1):
+    texts_by_kind = {"T": log.targets, "H": log.tokens, "D": log.texts}
+    line_numbers: dict[tuple[str, int], int] = {}
+    last_sentences: dict[str, int] = {}
+    for number, line in enumerate(read_text_lines(path), start=1):
         if (match := LINE.match(line)) is None:
             continue
         kind, sentence, text = match[1], int(match[2]), match[3]
@@ -114,37 +118,41 @@ def _log(path: Path) -> FairseqLog:
                 raise InputError(
                     f"{path}, line {number}: found {line[:40]!r}, expected a number, a score and a text by tabs"
                 )
-        if (kind, sentence) in lines and (kind == "T" or last[kind] != sentence):  # no list of n best hypotheses
-            raise repeated_id(f"{path}, line {number}", f"{kind}-{sentence}", f"on line {lines[kind, sentence]}")
-        lines.setdefault((kind, sentence), number)
-        last[kind] = sentence
-        held[kind].setdefault(sentence, text)
+        if (kind, sentence) in line_numbers and (
+            kind == "T" or last_sentences[kind] != sentence
+        ):  # no list of n best hypotheses
+            raise build_repeated_id_error(
+                f"{path}, line {number}", f"{kind}-{sentence}", f"on line {line_numbers[kind, sentence]}"
+            )
+        line_numbers.setdefault((kind, sentence), number)
+        last_sentences[kind] = sentence
+        texts_by_kind[kind].setdefault(sentence, text)
     if not log.best:
         raise InputError(f"{path}: no hypotheses (H-0, D-0, ...); expected the log of fairseq-generate without --quiet")
     return log
 
 
-def _targets(logs: Mapping[str, FairseqLog]) -> Sentences:
-    """Return the targets, which all logs that have some must agree on."""
-    having = [log for log in logs.values() if log.targets]
-    if not having:
+def _merge_targets(logs: Mapping[str, FairseqLog]) -> Sentences:
+    """Return the targets, which must agree in all logs that have targets."""
+    with_targets = [log for log in logs.values() if log.targets]
+    if not with_targets:
         path = next(iter(logs.values())).path
         raise InputError(f"{path}: no targets (T-0, ...) to compare with; give --gold FILE")
-    first = having[0]
-    for log in having[1:]:
+    first = with_targets[0]
+    for log in with_targets[1:]:
         for k, target in sorted(log.targets.items()):
             if first.targets.get(k, target) != target:
                 raise InputError(
                     f"{log.path}: target {k} is another than in {first.path}; give --gold FILE, or --reference"
                 )
-    return {k: target for log in reversed(having) for k, target in log.targets.items()}
+    return {k: target for log in reversed(with_targets) for k, target in log.targets.items()}
 
 
-def _gold(path: Path) -> Sentences:
-    """Read targets: of a log, or the lines of a file, from 0."""
+def _read_targets(path: Path) -> Sentences:
+    """Read targets from a log, or from the lines of a file, numbered from 0."""
     if not is_log(path):
-        return dict(enumerate(text_lines(path)))
-    targets = _log(path).targets
+        return dict(enumerate(read_text_lines(path)))
+    targets = _read_log(path).targets
     if not targets:
         raise InputError(f"{path}: no targets (T-0, ...)")
     return targets

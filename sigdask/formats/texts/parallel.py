@@ -1,4 +1,4 @@
-"""Texts and their references to counts: what translations and transcripts have in common."""
+"""Counts of texts and their references: the common part of translations and transcripts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.checks import check_common
-from sigdask.counts.fields import Array, objects
+from sigdask.counts.checks import check_common_items
+from sigdask.counts.fields import Array, to_object_array
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.options import Options
 
 Texts = Sequence[str | None]
 """A text an item, None where it is missing."""
 
 
-def text_counts(
+def build_text_counts(
     systems: Mapping[str, Texts],
     references: Sequence[Texts],
     options: Options,
@@ -27,9 +27,9 @@ def text_counts(
     groups: Mapping[str, Sequence[str]] | None = None,
     suggested: tuple[str, ...],
     warnings: Sequence[str] = (),
-    asked: Texts | None = None,
+    source_texts: Texts | None = None,
 ) -> Counts:
-    """Make counts of texts.
+    """Build counts from texts.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ def text_counts(
         this system leave out, or ("zero") an empty text.
     ids, groups, suggested, warnings
         As in `Counts`.
-    asked : sequence of str, optional
+    source_texts : sequence of str, optional
         A source text an item, to be shown.
     """
     n_items = len(references[0])
     present = np.array([[text is not None for text in texts] for texts in systems.values()]).T
-    check_common(present, tuple(systems), options.min_items, options.missing, ids)
+    check_common_items(present, tuple(systems), options.min_items, options.missing, ids)
     if options.missing_policy == "error" and not present.all():
-        raise _missing(systems, present, ids)
+        raise _missing_text_error(systems, present, ids)
     if options.missing_policy == "zero":
         present = np.ones_like(present)
     ones = np.ones((n_items, 1), np.int64)
@@ -62,54 +62,57 @@ def text_counts(
         groups={name: tuple(column) for name, column in (groups or {}).items()},
         present=None if present.all() else present,
         outputs=Outputs(
-            tuple(objects([text or "" for text in texts]) for texts in systems.values()),
-            objects(list(zip(*references, strict=True))),
-            asked,
+            tuple(to_object_array([text or "" for text in texts]) for texts in systems.values()),
+            to_object_array(list(zip(*references, strict=True))),
+            source_texts,
         ),
         suggested=suggested,
         warnings=tuple(warnings),
     )
 
 
-def text_lines(path: Path) -> list[str]:
-    """Return the lines of a file, split on LF alone; str.splitlines would also split on U+2028 and U+0085."""
+def read_text_lines(path: Path) -> list[str]:
+    """Return the lines of a file, split only at LF; str.splitlines also splits at U+2028 and U+0085."""
     with open_text(path) as text:
         lines = text.read().split("\n")
     if lines and not lines[-1]:
         lines.pop()
     if not lines:
-        raise empty(path)
+        raise build_empty_error(path)
     return [line.removesuffix("\r") for line in lines]
 
 
-def evened(files: Sequence[tuple[Path, list[str]]]) -> list[list[str]]:
-    """Return the lines of parallel files, the reference first, without those at the end that are empty in all.
+def trim_parallel_lines(files: Sequence[tuple[Path, list[str]]]) -> list[list[str]]:
+    """Return the lines of parallel files, reference first, without final lines that are empty in all.
 
     Raises
     ------
     InputError
         For a file of another number of lines.
     """
-    reference, first = files[0]
-    n_lines = max(_filled(lines) for _, lines in files)
-    longer = [file for file in files if _filled(file[1]) > len(first)]
+    reference, reference_lines = files[0]
+    n_lines = max(_count_filled(lines) for _, lines in files)
+    longer = [file for file in files if _count_filled(file[1]) > len(reference_lines)]
     shorter = [file for file in files if len(file[1]) < n_lines]
     for path, lines in longer or shorter:
-        raise InputError(f"{path}: {len(lines)} lines, but {reference} has {len(first)}; segments are aligned by line")
+        raise InputError(
+            f"{path}: {len(lines)} lines, but {reference} has {len(reference_lines)}; segments are aligned by line"
+        )
     if n_lines == 0:
-        raise empty(reference)
+        raise build_empty_error(reference)
     return [lines[:n_lines] for _, lines in files]
 
 
-def _filled(lines: Sequence[str]) -> int:
-    """Return how many lines there are up to the last that is not empty."""
+def _count_filled(lines: Sequence[str]) -> int:
+    """Count the lines up to the last one that is not empty."""
     return next((n for n in range(len(lines), 0, -1) if lines[n - 1]), 0)
 
 
-def _missing(systems: Mapping[str, Texts], present: Array, ids: Sequence[str] | None) -> InputError:
+def _missing_text_error(systems: Mapping[str, Texts], present: Array, ids: Sequence[str] | None) -> InputError:
     item, system = (int(k) for k in np.argwhere(~present)[0])
-    where = repr(ids[item]) if ids is not None else f"number {item + 1}"
+    item_text = repr(ids[item]) if ids is not None else f"number {item + 1}"
     return InputError(
-        f"system {list(systems)[system]!r} has no text for item {where} ({np.count_nonzero(~present)} missing in all); "
+        f"system {list(systems)[system]!r} has no text for item {item_text} ({np.count_nonzero(~present)} missing in "
+        "all); "
         "choose --missing pairwise (compare each pair on the items both have) or zero (an empty text)"
     )

@@ -1,4 +1,4 @@
-"""Segments: one a line, LF only, a file a system and one or several reference files; or WMT XML and SGML."""
+"""Segments, one per line (LF only), in a file per system and reference files; or WMT XML and SGML."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
-from sigdask.formats.reading.options import Options, Source, system_names
+from sigdask.formats.reading.options import Options, Source, list_system_names
 from sigdask.formats.texts import sgml, wmt
-from sigdask.formats.texts.parallel import evened, text_counts, text_lines
+from sigdask.formats.texts.parallel import build_text_counts, read_text_lines, trim_parallel_lines
 
 CANARY = re.compile("canary guid|benchmark canary", re.IGNORECASE)
 SUGGESTED = ("BLEU", "chrF")
-HEAD = 20
+N_HEAD_LINES = 20
 """Lines looked at to know a format."""
 
 
 def read_segments(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read translations and references: WMT XML or SGML, or one segment a line."""
-    lines_beside = gold is not None and gold.exists() and not wmt.is_marked_up(gold)
-    if wmt.is_xml(sources[0].path) or (sgml.is_sgml(sources[0].path) and not lines_beside):
+    """Read translations and references: WMT XML or SGML, or one segment per line."""
+    has_line_gold = gold is not None and gold.exists() and not wmt.is_marked_up(gold)
+    if wmt.is_xml(sources[0].path) or (sgml.is_sgml(sources[0].path) and not has_line_gold):
         return wmt.read_wmt(sources, gold, options, SUGGESTED)
-    options.only("segments")
+    options.check_format_options("segments")
     return read_lines(sources, gold, options, SUGGESTED)
 
 
@@ -36,31 +36,31 @@ def read_lines(sources: Sequence[Source], gold: Path | None, options: Options, s
     paths = (() if gold is None else (gold,)) + options.references
     if not paths:
         raise InputError("format segments: no reference; give --gold FILE")
-    names = system_names(sources)
-    beside = () if options.documents is None else (options.documents,)
-    files = [*paths, *(source.path for source in sources), *beside]
-    lines = evened([(path, _lines(path)) for path in files])
+    names = list_system_names(sources)
+    document_paths = () if options.documents is None else (options.documents,)
+    files = [*paths, *(source.path for source in sources), *document_paths]
+    lines = trim_parallel_lines([(path, _read_file_segments(path)) for path in files])
     start = 1 if CANARY.search(lines[0][0]) else 0
-    parts = [part[start:] for part in lines]
-    return text_counts(
-        dict(zip(names, parts[len(paths) :], strict=False)),
-        parts[: len(paths)],
+    segments = [file_lines[start:] for file_lines in lines]
+    return build_text_counts(
+        dict(zip(names, segments[len(paths) :], strict=False)),
+        segments[: len(paths)],
         options,
-        groups=_documents(parts[-1]) if beside else _documents_of(files),
+        groups=_parse_documents(segments[-1]) if document_paths else _find_documents(files),
         suggested=suggested,
         warnings=[f"{paths[0]}: line 1, a benchmark canary, is left out"] if start else [],
     )
 
 
-def _lines(path: Path) -> list[str]:
-    """Return the segments of a file: its lines, or those of SGML in their order."""
+def _read_file_segments(path: Path) -> list[str]:
+    """Return the segments of a file: its lines, or the segments of SGML in their order."""
     if sgml.is_sgml(path):
-        return [text for part in sgml.read_parts(path) for text in part.texts.values()]
-    return text_lines(path)
+        return [text for document in sgml.iter_documents(path) for text in document.texts.values()]
+    return read_text_lines(path)
 
 
-def _documents(lines: list[str]) -> dict[str, list[str]]:
-    """Read DOCUMENT or DOMAIN tab DOCUMENT, one a line."""
+def _parse_documents(lines: list[str]) -> dict[str, list[str]]:
+    """Parse lines of DOCUMENT, or of DOMAIN, tab and DOCUMENT."""
     rows = [line.split("\t") for line in lines]
     columns = {"document": lines}
     if all(len(row) == 2 for row in rows):
@@ -68,14 +68,18 @@ def _documents(lines: list[str]) -> dict[str, list[str]]:
     return columns
 
 
-def _documents_of(files: Sequence[Path]) -> dict[str, list[str]]:
-    """Return the document of each segment where one of the files says it."""
+def _find_documents(files: Sequence[Path]) -> dict[str, list[str]]:
+    """Return the document of each segment if one of the files names documents."""
     path = next(filter(sgml.is_sgml, files), None)
-    return {} if path is None else {"document": [part.document for part in sgml.read_parts(path) for _ in part.texts]}
+    return (
+        {}
+        if path is None
+        else {"document": [document.document for document in sgml.iter_documents(path) for _ in document.texts]}
+    )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Know WMT XML and SGML by their first element, and lines of text beside a reference by their words."""
+    """Return whether files are WMT XML or SGML by their first element, or lines of text by their words."""
     path = sources[0].path
     if wmt.is_marked_up(path):
         return True
@@ -90,17 +94,17 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 
 def _is_prose(path: Path) -> bool:
-    """Whether lines hold sentences: no tabs, several words, and not as many in each line."""
+    """Return whether lines hold sentences: no tabs, several words, and not the same number in each line."""
     with open_text(path) as text:
-        lines = [line.strip() for _, line in zip(range(HEAD), text, strict=False)]
+        lines = [line.strip() for _, line in zip(range(N_HEAD_LINES), text, strict=False)]
     lines = [line for line in lines if line]
     if any("\t" in line or line.startswith(("{", "<", "#")) for line in lines):
         return False
-    widths = [_n_words(line) for line in lines]
-    several = len({*widths}) > 1 or len(lines) == 1
-    return several and widths[0] > 0 and sum(widths) >= 3 * len(lines)
+    widths = [_count_words(line) for line in lines]
+    is_varied = len({*widths}) > 1 or len(lines) == 1
+    return is_varied and widths[0] > 0 and sum(widths) >= 3 * len(lines)
 
 
-def _n_words(line: str) -> int:
-    """Count what looks like words; in scripts without spaces, from Thai on, a character is one."""
+def _count_words(line: str) -> int:
+    """Count the words of a line; in scripts without spaces, from Thai on, each character is a word."""
     return sum(word.strip(".,;:!?()\"'„“”‘’»«-").isalpha() for word in line.split()) + sum(c >= "\u0e00" for c in line)

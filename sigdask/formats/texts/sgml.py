@@ -1,4 +1,4 @@
-"""SGML of mteval, as WMT to 2020, IWSLT and NIST have it: `<refset>`, `<tstset>`, `<srcset>` of documents' segments.
+"""SGML of mteval, used by WMT until 2020, IWSLT and NIST: `<refset>`, `<tstset>`, `<srcset>`.
 
 The files are seldom well-formed: tags in either case, attributes with or without quotes, bare
 ampersands. So tags are looked for, as the scoring scripts do, and nothing is parsed.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sigdask.errors import InputError
 from sigdask.formats.reading.files import open_text
-from sigdask.formats.reading.json.records import head
+from sigdask.formats.reading.json.records import read_head
 
 START = re.compile(r"(?:\s|<\?xml[^>]*+>|(?><!--.*?-->)|<!DOCTYPE[^>]*+>|<mteval\b[^>]*+>)*+<(?:ref|tst|src)set\b",
                    re.DOTALL | re.IGNORECASE)  # fmt: skip
@@ -51,7 +51,7 @@ class SgmlDocument:
 
 @dataclass(frozen=True, slots=True)
 class SgmlTag:
-    """A tag of a set, a document or a segment: its name in small letters, and where it stands."""
+    """The tag of a set, a document or a segment: its lower-case name, attributes, text and position."""
 
     name: str
     attributes: dict[str, str]
@@ -60,12 +60,12 @@ class SgmlTag:
 
 
 def is_sgml(path: Path) -> bool:
-    """Whether a file begins as a set of segments."""
-    return START.match(head(path)) is not None
+    """Return whether a file begins with a set of segments."""
+    return START.match(read_head(path)) is not None
 
 
-def read_parts(path: Path) -> Iterator[SgmlDocument]:
-    """Yield the documents of a file, in its order.
+def iter_documents(path: Path) -> Iterator[SgmlDocument]:
+    """Yield the documents of a file, in file order.
 
     Raises
     ------
@@ -74,57 +74,62 @@ def read_parts(path: Path) -> Iterator[SgmlDocument]:
     """
     with open_text(path) as stream:
         content = stream.read()
-    kind, of_set, part, n_documents = "", {"": ""}, None, 0
-    for tag in _tags(path, content):
+    kind, set_attributes, document, n_documents = "", {"": ""}, None, 0
+    for tag in _iter_tags(path, content):
         if tag.name == "doc":
-            if part is not None:
-                yield part
+            if document is not None:
+                yield document
             n_documents += 1
-            part = _part(kind, of_set, tag.attributes, n_documents)
+            document = _build_document(kind, set_attributes, tag.attributes, n_documents)
         elif tag.name == "seg":
-            if part is None:
-                raise InputError(f"{_at(path, content, tag.start)}: segment outside a document (<doc docid=...>)")
-            name = tag.attributes.get("id") or str(len(part.texts) + 1)
-            if name in part.texts:
+            if document is None:
                 raise InputError(
-                    f"{_at(path, content, tag.start)}: segment {name!r} of document {part.document!r} occurs twice"
+                    f"{_format_location(path, content, tag.start)}: segment outside a document (<doc docid=...>)"
                 )
-            part.texts[name] = ENTITY.sub(_entity, " ".join(tag.text.split()))
+            name = tag.attributes.get("id") or str(len(document.texts) + 1)
+            if name in document.texts:
+                raise InputError(
+                    f"{_format_location(path, content, tag.start)}: segment {name!r} of document "
+                    f"{document.document!r} occurs twice"
+                )
+            document.texts[name] = ENTITY.sub(_decode_entity, " ".join(tag.text.split()))
         else:
-            kind, of_set = tag.name.removesuffix("set"), tag.attributes
-    if part is None:
+            kind, set_attributes = tag.name.removesuffix("set"), tag.attributes
+    if document is None:
         raise InputError(f"{path}: no document (<doc docid=...>)")
-    yield part
+    yield document
 
 
-def _tags(path: Path, content: str) -> Iterator[SgmlTag]:
-    """Yield the tags of sets, documents and segments, those with what they enclose."""
-    at = 0
-    while (match := TAG.search(content, at)) is not None:
+def _iter_tags(path: Path, content: str) -> Iterator[SgmlTag]:
+    """Yield the tags of sets, documents and segments; segment tags include the enclosed text."""
+    position = 0
+    while (match := TAG.search(content, position)) is not None:
         name, start = match["name"].lower(), match.start()
-        if (at := content.find(">", match.end()) + 1) == 0:
-            raise InputError(f"{_at(path, content, start)}: tag <{name}> without its end (>)")
-        attributes, text = _attributes(content[match.end() : at - 1]), ""
+        if (position := content.find(">", match.end()) + 1) == 0:
+            raise InputError(f"{_format_location(path, content, start)}: tag <{name}> without its end (>)")
+        attributes, text = _parse_attributes(content[match.end() : position - 1]), ""
         if name == "seg":
-            edge = SEGMENT_EDGE.search(content, at)
+            edge = SEGMENT_EDGE.search(content, position)
             if edge is None or edge["end"] is None:
-                raise InputError(f"{_at(path, content, start)}: segment without its end (</seg>)")
-            text, at = content[at : edge.start()], edge.end()
+                raise InputError(f"{_format_location(path, content, start)}: segment without its end (</seg>)")
+            text, position = content[position : edge.start()], edge.end()
         yield SgmlTag(name, attributes, text, start)
 
 
-def _part(kind: str, of_set: dict[str, str], of_doc: dict[str, str], number: int) -> SgmlDocument:
-    own = {"ref": "refid", "tst": "sysid", "src": ""}[kind]
-    name = of_doc.pop("sysid", None) or of_set.get(own) or of_set.get("sysid")
-    document = of_doc.pop("docid", None) or of_doc.pop("id", None) or str(number)
-    return SgmlDocument(kind, document, name, of_doc)
+def _build_document(
+    kind: str, set_attributes: dict[str, str], doc_attributes: dict[str, str], number: int
+) -> SgmlDocument:
+    name_key = {"ref": "refid", "tst": "sysid", "src": ""}[kind]
+    name = doc_attributes.pop("sysid", None) or set_attributes.get(name_key) or set_attributes.get("sysid")
+    document = doc_attributes.pop("docid", None) or doc_attributes.pop("id", None) or str(number)
+    return SgmlDocument(kind, document, name, doc_attributes)
 
 
-def _attributes(text: str) -> dict[str, str]:
+def _parse_attributes(text: str) -> dict[str, str]:
     return {name.lower(): quoted or single or bare for name, quoted, single, bare in ATTRIBUTE.findall(text)}
 
 
-def _entity(match: re.Match[str]) -> str:
+def _decode_entity(match: re.Match[str]) -> str:
     name = match[1]
     if not name.startswith("#"):
         return ENTITIES[name]
@@ -132,5 +137,5 @@ def _entity(match: re.Match[str]) -> str:
     return chr(number) if number < 0x110000 else match[0]
 
 
-def _at(path: Path, content: str, start: int) -> str:
+def _format_location(path: Path, content: str, start: int) -> str:
     return f"{path}, line {content.count(chr(10), 0, start) + 1}"

@@ -1,4 +1,4 @@
-"""Speech: transcripts as NIST trn (`words (speaker-utterance)`), Kaldi text (`id words`) or plain lines."""
+"""Speech transcripts: NIST trn (`words (speaker-utterance)`), Kaldi text (`id words`) or plain lines."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, open_text
-from sigdask.formats.reading.options import Options, Source, system_names
-from sigdask.formats.reading.rows import repeated_id
-from sigdask.formats.texts.parallel import text_counts, text_lines
-from sigdask.formats.texts.segments import HEAD, read_lines
+from sigdask.formats.reading.files import build_empty_error, open_text
+from sigdask.formats.reading.options import Options, Source, list_system_names
+from sigdask.formats.reading.rows import build_repeated_id_error
+from sigdask.formats.texts.parallel import build_text_counts, read_text_lines
+from sigdask.formats.texts.segments import N_HEAD_LINES, read_lines
 
 TRN = re.compile(r"(?P<text>.*)\((?P<id>[^()\s]+)\)\s*")
 KALDI = re.compile(r"\s*(?P<id>\S+)(?P<text>.*)")
 COMMENT = ";;"
-BEFORE = 10_000
+MAX_HEAD_LINES = 10_000
 """Lines within which the first utterances stand, below comments."""
 
 SHAPES = {"trn": TRN, "first": KALDI}
 SUGGESTED = ("WER", "CER")
-OPTIONAL = re.compile(r"(?:^|\s)(?:\{\s|@\s|\([^()\s]+\)(?:\s|$))")
+ALTERNATIVE_MARKS = re.compile(r"(?:^|\s)(?:\{\s|@\s|\([^()\s]+\)(?:\s|$))")
 """Marks of sclite for alternatives and words that may be left out."""
-CHARACTERS = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:-]++|\d+(?:-\d+)+")
+ID_WORD = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w./:-]++|\d+(?:-\d+)+")
 """An id as first word: letters and digits, or numbers joined by hyphens."""
 
 Utterances = dict[str, str]
@@ -38,12 +38,12 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
     Nothing is normalised. The own option `ids` says where ids stand: trn (in parentheses at the
     end), first (the first word) or none; by default it is seen from the reference.
     """
-    options.only("speech", ids=("trn", "first", "none"))
+    options.check_format_options("speech", ids=("trn", "first", "none"))
     if gold is None:
         raise InputError("format speech: no reference; give --gold FILE")
     if options.references:
         raise InputError("format speech: an error rate has one reference; give it with --gold alone")
-    shape = options.own.get("ids") or _shape(gold) or "none"
+    shape = options.own.get("ids") or _detect_shape(gold) or "none"
     if shape == "none":
         return read_lines(sources, gold, options, SUGGESTED)
     if options.documents is not None:
@@ -51,109 +51,112 @@ def read_speech(sources: Sequence[Source], gold: Path | None, options: Options) 
             f"{options.documents}: goes by lines, but these transcripts have ids; choose --unit speaker, or give a "
             "table of ids and groups by --groups"
         )
-    reference = _utterances(gold, shape)
+    reference = _read_utterances(gold, shape)
     systems: dict[str, list[str | None]] = {}
     notes: list[str] = []
-    for name, source in zip(system_names(sources), sources, strict=True):
-        utterances, said = _in_case_of(reference, gold, _utterances(source.path, shape), source.path)
-        systems[name] = _aligned(source.path, utterances, gold, reference, options)
-        notes += said
-    return text_counts(
+    for name, source in zip(list_system_names(sources), sources, strict=True):
+        utterances, case_notes = _match_case(reference, gold, _read_utterances(source.path, shape), source.path)
+        systems[name] = _align_texts(source.path, utterances, gold, reference, options)
+        notes += case_notes
+    return build_text_counts(
         systems,
         [list(reference.values())],
         options,
         ids=list(reference),
-        groups=_speakers(reference),
+        groups=_list_speakers(reference),
         suggested=SUGGESTED,
-        warnings=[*notes, *_optional(gold, reference)],
+        warnings=[*notes, *_describe_alternatives(gold, reference)],
     )
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Know transcripts by utterance ids at the end or the start of each line."""
+    """Return whether lines have utterance ids at the end or the start."""
     path = sources[0].path
     try:
-        shape = _shape(path)
-        return shape == "trn" or (shape == "first" and gold is not None and _shape(gold) == "first")
+        shape = _detect_shape(path)
+        return shape == "trn" or (shape == "first" and gold is not None and _detect_shape(gold) == "first")
     except InputError:
         return False
 
 
-def speaker(utterance: str) -> str:
-    """Return the speaker of an utterance id: what stands before the first hyphen, or else underscore.
+def get_speaker(utterance: str) -> str:
+    """Return the speaker of an utterance id: the part before the first hyphen, or else underscore.
 
     Examples
     --------
-    >>> speaker("1089-134686-0000"), speaker("en_4156-A-0001"), speaker("fcjf0_sa1"), speaker("u1")
+    >>> get_speaker("1089-134686-0000"), get_speaker("en_4156-A-0001"), get_speaker("fcjf0_sa1"), get_speaker("u1")
     ('1089', 'en_4156', 'fcjf0', '')
     """
     mark = "-" if "-" in utterance else "_"
-    before, found, _ = utterance.partition(mark)
-    return before if found else ""
+    prefix, separator, _ = utterance.partition(mark)
+    return prefix if separator else ""
 
 
-def _shape(path: Path) -> str | None:
-    """Say where the ids stand in the first lines of a file, if they have any."""
+def _detect_shape(path: Path) -> str | None:
+    """Return where the ids are in the first lines of a file, or None if there are no ids."""
     with open_text(path) as text:
-        lines = [line for _, line in zip(range(HEAD), _spoken(islice(text, BEFORE)), strict=False)]
+        lines = [
+            line for _, line in zip(range(N_HEAD_LINES), _skip_comments(islice(text, MAX_HEAD_LINES)), strict=False)
+        ]
     if not lines or any("\0" in line for line in lines):
         return None
     if all(TRN.fullmatch(line) for line in lines):
         return "trn"
     words = [line.split() for line in lines]
-    ids = [first for first, *_ in words]
-    named = all(CHARACTERS.fullmatch(first) for first in ids)
-    spoken = sum(len(rest) > 0 and rest[0].replace("'", "").isalpha() for _, *rest in words)
+    ids = [first_word for first_word, *_ in words]
+    has_ids = all(ID_WORD.fullmatch(first_word) for first_word in ids)
+    n_spoken = sum(len(rest) > 0 and rest[0].replace("'", "").isalpha() for _, *rest in words)
     widths = {len(w) for w in words}
-    if named and len(set(ids)) == len(ids) and 2 * spoken > len(lines) and (len(widths) > 1 or len(lines) == 1):
+    if has_ids and len(set(ids)) == len(ids) and 2 * n_spoken > len(lines) and (len(widths) > 1 or len(lines) == 1):
         return "first"
     return None
 
 
-def _spoken(lines: Iterator[str]) -> Iterator[str]:
-    """Leave out comments and empty lines."""
+def _skip_comments(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines that are neither comments nor empty."""
     return (line.rstrip("\r\n") for line in lines if line.strip() and not line.startswith(COMMENT))
 
 
-def _utterances(path: Path, shape: str) -> Utterances:
+def _read_utterances(path: Path, shape: str) -> Utterances:
     utterances: Utterances = {}
-    places: dict[str, int] = {}
-    where = "(id) at its end" if shape == "trn" else "an id as its first word"
-    for number, line in enumerate(text_lines(path), start=1):
+    line_numbers: dict[str, int] = {}
+    id_text = "(id) at its end" if shape == "trn" else "an id as its first word"
+    for number, line in enumerate(read_text_lines(path), start=1):
         if not line.strip() or line.startswith(COMMENT):
             continue
         match = SHAPES[shape].fullmatch(line)
         if match is None:
             raise InputError(
-                f"{path}, line {number}: found {line[-40:]!r}, expected {where}, as in the reference; where lines have "
+                f"{path}, line {number}: found {line[-40:]!r}, expected {id_text}, as in the reference; where lines "
+                "have "
                 "no ids, choose --format speech:ids=none"
             )
         name = match["id"]
         if name in utterances:
-            raise repeated_id(f"{path}, line {number}", repr(name), f"on line {places[name]}")
-        utterances[name], places[name] = match["text"].replace("\t", " ").strip(), number
+            raise build_repeated_id_error(f"{path}, line {number}", repr(name), f"on line {line_numbers[name]}")
+        utterances[name], line_numbers[name] = match["text"].replace("\t", " ").strip(), number
     if not utterances:
-        raise empty(path)
+        raise build_empty_error(path)
     return utterances
 
 
-def _in_case_of(reference: Utterances, gold: Path, utterances: Utterances, path: Path) -> tuple[Utterances, list[str]]:
-    """Give utterances the reference's ids where these differ in case alone, as sclite takes them for the same."""
+def _match_case(reference: Utterances, gold: Path, utterances: Utterances, path: Path) -> tuple[Utterances, list[str]]:
+    """Replace ids that differ from the reference's only in case, as sclite does."""
     if utterances.keys() <= reference.keys():
         return utterances, []
-    known = {name.casefold(): name for name in reference}
-    folded = {name: known.get(name.casefold(), name) for name in utterances}
-    if len(known) < len(reference) or len(set(folded.values())) < len(utterances):
+    reference_ids = {name.casefold(): name for name in reference}
+    matched_ids = {name: reference_ids.get(name.casefold(), name) for name in utterances}
+    if len(reference_ids) < len(reference) or len(set(matched_ids.values())) < len(utterances):
         return utterances, []
-    first = next((name for name, other in folded.items() if name != other), None)
-    if first is None:
+    example = next((name for name, matched in matched_ids.items() if name != matched), None)
+    if example is None:
         return utterances, []
-    n_other = sum(name != other for name, other in folded.items())
-    note = f"{path}: {n_other:,} ids differ from those of {gold} in case alone ({first!r}); taken for the same"
-    return {folded[name]: text for name, text in utterances.items()}, [note]
+    n_other = sum(name != matched for name, matched in matched_ids.items())
+    note = f"{path}: {n_other:,} ids differ from those of {gold} in case alone ({example!r}); taken for the same"
+    return {matched_ids[name]: text for name, text in utterances.items()}, [note]
 
 
-def _aligned(
+def _align_texts(
     path: Path, utterances: Utterances, gold: Path, reference: Utterances, options: Options
 ) -> list[str | None]:
     for name in utterances:
@@ -169,14 +172,14 @@ def _aligned(
     return texts
 
 
-def _speakers(reference: Utterances) -> dict[str, list[str]]:
-    speakers = [speaker(name) for name in reference]
+def _list_speakers(reference: Utterances) -> dict[str, list[str]]:
+    speakers = [get_speaker(name) for name in reference]
     return {"speaker": speakers} if all(speakers) else {}
 
 
-def _optional(gold: Path, reference: Utterances) -> list[str]:
-    """Warn of what sclite would read as alternatives."""
-    name = next((name for name, text in reference.items() if OPTIONAL.search(text)), None)
+def _describe_alternatives(gold: Path, reference: Utterances) -> list[str]:
+    """Return a warning about marks that sclite would read as alternatives."""
+    name = next((name for name, text in reference.items() if ALTERNATIVE_MARKS.search(text)), None)
     if name is None:
         return []
     marks = f"{gold}: utterance {name!r} has marks of alternatives or optional words ({reference[name][:40]!r})"

@@ -1,4 +1,4 @@
-"""Scores of each topic as tools print them: trec_eval -q, and the script of CLEF's TAR task.
+"""Scores per topic, as printed by trec_eval -q and by the script of CLEF's TAR task.
 
 trec_eval prints measure, topic, value; the other prints topic, measure, value. The lines of "all"
 (ALL) are held against the topics and never used as one.
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.formats.reading.files import empty, open_text
+from sigdask.formats.reading.files import build_empty_error, open_text
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.trec.topics import SHOWN, is_finite, settle, system_name
+from sigdask.formats.trec.topics import SHOWN, apply_topic_policy, choose_system_name, is_finite
 
 ALL = "all"
-HEAD = 200
-MESSAGES = 2**20
+N_HEAD_LINES = 200
+MAX_MESSAGE_CHARACTERS = 2**20
 """Characters of messages that may stand before the first score of a file to be detected."""
 SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
@@ -46,13 +46,13 @@ class PrintedLine:
 
     @property
     def is_summary(self) -> bool:
-        """Whether it is over all topics."""
+        """Whether the line is over all topics."""
         return self.topic.lower() == ALL
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedScores:
-    """One file of scores.
+    """The scores of one file.
 
     Attributes
     ----------
@@ -76,35 +76,35 @@ class PrintedScores:
 
 
 def read_printed(sources: Sequence[Source], options: Options) -> Counts:
-    """Read a file a system; every measure becomes a column of scores."""
-    files = [read_file(source.path) for source in sources]
-    names = [system_name(source, file.tag) for source, file in zip(sources, files, strict=True)]
+    """Read one file per system; every measure becomes a column of scores."""
+    files = [read_scores(source.path) for source in sources]
+    names = [choose_system_name(source, file.tag) for source, file in zip(sources, files, strict=True)]
     check_names(sources, names)
-    measures, warnings = _shared(sources, files)
+    measures, warnings = _select_measures(sources, files)
     topics = list(dict.fromkeys(topic for file in files for topic in file.topics))
     has = np.array([[topic in file.topics for file in files] for topic in topics])  # (n_topics, n_systems)
-    settled = settle(has, topics, names, options, "error")
-    kept = [topics[k] for k in settled.kept]
+    settled = apply_topic_policy(has, topics, names, options, "error")
+    kept_topics = [topics[k] for k in settled.kept]
     fields: dict[str, NDArray[np.generic]] = {
         f"score[{measure}]": np.column_stack(
-            [_column(s, f, measure, kept) for s, f in zip(sources, files, strict=True)]
+            [_build_column(s, f, measure, kept_topics) for s, f in zip(sources, files, strict=True)]
         )
         for measure in measures
     }
     return Counts(
         systems=tuple(names),
-        fields={**fields, "items": np.ones((len(kept), 1), np.int64)},
-        n_items=len(kept),
+        fields={**fields, "items": np.ones((len(kept_topics), 1), np.int64)},
+        n_items=len(kept_topics),
         name=options.name,
-        ids=tuple(kept),
+        ids=tuple(kept_topics),
         present=settled.present,
-        suggested=_suggested(measures),
-        warnings=(*_noticed(files), *warnings, *settled.warnings),
+        suggested=_suggest_measures(measures),
+        warnings=(*_iter_warnings(files), *warnings, *settled.warnings),
     )
 
 
-def read_file(path: Path) -> PrintedScores:
-    """Read the scores that one file prints.
+def read_scores(path: Path) -> PrintedScores:
+    """Read the scores printed in one file.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def read_file(path: Path) -> PrintedScores:
         For another number of columns, a topic printed twice, a value that is no number among numbers,
         and a file of summaries alone.
     """
-    cells, messages = _cells(path)
+    cells, messages = _parse_lines(path)
     by_topic: dict[str, dict[str, PrintedLine]] = {}
     summary: dict[str, PrintedLine] = {}
     for cell in cells:
@@ -124,82 +124,84 @@ def read_file(path: Path) -> PrintedScores:
                 "already; give one file a system"
             )
         kind[key] = cell
-    scores = {measure: _numbers(path, column) for measure, column in by_topic.items() if not _is_text(column.values())}
+    scores = {
+        measure: _parse_numbers(path, column) for measure, column in by_topic.items() if not _is_text(column.values())
+    }
     if not scores:
         raise InputError(f"{path}: no score of a single topic; print them with trec_eval -q")
     tag = summary["runid"].text if "runid" in summary else None
     topics = dict.fromkeys(topic for column in scores.values() for topic in column)
-    return PrintedScores(tag, topics, scores, messages, _misfits(path, scores, by_topic, summary))
+    return PrintedScores(tag, topics, scores, messages, _find_misfits(path, scores, by_topic, summary))
 
 
 def is_printed(path: Path) -> bool:
-    """Whether the first lines are scores of topics.
+    """Return whether the first lines are topic scores.
 
     Three cells, of which the last are mostly numbers; names of measures, never numbers; topics in
     blocks, or one measure alone.
     """
-    head = _head(path)
+    head = _read_head(path)
     if len(head) < 2 or any(len(cells) != 3 for cells in head) or len({(c[0], c[1]) for c in head}) < len(head):
         return False
-    first = head[0]
+    first_row = head[0]
     numeric = [is_finite(cells[2]) for cells in head]
-    if not (numeric[0] or first[0] == "runid" or first[2] in first[:2]) or 2 * sum(numeric) < len(head):
+    if not (numeric[0] or first_row[0] == "runid" or first_row[2] in first_row[:2]) or 2 * sum(numeric) < len(head):
         return False
-    return any(_is_measures(head, k) and _in_blocks([cells[1 - k] for cells in head]) for k in (0, 1))
+    return any(_can_be_measures(head, k) and _is_in_blocks([cells[1 - k] for cells in head]) for k in (0, 1))
 
 
-def _is_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
-    """Whether a column can hold names of measures: no numbers; and each measure or each topic recurs."""
+def _can_be_measures(rows: Sequence[Sequence[str]], k: int) -> bool:
+    """Return whether a column can hold measure names: no numbers, and measures or topics recur."""
     names = {row[k] for row in rows}
     topics = {row[1 - k] for row in rows}
     return not any(is_finite(name) for name in names) and (len(names) == 1 or len(topics) <= len(rows) / 2)
 
 
-def _in_blocks(column: Sequence[str]) -> bool:
-    """Whether equal cells stand together."""
+def _is_in_blocks(column: Sequence[str]) -> bool:
+    """Return whether equal cells are adjacent."""
     return 1 + sum(a != b for a, b in pairwise(column)) == len(set(column))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _iter_lines(path: Path) -> Iterator[tuple[int, str]]:
     with open_text(path) as text:
         for number, line in enumerate(text, start=1):
             if line.strip():
                 yield number, line
 
 
-def _head(path: Path) -> list[list[str]]:
-    """Return the cells of the first lines with tabs, or of the first lines where none has any."""
+def _read_head(path: Path) -> list[list[str]]:
+    """Return the cells of the first lines with tabs, or of the first lines if no line has tabs."""
     with open_text(path) as text:
-        lines = [line for line in text.readlines(MESSAGES) if line.strip()]
-    tabbed = list(islice((line for line in lines if "\t" in line), HEAD))
-    return [_split(line, tabs=bool(tabbed)) for line in tabbed or lines[:HEAD]]
+        lines = [line for line in text.readlines(MAX_MESSAGE_CHARACTERS) if line.strip()]
+    tabbed = list(islice((line for line in lines if "\t" in line), N_HEAD_LINES))
+    return [_split_line(line, tabs=bool(tabbed)) for line in tabbed or lines[:N_HEAD_LINES]]
 
 
-def _split(line: str, *, tabs: bool) -> list[str]:
+def _split_line(line: str, *, tabs: bool) -> list[str]:
     return [cell.strip() for cell in line.split("\t")] if tabs else line.split()
 
 
-def _cells(path: Path) -> tuple[list[PrintedLine], list[str]]:
-    """Return what the lines say; where scores have tabs, lines without are messages."""
-    lines = list(_lines(path))
+def _parse_lines(path: Path) -> tuple[list[PrintedLine], list[str]]:
+    """Return the printed lines and messages; if scores have tabs, lines without tabs are messages."""
+    lines = list(_iter_lines(path))
     if not lines:
-        raise empty(path)
-    tabs = any("\t" in line for _, line in lines)
-    messages = [(number, line) for number, line in lines if tabs and "\t" not in line]
-    rows = [(number, _split(line, tabs=tabs)) for number, line in lines if "\t" in line or not tabs]
+        raise build_empty_error(path)
+    has_tabs = any("\t" in line for _, line in lines)
+    messages = [(number, line) for number, line in lines if has_tabs and "\t" not in line]
+    rows = [(number, _split_line(line, tabs=has_tabs)) for number, line in lines if "\t" in line or not has_tabs]
     for number, cells in rows:
         if len(cells) != 3 or not all(cells):
             raise InputError(
                 f"{path}, line {number}: found {' | '.join(cells)[:60]!r}, expected measure, topic and value "
                 "as trec_eval -q prints them"
             )
-    t = _topic_column([cells for _, cells in rows])
+    t = _find_topic_column([cells for _, cells in rows])
     left_out = [f"{path}, line {number}: {line.strip()[:40]!r}" for number, line in messages]
     return [PrintedLine(number, cells[t], cells[1 - t], cells[2]) for number, cells in rows], left_out
 
 
-def _topic_column(rows: Sequence[Sequence[str]]) -> int:
-    """Return which of the first two columns holds topics: that of "all", or that of the longer blocks."""
+def _find_topic_column(rows: Sequence[Sequence[str]]) -> int:
+    """Return which of the first two columns holds topics: the one with "all" or with longer blocks."""
     for k in (1, 0):
         if any(row[k].lower() == ALL for row in rows):
             return k
@@ -211,7 +213,7 @@ def _is_text(column: Iterable[PrintedLine]) -> bool:
     return not any(is_finite(cell.text) for cell in column)
 
 
-def _numbers(path: Path, column: Mapping[str, PrintedLine]) -> dict[str, float]:
+def _parse_numbers(path: Path, column: Mapping[str, PrintedLine]) -> dict[str, float]:
     for cell in column.values():
         if not is_finite(cell.text):
             raise InputError(
@@ -220,38 +222,39 @@ def _numbers(path: Path, column: Mapping[str, PrintedLine]) -> dict[str, float]:
     return {topic: float(cell.text) for topic, cell in column.items()}
 
 
-def _misfits(
+def _find_misfits(
     path: Path,
     scores: Mapping[str, Mapping[str, float]],
     cells: Mapping[str, Mapping[str, PrintedLine]],
-    all_: dict[str, PrintedLine],
+    summary: dict[str, PrintedLine],
 ) -> list[str]:
-    """Name summaries that are neither mean nor sum of the topics, within what rounding explains."""
-    found = []
-    asked = all_["num_q"].text if "num_q" in all_ else ""
+    """Return the summaries that are neither mean nor sum of the topics, up to rounding."""
+    misfits = []
+    n_queries = summary["num_q"].text if "num_q" in summary else ""
     for measure, column in scores.items():
-        if measure not in all_ or not is_finite(all_[measure].text) or measure.startswith("gm_"):
+        if measure not in summary or not is_finite(summary[measure].text) or measure.startswith("gm_"):
             continue
-        printed = float(all_[measure].text)
+        printed = float(summary[measure].text)
         total, n = sum(column.values()), len(column)
-        digits = max(_digits(cell.text) for cell in (*cells[measure].values(), all_[measure]))
+        digits = max(_count_decimals(cell.text) for cell in (*cells[measure].values(), summary[measure]))
         error = 10.0**-digits
-        over = {n, int(asked)} if asked.isdecimal() and int(asked) else {n}
-        if all(abs(total / k - printed) > error * (1 + 1e-9) for k in over) and abs(total - printed) > n * error:
-            found.append(
-                f"{path}, line {all_[measure].line}: {measure} is {all_[measure].text}, the mean of its {n} topics "
+        divisors = {n, int(n_queries)} if n_queries.isdecimal() and int(n_queries) else {n}
+        if all(abs(total / k - printed) > error * (1 + 1e-9) for k in divisors) and abs(total - printed) > n * error:
+            misfits.append(
+                f"{path}, line {summary[measure].line}: {measure} is {summary[measure].text}, the mean of its {n} "
+                "topics "
                 f"{total / n:.{digits}f}"
             )
-    return found
+    return misfits
 
 
-def _digits(text: str) -> int:
+def _count_decimals(text: str) -> int:
     mantissa, _, exponent = text.lower().partition("e")
     return max(0, len(mantissa.partition(".")[2]) - int(exponent or 0))
 
 
-def _noticed(files: Sequence[PrintedScores]) -> Iterator[str]:
-    """Tell of all files at once what each of a large number of runs may have."""
+def _iter_warnings(files: Sequence[PrintedScores]) -> Iterator[str]:
+    """Yield one warning for all files about messages, and one about summaries that do not fit."""
     if messages := [message for file in files for message in file.messages]:
         yield f"lines that hold no score are left out: {len(messages)} (first {messages[0]})"
     if misfits := [misfit for file in files for misfit in file.misfits]:
@@ -261,18 +264,20 @@ def _noticed(files: Sequence[PrintedScores]) -> Iterator[str]:
         )
 
 
-def _shared(sources: Sequence[Source], files: Sequence[PrintedScores]) -> tuple[list[str], list[str]]:
-    """Return the measures that all files have, and a warning of others."""
+def _select_measures(sources: Sequence[Source], files: Sequence[PrintedScores]) -> tuple[list[str], list[str]]:
+    """Return the measures that all files have, and a warning about others."""
     measures = [m for m in files[0].scores if all(m in file.scores for file in files)]
-    others = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
+    other_measures = list(dict.fromkeys(m for file in files for m in file.scores if m not in measures))
     if not measures:
-        raise InputError(f"{sources[0].path}: has no measure that all the files have; it has {', '.join(others[:6])}")
-    shown = ", ".join(others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
-    return measures, [f"measures that not all files have are left out: {shown}"] if others else []
+        raise InputError(
+            f"{sources[0].path}: has no measure that all the files have; it has {', '.join(other_measures[:6])}"
+        )
+    examples = ", ".join(other_measures[:SHOWN]) + (", ..." if len(other_measures) > SHOWN else "")
+    return measures, [f"measures that not all files have are left out: {examples}"] if other_measures else []
 
 
-def _column(source: Source, file: PrintedScores, measure: str, topics: Sequence[str]) -> NDArray[np.float64]:
-    """Return a system's scores, 0 for topics it does not have."""
+def _build_column(source: Source, file: PrintedScores, measure: str, topics: Sequence[str]) -> NDArray[np.float64]:
+    """Return a system's scores, with 0 for topics that it lacks."""
     column = file.scores[measure]
     for topic in topics:
         if topic in file.topics and topic not in column:
@@ -280,6 +285,6 @@ def _column(source: Source, file: PrintedScores, measure: str, topics: Sequence[
     return np.array([column.get(topic, 0.0) for topic in topics])
 
 
-def _suggested(measures: Sequence[str]) -> tuple[str, ...]:
-    known = tuple(m for m in SUGGESTED if m in measures)
-    return known or (next((m for m in measures if not m.startswith("num_")), measures[0]),)
+def _suggest_measures(measures: Sequence[str]) -> tuple[str, ...]:
+    present = tuple(m for m in SUGGESTED if m in measures)
+    return present or (next((m for m in measures if not m.startswith("num_")), measures[0]),)

@@ -1,4 +1,4 @@
-"""Runs and relevance judgements of TREC, read and ranked as trec_eval does.
+"""Runs and relevance judgements of TREC, read and ranked as in trec_eval.
 
 Documents are ranked by score descending, ties by document id descending; the rank column is ignored
 where there are scores.
@@ -17,11 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import objects
+from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError
 from sigdask.formats.reading.options import Options, Source, check_names
-from sigdask.formats.trec.layouts import RUN, Place, TrecFile, at, judgements_file, run_file
-from sigdask.formats.trec.topics import SHOWN, settle, system_name
+from sigdask.formats.trec.layouts import (
+    RUN,
+    RowLocation,
+    TrecFile,
+    detect_qrels_layout,
+    detect_run_layout,
+    format_location,
+)
+from sigdask.formats.trec.topics import SHOWN, apply_topic_policy, choose_system_name
 
 Ranking = tuple[str, ...]
 Judgements = dict[str, dict[str, int]]
@@ -29,7 +36,7 @@ Judgements = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class TrecRun:
-    """One system's rankings.
+    """The rankings of one system.
 
     Attributes
     ----------
@@ -53,7 +60,7 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
     documents = {document: document for judged in judgements.values() for document in judged}
     names: list[str] = []
     outputs: list[list[Ranking]] = []
-    strange: list[str] = []
+    warnings: list[str] = []
     for source in sources:
         run = read_run(source.path, judgements, documents)
         if not run.rankings:
@@ -62,12 +69,12 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
                 f"{', '.join(topics[:SHOWN])}, ...); the two do not belong together"
             )
         if all(judgements[topic].keys().isdisjoint(ranking) for topic, ranking in run.rankings.items()):
-            strange.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
-        names.append(system_name(source, run.tag))
+            warnings.append(f"{source.path}: no document is judged in {gold}; are its ids those of the judgements?")
+        names.append(choose_system_name(source, run.tag))
         outputs.append([run.rankings.get(topic, ()) for topic in topics])
     check_names(sources, names)
     has = np.array([[bool(ranking) for ranking in column] for column in outputs]).T  # (n_topics, n_systems)
-    settled = settle(has, topics, names, options, "zero")
+    settled = apply_topic_policy(has, topics, names, options, "zero")
     ones = np.ones((len(settled.kept), 1), np.int64)
     return Counts(
         systems=tuple(names),
@@ -77,25 +84,27 @@ def read_rankings(sources: Sequence[Source], gold: Path, options: Options) -> Co
         ids=tuple(topics[k] for k in settled.kept),
         present=settled.present,
         outputs=Outputs(
-            tuple(objects(column)[settled.kept] for column in outputs),
-            objects(list(judgements.values()))[settled.kept],
+            tuple(to_object_array(column)[settled.kept] for column in outputs),
+            to_object_array(list(judgements.values()))[settled.kept],
         ),
         suggested=("AP", "nDCG@10"),
-        warnings=(*strange, *settled.warnings),
+        warnings=(*warnings, *settled.warnings),
     )
 
 
 def read_qrels(path: Path) -> Judgements:
-    """Read judgements: the relevance of each judged document of each topic."""
+    """Read the relevance of each judged document of each topic."""
     judgements: Judgements = {}
-    file = judgements_file(path)
-    at_document, at_value = file.document, file.value
-    for place, words in file.rows():
-        topic, document = words[0], words[at_document]
+    file = detect_qrels_layout(path)
+    document_column, value_column = file.document, file.value
+    for location, words in file.iter_rows():
+        topic, document = words[0], words[document_column]
         judged = judgements.setdefault(topic, {})
         if document in judged:
-            raise InputError(f"{at(path, place)}: document {document!r} of topic {topic!r} is judged already")
-        judged[document] = _relevance(file, place, words[at_value])
+            raise InputError(
+                f"{format_location(path, location)}: document {document!r} of topic {topic!r} is judged already"
+            )
+        judged[document] = _parse_relevance(file, location, words[value_column])
     return judgements
 
 
@@ -111,59 +120,63 @@ def read_run(path: Path, judgements: Mapping[str, object], documents: dict[str, 
     documents : dict of str to str
         One copy of each document id, shared by runs; added to.
     """
-    found: dict[str, tuple[list[str], array[float]]] = {}
-    file = run_file(path)
-    at_document, at_value = file.document, file.value
+    entries: dict[str, tuple[list[str], array[float]]] = {}
+    file = detect_run_layout(path)
+    document_column, value_column = file.document, file.value
     words: Sequence[str] = ()
-    for place, words in file.rows():
-        topic, document = words[0], words[at_document]
-        entry = found.get(topic)
+    for location, words in file.iter_rows():
+        topic, document = words[0], words[document_column]
+        entry = entries.get(topic)
         if entry is None:
-            entry = found[topic] = ([], array("d"))
+            entry = entries[topic] = ([], array("d"))
         entry[0].append(documents.setdefault(document, document))
-        entry[1].append(_score(file, place, words[at_value]))
-    sign = -1 if file.by_rank else 1
-    rankings = {topic: _ranked(file, topic, sign, *found[topic]) for topic in found if topic in judgements}
-    return TrecRun(words[RUN.index("tag")] if file.columns == RUN else "", len(found), rankings)
+        entry[1].append(_parse_score(file, location, words[value_column]))
+    sign = -1 if file.is_by_rank else 1
+    rankings = {topic: _rank_documents(file, topic, sign, *entries[topic]) for topic in entries if topic in judgements}
+    return TrecRun(words[RUN.index("tag")] if file.columns == RUN else "", len(entries), rankings)
 
 
-def _ranked(file: TrecFile, topic: str, sign: int, documents: list[str], scores: array[float]) -> Ranking:
+def _rank_documents(file: TrecFile, topic: str, sign: int, documents: list[str], scores: array[float]) -> Ranking:
     if len(set(documents)) < len(documents):
-        raise _duplicate(file, topic)
+        raise _duplicate_error(file, topic)
     with np.errstate(over="ignore"):
         single = (sign * np.array(scores)).astype(np.float32).tolist()
     return tuple(document for _, document in sorted(zip(single, documents, strict=True), reverse=True))
 
 
-def _duplicate(file: TrecFile, topic: str) -> InputError:
-    """Read the file again for the places of a document that a topic has twice."""
-    seen: dict[str, Place] = {}
-    for place, words in file.rows():
+def _duplicate_error(file: TrecFile, topic: str) -> InputError:
+    """Read the file again to find a document that a topic has twice, and return the error."""
+    locations: dict[str, RowLocation] = {}
+    for location, words in file.iter_rows():
         if words[0] == topic:
-            if (document := words[file.document]) in seen:
-                before = f" stands on line {seen[document]} already" if isinstance(place, int) else " stands twice"
+            if (document := words[file.document]) in locations:
+                earlier = (
+                    f" stands on line {locations[document]} already" if isinstance(location, int) else " stands twice"
+                )
                 return InputError(
-                    f"{at(file.path, place)}: document {document!r} of topic {topic!r}{before}; a topic ranks each "
+                    f"{format_location(file.path, location)}: document {document!r} of topic {topic!r}{earlier}; a "
+                    "topic ranks each "
                     "document once"
                 )
-            seen[document] = place
+            locations[document] = location
     return InputError(f"{file.path}: topic {topic!r} has a document twice")
 
 
-def _score(file: TrecFile, place: Place, text: str) -> float:
+def _parse_score(file: TrecFile, location: RowLocation, text: str) -> float:
     try:
         score = float(text)
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        kind = "rank" if file.by_rank else "score"
+        kind = "rank" if file.is_by_rank else "score"
         raise InputError(
-            f"{at(file.path, place)}: {kind} {text!r} is not a finite number; columns are {' '.join(file.columns)}"
+            f"{format_location(file.path, location)}: {kind} {text!r} is not a finite number; columns are "
+            f"{' '.join(file.columns)}"
         )
     return score
 
 
-def _relevance(file: TrecFile, place: Place, text: str) -> int:
+def _parse_relevance(file: TrecFile, location: RowLocation, text: str) -> int:
     try:
         return int(text)
     except ValueError:
@@ -171,5 +184,6 @@ def _relevance(file: TrecFile, place: Place, text: str) -> int:
     if re.fullmatch(r"-?\d+\.0*", text):
         return int(float(text))
     raise InputError(
-        f"{at(file.path, place)}: relevance {text!r} is not an integer; columns are {' '.join(file.columns)}"
+        f"{format_location(file.path, location)}: relevance {text!r} is not an integer; columns are "
+        f"{' '.join(file.columns)}"
     )

@@ -1,4 +1,4 @@
-"""What metrics take from whole outputs, system by system: asked for, looked up, made where nobody has it.
+"""Statistics that metrics extract from whole outputs, per system: looked up, or counted if missing.
 
 The n-gram counts of a translation, the errors of a transcript and the measures of a ranking are a pure function of a
 system's outputs, the gold items, the metric's options and the version of the library that counts them. So they are
@@ -9,15 +9,15 @@ engine's on clusters) make it.
 
 from __future__ import annotations
 
-from sigdask.metrics.extraction.cache import NOWHERE, ExtractionCache, Folder, LayeredCache, at_home
+from sigdask.metrics.extraction.cache import NO_CACHE, ExtractionCache, FolderCache, LayeredCache, get_user_cache
 from sigdask.metrics.extraction.parts import Executor, ExtractionPart, LocalExtraction
-from sigdask.metrics.extraction.progress import ExtractionLog, ExtractionProgress, Tell
-from sigdask.metrics.extraction.request import Extraction, taken
-from sigdask.metrics.extraction.sources import ALONE, ExtractedData, StatisticsSource, extracted
+from sigdask.metrics.extraction.progress import ExtractionLog, ExtractionProgress, ProgressCallback
+from sigdask.metrics.extraction.request import Extraction, get_statistics
+from sigdask.metrics.extraction.sources import LOCAL_SOURCE, ExtractedData, StatisticsSource, extract_statistics
 
 __all__ = [
-    "ALONE",
-    "NOWHERE",
+    "LOCAL_SOURCE",
+    "NO_CACHE",
     "Executor",
     "ExtractedData",
     "Extraction",
@@ -25,12 +25,12 @@ __all__ = [
     "ExtractionLog",
     "ExtractionPart",
     "ExtractionProgress",
-    "Folder",
+    "FolderCache",
     "LayeredCache",
     "LocalExtraction",
+    "ProgressCallback",
     "StatisticsSource",
-    "Tell",
-    "at_home",
-    "extracted",
-    "taken",
+    "extract_statistics",
+    "get_statistics",
+    "get_user_cache",
 ]  # fmt: skip

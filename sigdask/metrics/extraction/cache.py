@@ -1,4 +1,4 @@
-"""Where statistics are kept: whatever gives back bytes by key; for single comparisons a folder of files.
+"""Caches of statistics: any store of bytes by key; for single comparisons, a folder of files.
 
 Files are written whole or not at all, under names that say what they are of, so that several processes can use one
 folder; what cannot be read or written is as if it were not there.
@@ -14,44 +14,44 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-VARIABLE = "SIGDASK_CACHE"
-OFF = ("off", "none", "0")
+CACHE_VARIABLE = "SIGDASK_CACHE"
+OFF_VALUES = ("off", "none", "0")
 
 MOST_BYTES = 2**30
 """Of all entries; beyond it those go that were not used for longest."""
 
-FRESH = 3600.0
+FRESH_SECONDS = 3600.0
 """Seconds for which the time of last use need not be told again, and after which what was being written is litter."""
 
 
 class ExtractionCache(Protocol):
-    """Keeps bytes by key, as long as it likes."""
+    """A store of bytes by key, which may drop entries at any time."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return what is kept of some keys."""
+        """Return the stored entries of some keys."""
         ...
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keep entries, in place of those that there are."""
+        """Store entries, replacing existing ones."""
         ...
 
 
 class NoCache:
-    """Keeps nothing."""
+    """A cache that stores nothing."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:  # noqa: ARG002
-        """Return nothing."""
+        """Return no entries."""
         return {}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Forget them."""
+        """Discard the entries."""
 
 
-NOWHERE = NoCache()
+NO_CACHE = NoCache()
 
 
 class LayeredCache:
-    """Keeps in one place what it also finds in another: of a plan in its store, what `check` has put into the cache.
+    """A cache that copies entries from a second one, such as a plan's store with the user's cache.
 
     Parameters
     ----------
@@ -65,35 +65,35 @@ class LayeredCache:
         self.first, self.second = first, second
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return what either has of some keys."""
-        found = dict(self.first.get(keys))
-        more = self.second.get([key for key in keys if key not in found])
-        if more:
-            self.first.put(more)
-        return {**found, **more}
+        """Return the entries that either cache has for some keys."""
+        entries = dict(self.first.get(keys))
+        second_entries = self.second.get([key for key in keys if key not in entries])
+        if second_entries:
+            self.first.put(second_entries)
+        return {**entries, **second_entries}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keep entries in the first."""
+        """Store entries in the first cache."""
         self.first.put(entries)
 
 
-def at_home() -> ExtractionCache:
-    """Return this user's cache folder: $SIGDASK_CACHE, or sigdask in $XDG_CACHE_HOME or ~/.cache; "off" is none."""
-    named = os.environ.get(VARIABLE, "")
-    if named.lower() in OFF:
-        return NOWHERE
-    if named:
-        return Folder(Path(named))
+def get_user_cache() -> ExtractionCache:
+    """Return the cache at $SIGDASK_CACHE ("off": none), or sigdask in $XDG_CACHE_HOME or ~/.cache."""
+    setting = os.environ.get(CACHE_VARIABLE, "")
+    if setting.lower() in OFF_VALUES:
+        return NO_CACHE
+    if setting:
+        return FolderCache(Path(setting))
     base = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        above = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
+        parent = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
     except RuntimeError:  # a user without a home
-        return NOWHERE
-    return Folder(above / "sigdask")
+        return NO_CACHE
+    return FolderCache(parent / "sigdask")
 
 
-class Folder:
-    """Keeps each entry in a file.
+class FolderCache:
+    """A cache with one file per entry.
 
     Parameters
     ----------
@@ -108,48 +108,48 @@ class Folder:
         self.most_bytes = most_bytes
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return what is kept of some keys."""
-        found = {}
+        """Return the stored entries of some keys."""
+        entries = {}
         for key in keys:
-            file = self._file(key)
+            file = self._get_path(key)
             with suppress(OSError):
-                found[key] = file.read_bytes()
-                if time.time() - file.stat().st_mtime > FRESH:
+                entries[key] = file.read_bytes()
+                if time.time() - file.stat().st_mtime > FRESH_SECONDS:
                     os.utime(file)
-        return found
+        return entries
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keep entries; what was not used for longest makes room."""
+        """Store entries; the least recently used ones are removed to make room."""
         with suppress(OSError):
             for key, content in entries.items():
-                self._write(self._file(key), content)
-            self._make_room()
+                self._write_file(self._get_path(key), content)
+            self._remove_oldest()
 
-    def _file(self, key: str) -> Path:
+    def _get_path(self, key: str) -> Path:
         return self.path / key[:2] / key
 
-    def _write(self, file: Path, content: bytes) -> None:
+    def _write_file(self, file: Path, content: bytes) -> None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, made = tempfile.mkstemp(dir=file.parent, prefix=".")
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".")
         try:
-            with os.fdopen(handle, "wb") as opened:
-                opened.write(content)
-            Path(made).replace(file)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(temporary).replace(file)
         except BaseException:
             with suppress(OSError):
-                Path(made).unlink()
+                Path(temporary).unlink()
             raise
 
-    def _make_room(self) -> None:
-        """Remove what is oldest until nine tenths of the room are taken, and what others left half written."""
+    def _remove_oldest(self) -> None:
+        """Remove the oldest entries until 90% of the room is used, and half-written files of others."""
         entries, total = [], 0
         for file in self.path.glob("*/*"):
             with suppress(OSError):  # another process may remove it meanwhile
-                said = file.stat()
+                status = file.stat()
                 if not file.name.startswith("."):
-                    entries.append((said.st_mtime, said.st_size, file))
-                    total += said.st_size
-                elif time.time() - said.st_mtime > FRESH:
+                    entries.append((status.st_mtime, status.st_size, file))
+                    total += status.st_size
+                elif time.time() - status.st_mtime > FRESH_SECONDS:
                     file.unlink()
         if total <= self.most_bytes:
             return

@@ -1,4 +1,4 @@
-"""The digest of what outputs and gold items hold, whatever files they came from."""
+"""Digests of the content of outputs and gold items, independent of their files."""
 
 from __future__ import annotations
 
@@ -10,45 +10,47 @@ from typing import Any
 import numpy as np
 
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.request import BYTES
+from sigdask.metrics.extraction.request import DIGEST_BYTES
 
 
-def digest_of(items: Array) -> str | None:
-    """Return the digest of one thing an item: a text, texts, or numbers by name; None of what else a reader may give.
+def hash_items(items: Array) -> str | None:
+    """Return the digest of texts, lists of texts or numbers by name, one per item; None for others.
 
     Examples
     --------
-    >>> from sigdask.counts.fields import objects
-    >>> digest_of(objects(["ab", "c"])) == digest_of(objects(["a", "bc"]))
+    >>> from sigdask.counts.fields import to_object_array
+    >>> hash_items(to_object_array(["ab", "c"])) == hash_items(to_object_array(["a", "bc"]))
     False
     """
-    made = hashlib.blake2b(digest_size=BYTES)
-    return made.hexdigest() if _add(made, items.tolist()) else None
+    hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    return hasher.hexdigest() if _add_items(hasher, items.tolist()) else None
 
 
-def key_of(*digests: str) -> str:
-    """Return one digest for several."""
-    return hashlib.blake2b(" ".join(digests).encode(), digest_size=BYTES).hexdigest()
+def join_digests(*digests: str) -> str:
+    """Return one digest of several digests."""
+    return hashlib.blake2b(" ".join(digests).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _add(made: Any, items: Sequence[Any]) -> bool:
-    """Add items of one kind, each with its length, so that no two lists of them look alike; False of other kinds."""
+def _add_items(hasher: Any, items: Sequence[Any]) -> bool:
+    """Hash items of one kind and their lengths, so that no two lists are alike; False for other kinds."""
     kinds = tuple({type(item) for item in items})
     if all(issubclass(kind, (str, type(None))) for kind in kinds):
         lengths = [-1 if text is None else len(text) for text in items]
-        _add_parts(made, "text", lengths, "".join(filter(None, items)).encode("utf-8", "surrogatepass"))
+        _add_block(hasher, "text", lengths, "".join(filter(None, items)).encode("utf-8", "surrogatepass"))
         return True
     if all(issubclass(kind, (tuple, list)) for kind in kinds):
-        _add_parts(made, "texts", list(map(len, items)), b"")
-        return _add(made, list(chain.from_iterable(items)))
+        _add_block(hasher, "texts", list(map(len, items)), b"")
+        return _add_items(hasher, list(chain.from_iterable(items)))
     if all(issubclass(kind, dict) for kind in kinds):
         numbers = list(chain.from_iterable(item.values() for item in items))
-        _add_parts(made, "numbers", list(map(len, items)), repr(numbers).encode())
-        return all(isinstance(number, int) for number in numbers) and _add(made, list(chain.from_iterable(items)))
+        _add_block(hasher, "numbers", list(map(len, items)), repr(numbers).encode())
+        return all(isinstance(number, int) for number in numbers) and _add_items(
+            hasher, list(chain.from_iterable(items))
+        )
     return False
 
 
-def _add_parts(made: Any, kind: str, lengths: Sequence[int], content: bytes) -> None:
-    made.update(f"{kind} {len(lengths)} {len(content)} ".encode())
-    made.update(np.array(lengths, "<i8").tobytes())
-    made.update(content)
+def _add_block(hasher: Any, kind: str, lengths: Sequence[int], content: bytes) -> None:
+    hasher.update(f"{kind} {len(lengths)} {len(content)} ".encode())
+    hasher.update(np.array(lengths, "<i8").tobytes())
+    hasher.update(content)

@@ -1,4 +1,4 @@
-"""Statistics as bytes: a raw array with a header before it and a checksum behind it, and nothing that runs.
+"""Statistics as bytes: a raw array with a header and a checksum, and no executable content.
 
 A line of magic words; a line of JSON, `{"key": …, "dtype": "<i8", "stored": "<u2", "shape": [997, 10]}`; the array,
 compressed by zlib; 32 bytes of BLAKE2b of all that. What was cut off, changed on its way or put under another's name is
@@ -17,53 +17,54 @@ import numpy as np
 from sigdask.counts.fields import Array
 
 MAGIC = b"sigdask extracted 1\n"
-CHECK = 32
+CHECKSUM_SIZE = 32
 DTYPES = ("<i8", "<f8")
-STORED = ("<u1", "<u2", "<i4", "<i8", "<f8")
+STORED_DTYPES = ("<u1", "<u2", "<i4", "<i8", "<f8")
 """How arrays are stored: of integers the first that holds them."""
 
 
-def pack(key: str, array: Array) -> bytes:
-    """Return what is kept of statistics, int64 or float64, under a key.
+def pack_statistics(key: str, array: Array) -> bytes:
+    """Return the bytes that store int64 or float64 statistics under a key.
 
     Examples
     --------
-    >>> unpack("k", pack("k", np.array([[1, 300]]))).tolist()
+    >>> unpack_statistics("k", pack_statistics("k", np.array([[1, 300]]))).tolist()
     [[1, 300]]
-    >>> unpack("k", pack("k", np.array([[1, 300]]))[:-1]), unpack("other", pack("k", np.array([[1]])))
+    >>> (unpack_statistics("k", pack_statistics("k", np.array([[1, 300]]))[:-1]),
+    ...  unpack_statistics("other", pack_statistics("k", np.array([[1]]))))
     (None, None)
     """
     dtype = array.dtype.newbyteorder("<").str
-    stored = dtype if dtype == "<f8" else _smallest(array)
+    stored = dtype if dtype == "<f8" else _find_smallest_dtype(array)
     header = json.dumps({"key": key, "dtype": dtype, "stored": stored, "shape": array.shape})
     content = zlib.compress(np.ascontiguousarray(array, stored).tobytes(), 1)
-    whole = b"".join((MAGIC, header.encode(), b"\n", content))
-    return whole + _checksum(whole)
+    data = b"".join((MAGIC, header.encode(), b"\n", content))
+    return data + _compute_checksum(data)
 
 
-def unpack(key: str, packed: bytes) -> Array | None:
-    """Return the statistics that were kept under a key; None where these are not they, or not whole."""
-    whole, check = packed[:-CHECK], packed[-CHECK:]
-    if not whole.startswith(MAGIC) or _checksum(whole) != check:
+def unpack_statistics(key: str, packed: bytes) -> Array | None:
+    """Return the statistics stored under a key, or None if the bytes have another key or are damaged."""
+    data, check = packed[:-CHECKSUM_SIZE], packed[-CHECKSUM_SIZE:]
+    if not data.startswith(MAGIC) or _compute_checksum(data) != check:
         return None
-    header, _, content = whole[len(MAGIC) :].partition(b"\n")
+    header, _, content = data[len(MAGIC) :].partition(b"\n")
     try:
-        said = json.loads(header)
-        shape, dtype, stored = tuple(said["shape"]), said["dtype"], said["stored"]
-        if said["key"] != key or dtype not in DTYPES or stored not in STORED:
+        fields = json.loads(header)
+        shape, dtype, stored = tuple(fields["shape"]), fields["dtype"], fields["stored"]
+        if fields["key"] != key or dtype not in DTYPES or stored not in STORED_DTYPES:
             return None
         size = math.prod(shape) * np.dtype(stored).itemsize
-        found = zlib.decompressobj().decompress(content, size + 1)
-        return np.frombuffer(found, stored).reshape(shape).astype(dtype)
+        raw = zlib.decompressobj().decompress(content, size + 1)
+        return np.frombuffer(raw, stored).reshape(shape).astype(dtype)
     except (ValueError, TypeError, KeyError, zlib.error):
         return None
 
 
-def _smallest(array: Array) -> str:
+def _find_smallest_dtype(array: Array) -> str:
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
-    ranges = ((name, np.iinfo(name)) for name in STORED[:4])
-    return next(name for name, of in ranges if of.min <= low and high <= of.max)
+    ranges = ((name, np.iinfo(name)) for name in STORED_DTYPES[:4])
+    return next(name for name, limits in ranges if limits.min <= low and high <= limits.max)
 
 
-def _checksum(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=CHECK).digest()
+def _compute_checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=CHECKSUM_SIZE).digest()

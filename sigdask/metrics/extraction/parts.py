@@ -1,4 +1,4 @@
-"""What is missing, cut into parts that take a second or two, and put together again as systems are finished.
+"""Missing statistics, split into parts of a second or two and joined again when systems are finished.
 
 A part is some items of several systems, so that what a counter makes of the gold items is made once for all of them.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.progress import ExtractionProgress, Tell
+from sigdask.metrics.extraction.progress import ExtractionProgress, ProgressCallback
 from sigdask.metrics.extraction.request import Extraction
 
 PART_SECONDS = 2.0
@@ -30,13 +30,13 @@ PROBED, PROBED_MORE = 5, 64
 PROBE_SECONDS, PROBE_SHARE, PROBE_MOST = 0.25, 0.01, 2.0
 """How long that takes at most, about: of work that takes long a hundredth of it."""
 
-BESIDE_TEXT = 20
+ITEM_OVERHEAD = 20
 """What an item costs beside its length, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionPart:
-    """Some items of some systems, as they travel to whoever counts them."""
+    """Some items of some systems, sent to the process or worker that counts them."""
 
     extraction: Extraction
     systems: tuple[list[Any], ...]
@@ -48,31 +48,31 @@ class ExtractionPart:
 
 
 class Executor(Protocol):
-    """Counts parts, here or elsewhere."""
+    """Counts parts, locally or on workers."""
 
     @property
     def n(self) -> int:
-        """How many it counts at the same time."""
+        """Number of parts counted at the same time."""
         ...
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:
-        """Yield the number of each part and what it counted, as they finish; `seconds` is what all take, about."""
+        """Yield each part's number and statistics as parts finish; `seconds` estimates the total time."""
         ...
 
 
 class LocalExtraction:
-    """Counts one part after the other in this process."""
+    """Counts parts one after the other in this process."""
 
     n = 1
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
-        """Yield what each part counted, in their order."""
+        """Yield each part's number and statistics, in order."""
         return ((number, part.count()) for number, part in enumerate(parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemBlock:
-    """Items that are kept together, and the systems whose statistics of them nobody has.
+    """Items that are stored together, and the systems whose statistics for them are missing.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ItemBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MissingStatistics:
-    """What nobody has of some data by one extraction.
+    """The missing statistics of some data for one extraction.
 
     Attributes
     ----------
@@ -109,50 +109,52 @@ class MissingStatistics:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """What outputs cost beside each other, shape (n_systems, n_items); 0 where nothing is missing."""
+        """Relative costs of outputs, shape (n_systems, n_items); 0 where nothing is missing."""
         found = np.zeros((len(self.outputs), len(self.gold)))
         for block in self.blocks:
             for s in block.systems.values():
                 lengths = np.array([len(output) for output in self.outputs[s][block.items]], np.float64)
-                found[s, block.items] = (lengths + BESIDE_TEXT) ** self.extraction.power
+                found[s, block.items] = (lengths + ITEM_OVERHEAD) ** self.extraction.power
         return found
 
-    def part(self, systems: Sequence[int], items: slice | NDArray[np.intp]) -> ExtractionPart:
-        """Return some items of some systems."""
+    def build_part(self, systems: Sequence[int], items: slice | NDArray[np.intp]) -> ExtractionPart:
+        """Return the part for some items of some systems."""
         return ExtractionPart(
             self.extraction, tuple(self.outputs[s][items].tolist() for s in systems), self.gold[items].tolist()
         )
 
-    def seconds(self, weights: NDArray[np.float64]) -> float:
-        """Time a few items, and say what all take in one process, about."""
-        one = int(np.argmax(weights.any(axis=1)))
-        lacking = np.flatnonzero(weights[one])
+    def estimate_seconds(self, weights: NDArray[np.float64]) -> float:
+        """Time a few items and return an estimate for all of them in one process."""
+        system = int(np.argmax(weights.any(axis=1)))
+        lacking = np.flatnonzero(weights[system])
         n_items = len(lacking)
-        order = lacking[np.argsort(weights[one, lacking], kind="stable")]
-        self.part([one], order[:1]).count()  # imports what it needs
+        order = lacking[np.argsort(weights[system, lacking], kind="stable")]
+        self.build_part([system], order[:1]).count()  # imports what it needs
         spent = weighed = 0.0
-        probed = _spread(n_items, PROBED)
+        probed = _spread_indices(n_items, PROBED)
         for tried, k in enumerate(order[probed[np.argsort(abs(probed - n_items // 2), kind="stable")]], start=1):  # noqa: B007
-            spent += _timed(self.part([one], np.array([k])))
-            weighed += weights[one, k]
+            spent += _time_part(self.build_part([system], np.array([k])))
+            weighed += weights[system, k]
             if spent > PROBE_SECONDS:
                 break
         worth = np.clip(spent * weights.sum() / weighed * PROBE_SHARE, PROBE_SECONDS, PROBE_MOST)
-        more = int(min(PROBED_MORE, tried * worth / spent))
-        if more > PROBED:
-            some = order[_spread(n_items, more)]
-            like = np.flatnonzero(weights[:, some].all(axis=1))[: PROBED if more == PROBED_MORE else 1].tolist()
-            spent, weighed = _timed(self.part(like, some)), weights[like][:, some].sum()
+        n_more = int(min(PROBED_MORE, tried * worth / spent))
+        if n_more > PROBED:
+            more_items = order[_spread_indices(n_items, n_more)]
+            systems = np.flatnonzero(weights[:, more_items].all(axis=1))[
+                : PROBED if n_more == PROBED_MORE else 1
+            ].tolist()
+            spent, weighed = _time_part(self.build_part(systems, more_items)), weights[systems][:, more_items].sum()
         return float(spent * weights.sum() / weighed)
 
 
-def _spread(n: int, most: int) -> NDArray[np.intp]:
-    """Return the middles of equal shares of a range."""
-    k = min(n, most)
+def _spread_indices(n: int, max_indices: int) -> NDArray[np.intp]:
+    """Return the midpoints of equal shares of a range."""
+    k = min(n, max_indices)
     return (np.arange(k) * 2 + 1) * n // (2 * k)
 
 
-def _timed(part: ExtractionPart) -> float:
+def _time_part(part: ExtractionPart) -> float:
     start = time.perf_counter()
     part.count()
     return time.perf_counter() - start
@@ -160,7 +162,7 @@ def _timed(part: ExtractionPart) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PlacedPart:
-    """A part, and where what it counts belongs."""
+    """A part, with the position of its statistics."""
 
     missing: MissingStatistics
     block: ItemBlock
@@ -175,16 +177,16 @@ class _PlacedPart:
 
     @property
     def part(self) -> ExtractionPart:
-        return self.missing.part([self.block.systems[key] for key in self.keys], slice(self.first, self.stop))
+        return self.missing.build_part([self.block.systems[key] for key in self.keys], slice(self.first, self.stop))
 
 
-def _cut(missing: MissingStatistics, block: ItemBlock, costs: Array, most: float) -> Iterator[_PlacedPart]:
-    """Cut a block into pieces that take `most` seconds, some systems after the other; costs (n_systems, n_items)."""
+def _cut_block(missing: MissingStatistics, block: ItemBlock, costs: Array, most: float) -> Iterator[_PlacedPart]:
+    """Split a block into pieces of at most about `most` seconds; costs have shape (n_systems, n_items)."""
     keys, start = tuple(block.systems), block.items.start
-    own = costs[list(block.systems.values()), block.items]
-    n_groups = int(np.clip(round(own.sum() / GROUP_SECONDS), 1, len(keys)))
+    block_costs = costs[list(block.systems.values()), block.items]
+    n_groups = int(np.clip(round(block_costs.sum() / GROUP_SECONDS), 1, len(keys)))
     for group in np.array_split(np.arange(len(keys)), n_groups):
-        until = np.cumsum(own[group].sum(axis=0))  # seconds, shape (n_items,)
+        until = np.cumsum(block_costs[group].sum(axis=0))  # seconds, shape (n_items,)
         n_pieces = int(np.clip(np.ceil(until[-1] / most), 1, len(until)))
         inner = np.searchsorted(until, until[-1] * np.arange(1, n_pieces) / n_pieces)
         for first, stop in pairwise(np.unique([0, *inner.tolist(), len(until)]).tolist()):
@@ -194,29 +196,31 @@ def _cut(missing: MissingStatistics, block: ItemBlock, costs: Array, most: float
             )
 
 
-def made(missing: Sequence[MissingStatistics], run: Executor, tell: Tell, what: str) -> Iterator[tuple[str, Array]]:
-    """Count what is missing and yield the key and statistics of each block and system as they are finished."""
-    weights = [each.weights for each in missing]
-    expected = [each.seconds(w) for each, w in zip(missing, weights, strict=True)]
-    most = float(np.clip(sum(expected) / (8 * run.n), PART_SECONDS / 20, PART_SECONDS))
+def extract_missing(
+    missing: Sequence[MissingStatistics], run: Executor, tell: ProgressCallback, metric_names: str
+) -> Iterator[tuple[str, Array]]:
+    """Count missing statistics, and yield those of each block and system by key as they are finished."""
+    weights = [statistics.weights for statistics in missing]
+    expected = [statistics.estimate_seconds(w) for statistics, w in zip(missing, weights, strict=True)]
+    max_seconds = float(np.clip(sum(expected) / (8 * run.n), PART_SECONDS / 20, PART_SECONDS))
     pieces = [
         piece
-        for each, w, seconds in zip(missing, weights, expected, strict=True)
-        for block in each.blocks
-        for piece in _cut(each, block, w * (seconds / w.sum()), most)
+        for statistics, w, seconds in zip(missing, weights, expected, strict=True)
+        for block in statistics.blocks
+        for piece in _cut_block(statistics, block, w * (seconds / w.sum()), max_seconds)
     ]
     total, all_seconds = sum(piece.n_outputs for piece in pieces), sum(expected)
-    tell(ExtractionProgress(what, 0, total, all_seconds / run.n, run.n))
-    start, done, behind = time.monotonic(), 0, 0.0
-    found: dict[str, dict[int, Array]] = {}
+    tell(ExtractionProgress(metric_names, 0, total, all_seconds / run.n, run.n))
+    start, n_done, finished_seconds = time.monotonic(), 0, 0.0
+    unfinished: dict[str, dict[int, Array]] = {}
     for number, arrays in run([piece.part for piece in pieces], all_seconds):
         piece = pieces[number]
         for key, array in zip(piece.keys, arrays, strict=True):
-            own = found.setdefault(key, {})
-            own[piece.first] = array
-            if sum(map(len, own.values())) == piece.block.items.stop - piece.block.items.start:
-                yield key, np.concatenate([own[first] for first in sorted(own)])
-                del found[key]
-        done, behind = done + piece.n_outputs, behind + piece.seconds
-        left = (time.monotonic() - start) * (all_seconds - behind) / behind
-        tell(ExtractionProgress(what, done, total, max(left, 0.0), run.n))
+            pieces_done = unfinished.setdefault(key, {})
+            pieces_done[piece.first] = array
+            if sum(map(len, pieces_done.values())) == piece.block.items.stop - piece.block.items.start:
+                yield key, np.concatenate([pieces_done[first] for first in sorted(pieces_done)])
+                del unfinished[key]
+        n_done, finished_seconds = n_done + piece.n_outputs, finished_seconds + piece.seconds
+        remaining = (time.monotonic() - start) * (all_seconds - finished_seconds) / finished_seconds
+        tell(ExtractionProgress(metric_names, n_done, total, max(remaining, 0.0), run.n))

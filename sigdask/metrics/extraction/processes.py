@@ -1,4 +1,4 @@
-"""Parts on processes of this machine: counters in Python hold the interpreter's lock, so threads would only wait.
+"""Extraction in local processes: Python counters hold the interpreter lock, so threads would wait.
 
 The processes are fresh interpreters that import the counters and nothing of the program that started them, so that a
 script needs no guard around what it does; they are spoken to over pipes and end with the process that started them.
@@ -22,15 +22,15 @@ from sigdask.metrics.extraction.parts import ExtractionPart
 
 SERVE = "import sys; from sigdask.metrics.extraction.processes import serve; serve(int(sys.argv[1]))"
 
-POSSIBLE = os.name == "posix"
+IS_SUPPORTED = os.name == "posix"
 """Elsewhere a process cannot be handed a pipe by its number."""
 
 MOST_ATTEMPTS = 2
 """Processes that may die of a part: short of memory, the system ends some."""
 
 
-class Processes:
-    """Counts parts on processes of its own.
+class ProcessExtraction:
+    """Counts parts in its own processes.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Processes:
         self.n = n
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> Iterator[tuple[int, list[Array]]]:  # noqa: ARG002
-        """Yield what each part counted, as they finish.
+        """Yield each part's number and statistics as parts finish.
 
         Raises
         ------
@@ -59,16 +59,16 @@ class Processes:
             while busy or waiting:
                 while idle and waiting:
                     process, number = idle.pop(), waiting.pop()
-                    process.take(parts[number])
+                    process.send_part(parts[number])
                     busy[process.pipe] = process, number
                 for pipe in wait(list(busy)):
                     process, number = busy.pop(pipe)
-                    found = process.answer()
-                    if isinstance(found, Exception):
-                        raise found
-                    if found is not None:
+                    result = process.receive_result()
+                    if isinstance(result, Exception):
+                        raise result
+                    if result is not None:
                         idle.append(process)
-                        yield number, found
+                        yield number, result
                         continue
                     attempts[number] += 1
                     if attempts[number] == MOST_ATTEMPTS:
@@ -98,13 +98,13 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def take(self, part: ExtractionPart) -> None:
-        """Begin with a part."""
+    def send_part(self, part: ExtractionPart) -> None:
+        """Start counting a part."""
         with suppress(OSError):  # it is gone, which its answer says
             self.pipe.send(part)
 
-    def answer(self) -> Any:
-        """Return what it counted, or the error it met; None where it is gone."""
+    def receive_result(self) -> Any:
+        """Return the statistics or the error of the part, or None if the process has ended."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
@@ -112,13 +112,13 @@ class _Process:
 
 
 def serve(descriptor: int) -> None:
-    """Count what comes over a pipe until it is closed."""
+    """Count the parts that arrive over a pipe until it is closed."""
     pipe: Connection[Any, Any] = Connection(descriptor)
     with suppress(EOFError, OSError):
         while True:
             part = pipe.recv()
             try:
-                found: Any = part.count()
+                result: Any = part.count()
             except Exception as error:  # noqa: BLE001  # raised where the part came from
-                found = error
-            pipe.send(found)
+                result = error
+            pipe.send(result)

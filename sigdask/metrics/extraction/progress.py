@@ -1,4 +1,4 @@
-"""How far extraction is, as people are told: at once, and then now and then."""
+"""Progress of extraction, reported at the start and then at intervals."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sigdask.text import duration
+from sigdask.text import format_duration
 
 LOG = logging.getLogger("sigdask.extraction")
 
-WORTH_TELLING = 1.0
+MIN_SECONDS = 1.0
 """Seconds of work below which nothing is said."""
 
 EVERY = 30.0
@@ -20,7 +20,7 @@ EVERY = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ExtractionProgress:
-    """How far extraction is.
+    """The state of an extraction.
 
     Attributes
     ----------
@@ -41,19 +41,21 @@ class ExtractionProgress:
     n_processes: int
 
     def __str__(self) -> str:
-        """Say it in a line."""
-        beside = f" on {self.n_processes} processes" if self.n_processes > 1 else ""
+        """Return the progress as one line."""
+        processes = f" on {self.n_processes} processes" if self.n_processes > 1 else ""
         how_many = f"{self.done:,} of {self.total:,} outputs" if self.done else f"{self.total:,} outputs"
-        left = f", about {duration(self.left)}{beside if not self.done else ' left'}" if self.left >= 1 else ""
-        return f"extracting {self.what}: {how_many}{left}"
+        remaining = (
+            f", about {format_duration(self.left)}{processes if not self.done else ' left'}" if self.left >= 1 else ""
+        )
+        return f"extracting {self.what}: {how_many}{remaining}"
 
 
-Tell = Callable[[ExtractionProgress], None]
+ProgressCallback = Callable[[ExtractionProgress], None]
 """Told at the start, and whenever something is done."""
 
 
 class ExtractionLog:
-    """Writes a line of the log at the start, and one every half minute.
+    """Writes a log line at the start, and then one every half minute.
 
     Parameters
     ----------
@@ -69,10 +71,10 @@ class ExtractionLog:
         self._last = 0.0
 
     def __call__(self, how_far: ExtractionProgress) -> None:
-        """Tell it, where it is time."""
+        """Log the progress if a line is due."""
         now = time.monotonic()
         if not how_far.done:
-            self._last = now if how_far.left >= WORTH_TELLING else 0.0
+            self._last = now if how_far.left >= MIN_SECONDS else 0.0
             if self._last:
                 self._say(str(how_far))
         elif self._last and now - self._last >= self._every and how_far.done < how_far.total:

@@ -1,4 +1,4 @@
-"""What is extracted: a function of outputs and gold items, by whose digest its statistics are known."""
+"""Extractions: functions of outputs and gold items whose statistics are identified by a digest."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import numpy as np
 
 from sigdask.counts import Counts
 from sigdask.counts.fields import Array
-from sigdask.identity import identity_of, known_as
+from sigdask.identity import get_identity, known_as
 
-EXTRACTING = 1
+EXTRACTION_VERSION = 1
 """Raised when a correction changes what a counter gives, so that nothing made before is used again."""
 
-BYTES = 20
+DIGEST_BYTES = 20
 
 Counter = Callable[..., list[Array]]
 """(outputs of each system, gold items, **options) to an array of each system, shape (n_items, n_fields)."""
@@ -29,7 +29,7 @@ Counter = Callable[..., list[Array]]
 @known_as("Extraction", "counter options packages of power block")
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """How statistics of items are counted, each item and system for itself.
+    """How statistics are counted, separately for each item and system.
 
     Attributes
     ----------
@@ -57,19 +57,19 @@ class Extraction:
 
     @property
     def key(self) -> str:
-        """What is extracted and by what, as a digest."""
-        known = identity_of(self.counter)
-        assert known is not None
-        versions = [(package, installed(package)) for package in ("python", *self.packages)]
-        said = json.dumps([EXTRACTING, known.tag, sorted(self.options.items()), versions])
-        return hashlib.blake2b(said.encode(), digest_size=BYTES).hexdigest()
+        """A digest of the counter, its options and the package versions."""
+        identity = get_identity(self.counter)
+        assert identity is not None
+        versions = [(package, get_version(package)) for package in ("python", *self.packages)]
+        payload = json.dumps([EXTRACTION_VERSION, identity.tag, sorted(self.options.items()), versions])
+        return hashlib.blake2b(payload.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
-    def suits(self, counts: Counts) -> bool:
-        """Say whether the data have what it is counted of."""
+    def can_extract(self, counts: Counts) -> bool:
+        """Return whether the data have the field, outputs and gold items that the counter needs."""
         return self.of in counts.fields and counts.outputs is not None and counts.outputs.gold is not None
 
-    def blocks(self, n_items: int) -> list[slice]:
-        """Return the items that are kept together."""
+    def split_items(self, n_items: int) -> list[slice]:
+        """Return the blocks of items that are stored together."""
         return [slice(first, min(first + self.block, n_items)) for first in range(0, n_items, self.block)]
 
     def count(self, systems: Sequence[list[Any]], gold: list[Any]) -> list[Array]:
@@ -78,12 +78,12 @@ class Extraction:
 
 
 @cache
-def installed(package: str) -> str:
-    """Return the version of a package, empty where it is not there; of Python the first two numbers.
+def get_version(package: str) -> str:
+    """Return the version of a package, or "" if it is missing; for Python, the first two numbers.
 
     Examples
     --------
-    >>> installed("no-such-package")
+    >>> get_version("no-such-package")
     ''
     """
     if package == "python":
@@ -94,12 +94,12 @@ def installed(package: str) -> str:
         return ""
 
 
-def taken(extraction: Extraction, counts: Counts) -> Array:
-    """Return the statistics of all systems, shape (n_items, n_systems, n_fields): those at hand, or made now."""
-    found = counts.extracted.get(extraction.key)
-    if found is None:
+def get_statistics(extraction: Extraction, counts: Counts) -> Array:
+    """Return stored or newly counted statistics of all systems, shape (n_items, n_systems, n_fields)."""
+    statistics = counts.extracted.get(extraction.key)
+    if statistics is None:
         assert counts.outputs is not None
         assert counts.outputs.gold is not None
         systems = [outputs.tolist() for outputs in counts.outputs.systems]
-        found = np.stack(extraction.count(systems, counts.outputs.gold.tolist()), axis=1)
-    return found
+        statistics = np.stack(extraction.count(systems, counts.outputs.gold.tolist()), axis=1)
+    return statistics

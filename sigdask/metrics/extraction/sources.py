@@ -1,4 +1,4 @@
-"""From data and metrics to data with statistics: looked up by digest, made where missing, kept as they come."""
+"""Adding statistics to data: looked up by digest, or counted and stored as they are finished."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import numpy as np
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
-from sigdask.metrics.extraction.cache import NOWHERE, ExtractionCache
-from sigdask.metrics.extraction.content import digest_of, key_of
-from sigdask.metrics.extraction.packed import pack, unpack
-from sigdask.metrics.extraction.parts import Executor, ItemBlock, LocalExtraction, MissingStatistics, made
-from sigdask.metrics.extraction.progress import ExtractionLog, Tell
+from sigdask.metrics.extraction.cache import NO_CACHE, ExtractionCache
+from sigdask.metrics.extraction.content import hash_items, join_digests
+from sigdask.metrics.extraction.packed import pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.parts import Executor, ItemBlock, LocalExtraction, MissingStatistics, extract_missing
+from sigdask.metrics.extraction.progress import ExtractionLog, ProgressCallback
 from sigdask.metrics.extraction.request import Extraction
-from sigdask.text import listed
+from sigdask.text import format_list
 
-KEEP_SECONDS = 1.0
+PUT_SECONDS = 1.0
 """What is made is kept this often."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSource:
-    """Where statistics come from.
+    """The cache and the executor that statistics come from.
 
     Attributes
     ----------
@@ -37,18 +37,18 @@ class StatisticsSource:
         Told how far that is.
     """
 
-    keeper: ExtractionCache = NOWHERE
+    keeper: ExtractionCache = NO_CACHE
     run: Executor = field(default_factory=LocalExtraction)
-    tell: Tell = field(default_factory=ExtractionLog)
+    tell: ProgressCallback = field(default_factory=ExtractionLog)
 
 
-ALONE = StatisticsSource()
+LOCAL_SOURCE = StatisticsSource()
 """Made in this process and not kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtractedData:
-    """Data with what their metrics take from whole outputs.
+    """Data with the statistics that their metrics extract from whole outputs.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ExtractedData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WantedStatistics:
-    """Statistics of all systems of some data by one extraction; keys by block and system."""
+    """Statistics of all systems of some data for one extraction, with keys by block and system."""
 
     test_set: int
     replicate: int
@@ -82,124 +82,147 @@ class _WantedStatistics:
         return [key for keys in self.keys for key in keys]
 
 
-def extracted(asked: Sequence[tuple[Counts, Sequence[Any]]], source: StatisticsSource = ALONE) -> list[ExtractedData]:
-    """Return data with the statistics that metrics take from whole outputs.
+def extract_statistics(
+    requests: Sequence[tuple[Counts, Sequence[Any]]], source: StatisticsSource = LOCAL_SOURCE
+) -> list[ExtractedData]:
+    """Return data with the statistics that metrics extract from whole outputs.
 
     The same arrays bit by bit, whether they were kept or made, wherever and in whatever parts.
 
     Parameters
     ----------
-    asked : sequence of (Counts, sequence of metrics)
+    requests : sequence of (Counts, sequence of metrics)
         Test sets, and what is asked of each; metrics that take nothing from outputs are passed over.
     source : StatisticsSource
         Where statistics come from.
     """
-    wishes = [wish for number, (counts, metrics) in enumerate(asked) for wish in _wishes(number, counts, metrics)]
-    found = _at_hand(wishes, source.keeper)
-    missing, names = _missing(wishes, found)
-    new = {key for each in missing for block in each.blocks for key in block.systems}
+    all_wanted = [
+        wanted for number, (counts, metrics) in enumerate(requests) for wanted in _iter_wanted(number, counts, metrics)
+    ]
+    statistics = _read_cached(all_wanted, source.keeper)
+    missing, names = _find_missing(all_wanted, statistics)
+    new = {key for part in missing for block in part.blocks for key in block.systems}
     if missing:
-        _make(missing, listed(names), source, found)
+        _extract_missing(missing, format_list(names), source, statistics)
     return [
-        _with(counts, [wish for wish in wishes if wish.test_set == number], found, new)
-        for number, (counts, _) in enumerate(asked)
+        _build_extracted(counts, [wanted for wanted in all_wanted if wanted.test_set == number], statistics, new)
+        for number, (counts, _) in enumerate(requests)
     ]
 
 
-def _wishes(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_WantedStatistics]:
-    wanted: dict[str, tuple[str, Extraction]] = {}
+def _iter_wanted(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterator[_WantedStatistics]:
+    extractions: dict[str, tuple[str, Extraction]] = {}
     for metric in metrics:
         extraction = getattr(metric, "extraction", None)
         if extraction is not None:
-            wanted.setdefault(extraction.key, (metric.name, extraction))
-    for r, own in enumerate(counts.replicates or (counts,)):
-        asked = [each for key, each in wanted.items() if each[1].suits(own) and key not in own.extracted]
-        if not asked or own.outputs is None or own.outputs.gold is None:
+            extractions.setdefault(extraction.key, (metric.name, extraction))
+    for r, replicate in enumerate(counts.replicates or (counts,)):
+        needed = [
+            named_extraction
+            for key, named_extraction in extractions.items()
+            if named_extraction[1].can_extract(replicate) and key not in replicate.extracted
+        ]
+        if not needed or replicate.outputs is None or replicate.outputs.gold is None:
             continue
-        of_blocks: dict[int, list[list[str]] | None] = {}
-        for name, extraction in asked:
-            blocks = extraction.blocks(own.n_items)
-            if extraction.block not in of_blocks:
-                of_blocks[extraction.block] = _digests(own.outputs.gold, own.outputs.systems, blocks)
-            known = of_blocks[extraction.block]
-            if known is None:
+        digests_by_size: dict[int, list[list[str]] | None] = {}
+        for name, extraction in needed:
+            blocks = extraction.split_items(replicate.n_items)
+            if extraction.block not in digests_by_size:
+                digests_by_size[extraction.block] = _hash_blocks(
+                    replicate.outputs.gold, replicate.outputs.systems, blocks
+                )
+            digests = digests_by_size[extraction.block]
+            if digests is None:
                 continue  # of what cannot be known by its content, `bind` makes the statistics itself
-            keys = [[key_of(extraction.key, digest) for digest in of_block] for of_block in known]
-            yield _WantedStatistics(number, r, name, extraction, own.outputs, blocks, keys)
+            keys = [[join_digests(extraction.key, digest) for digest in block_digests] for block_digests in digests]
+            yield _WantedStatistics(number, r, name, extraction, replicate.outputs, blocks, keys)
 
 
-def _digests(gold: Array, systems: Sequence[Array], blocks: Sequence[slice]) -> list[list[str]] | None:
-    """Return the digests of each system's outputs beside the gold items, by block; None where some have none."""
-    found = []
+def _hash_blocks(gold: Array, systems: Sequence[Array], blocks: Sequence[slice]) -> list[list[str]] | None:
+    """Return a digest per block and system of outputs with gold items, or None if some have no digest."""
+    block_digests = []
     for items in blocks:
-        right, *given = (digest_of(column[items]) for column in (gold, *systems))
-        known = [key_of(right, digest) for digest in given if right is not None and digest is not None]
-        if len(known) < len(systems):
+        gold_digest, *system_digests = (hash_items(column[items]) for column in (gold, *systems))
+        digests = [
+            join_digests(gold_digest, digest)
+            for digest in system_digests
+            if gold_digest is not None and digest is not None
+        ]
+        if len(digests) < len(systems):
             return None
-        found.append(known)
-    return found
+        block_digests.append(digests)
+    return block_digests
 
 
-def _at_hand(wishes: Sequence[_WantedStatistics], keeper: ExtractionCache) -> dict[str, Array]:
-    keys = dict.fromkeys(key for wish in wishes for key in wish.all_keys)
-    kept = keeper.get(list(keys)) if keys else {}
-    found = {key: unpack(key, content) for key, content in kept.items()}
-    return {key: array for key, array in found.items() if array is not None}
+def _read_cached(all_wanted: Sequence[_WantedStatistics], keeper: ExtractionCache) -> dict[str, Array]:
+    keys = dict.fromkeys(key for wanted in all_wanted for key in wanted.all_keys)
+    entries = keeper.get(list(keys)) if keys else {}
+    arrays = {key: unpack_statistics(key, content) for key, content in entries.items()}
+    return {key: array for key, array in arrays.items() if array is not None}
 
 
-def _missing(
-    wishes: Sequence[_WantedStatistics], found: Mapping[str, Array]
+def _find_missing(
+    all_wanted: Sequence[_WantedStatistics], statistics: Mapping[str, Array]
 ) -> tuple[list[MissingStatistics], list[str]]:
-    """Return what nobody has, each once, and the metrics that take it."""
-    listed_already = set(found)
+    """Return the missing statistics, each once, and the names of the metrics that need them."""
+    known_keys = set(statistics)
     missing, names = [], []
-    for wish in wishes:
+    for wanted in all_wanted:
         blocks = []
-        for items, keys in zip(wish.blocks, wish.keys, strict=True):
-            lacking = {key: s for s, key in enumerate(keys) if key not in listed_already}
-            listed_already |= lacking.keys()
+        for items, keys in zip(wanted.blocks, wanted.keys, strict=True):
+            lacking = {key: s for s, key in enumerate(keys) if key not in known_keys}
+            known_keys |= lacking.keys()
             blocks += [ItemBlock(items, lacking)] if lacking else []
         if blocks:
-            assert wish.outputs.gold is not None
+            assert wanted.outputs.gold is not None
             missing.append(
-                MissingStatistics(wish.extraction, tuple(wish.outputs.systems), wish.outputs.gold, tuple(blocks))
+                MissingStatistics(wanted.extraction, tuple(wanted.outputs.systems), wanted.outputs.gold, tuple(blocks))
             )
-            names.append(wish.metric)
+            names.append(wanted.metric)
     return missing, list(dict.fromkeys(names))
 
 
-def _make(missing: Sequence[MissingStatistics], what: str, source: StatisticsSource, found: dict[str, Array]) -> None:
-    """Make what is missing; what is finished is kept, whatever happens to the rest."""
+def _extract_missing(
+    missing: Sequence[MissingStatistics], metric_names: str, source: StatisticsSource, statistics: dict[str, Array]
+) -> None:
+    """Count missing statistics; finished ones are stored even if others fail."""
     waiting: dict[str, bytes] = {}
-    last = time.monotonic()
+    last_put = time.monotonic()
     try:
-        for key, array in made(missing, source.run, source.tell, what):
-            found[key], waiting[key] = array, pack(key, array)
-            if time.monotonic() - last > KEEP_SECONDS:
+        for key, array in extract_missing(missing, source.run, source.tell, metric_names):
+            statistics[key], waiting[key] = array, pack_statistics(key, array)
+            if time.monotonic() - last_put > PUT_SECONDS:
                 source.keeper.put(waiting)
-                waiting, last = {}, time.monotonic()
+                waiting, last_put = {}, time.monotonic()
     finally:
         if waiting:
             source.keeper.put(waiting)
 
 
-def _with(
-    counts: Counts, wishes: Sequence[_WantedStatistics], found: Mapping[str, Array], new: set[str]
+def _build_extracted(
+    counts: Counts, all_wanted: Sequence[_WantedStatistics], arrays: Mapping[str, Array], new: set[str]
 ) -> ExtractedData:
-    of_replicates: list[dict[str, Array]] = [dict(own.extracted) for own in counts.replicates or (counts,)]
+    replicate_statistics: list[dict[str, Array]] = [
+        dict(replicate.extracted) for replicate in counts.replicates or (counts,)
+    ]
     systems: dict[str, dict[str, None]] = {}
     n_kept = 0
-    for wish in wishes:
-        of_systems = list(zip(*wish.keys, strict=True))
-        statistics = [np.concatenate([found[key] for key in keys]) for keys in of_systems]
-        of_replicates[wish.replicate][wish.extraction.key] = np.stack(statistics, axis=1)
-        changed = [system for system, keys in zip(counts.systems, of_systems, strict=True) if not new.isdisjoint(keys)]
-        n_kept += len(of_systems) - len(changed)
+    for wanted in all_wanted:
+        keys_by_system = list(zip(*wanted.keys, strict=True))
+        statistics = [np.concatenate([arrays[key] for key in keys]) for keys in keys_by_system]
+        replicate_statistics[wanted.replicate][wanted.extraction.key] = np.stack(statistics, axis=1)
+        changed = [
+            system for system, keys in zip(counts.systems, keys_by_system, strict=True) if not new.isdisjoint(keys)
+        ]
+        n_kept += len(keys_by_system) - len(changed)
         if changed:
-            systems.setdefault(wish.metric, {}).update(dict.fromkeys(changed))
+            systems.setdefault(wanted.metric, {}).update(dict.fromkeys(changed))
     if counts.replicates:
-        parts = zip(counts.replicates, of_replicates, strict=True)
-        counts = replace(counts, replicates=tuple(replace(own, extracted=made) for own, made in parts))
+        pairs = zip(counts.replicates, replicate_statistics, strict=True)
+        counts = replace(
+            counts,
+            replicates=tuple(replace(replicate, extracted=extracted_arrays) for replicate, extracted_arrays in pairs),
+        )
     else:
-        counts = replace(counts, extracted=of_replicates[0])
+        counts = replace(counts, extracted=replicate_statistics[0])
     return ExtractedData(counts, {metric: tuple(names) for metric, names in systems.items()}, n_kept)

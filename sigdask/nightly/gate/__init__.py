@@ -1,19 +1,19 @@
-"""Rules that results must hold for a run to pass: nothing worse than the baseline, or shown not to be.
+"""Rules that decide whether a run passes: not worse than the baseline, non-inferior or equivalent.
 
 Nothing is read or counted here: results, spreads and tests of margins come from elsewhere, the
 p-values of earlier runs from the store.
 """
 
-from sigdask.nightly.gate.coverage import asks_for, rows_covered
-from sigdask.nightly.gate.judge import judge
-from sigdask.nightly.gate.not_worse import check_direction, detectable
+from sigdask.nightly.gate.coverage import covers_metric, select_rows
+from sigdask.nightly.gate.judge import judge_rules
+from sigdask.nightly.gate.not_worse import check_direction, compute_detectable_loss
 from sigdask.nightly.gate.rules import (
     FALSE_ALARMS_PER_YEAR,
+    ComparisonKey,
     Equivalent,
     Evidence,
     Fdr,
     GateVerdict,
-    Key,
     MarginResult,
     NonInferior,
     NotWorse,
@@ -21,17 +21,17 @@ from sigdask.nightly.gate.rules import (
     RuleFinding,
     RuleVerdict,
     WithinMargin,
-    key_of,
-    name_of,
+    format_rule_name,
+    get_key,
 )
 
 __all__ = [
     "FALSE_ALARMS_PER_YEAR",
+    "ComparisonKey",
     "Equivalent",
     "Evidence",
     "Fdr",
     "GateVerdict",
-    "Key",
     "MarginResult",
     "NonInferior",
     "NotWorse",
@@ -39,11 +39,11 @@ __all__ = [
     "RuleFinding",
     "RuleVerdict",
     "WithinMargin",
-    "asks_for",
     "check_direction",
-    "detectable",
-    "judge",
-    "key_of",
-    "name_of",
-    "rows_covered",
+    "compute_detectable_loss",
+    "covers_metric",
+    "format_rule_name",
+    "get_key",
+    "judge_rules",
+    "select_rows",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which loss a test set would detect, by simulation: samples of its own units, tilted to it, judged by the test."""
+"""Smallest detectable losses by simulation: tilted samples of a test set's units, judged by the test."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import cast
 import numpy as np
 
 from sigdask.analysis.power.points import Count, PowerTarget, RejectionRule
-from sigdask.analysis.power.search import PowerQuestion, PowerSearch, search
+from sigdask.analysis.power.search import PowerQuestion, PowerSearch, run_searches
 from sigdask.counts import Counts
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
-from sigdask.nightly.gate.rules import POWER, Key, key_of
+from sigdask.nightly.gate.rules import POWER, ComparisonKey, get_key
 from sigdask.options import Alternative
-from sigdask.randomization.panels.build import PanelSharing
+from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.power.population import SystemPairs
-from sigdask.randomization.power.rejection import is_judged
+from sigdask.randomization.power.rejection import can_decide
 from sigdask.results.record import Result
 
 SAMPLES = 2_000
@@ -27,7 +27,7 @@ SAMPLES = 2_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossDetection:
-    """What tells the smallest losses that the comparisons of one test set would detect.
+    """Simulation of the smallest losses that the comparisons of one test set would detect.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class LossDetection:
         Of the stream.
     count : callable
         Counts jobs.
-    waiting : callable
+    interruptible : callable
         Surrounds what may be interrupted.
     """
 
@@ -50,10 +50,12 @@ class LossDetection:
     by: str | None
     seed: int
     count: Count
-    waiting: Callable[[], AbstractContextManager[None]]
+    interruptible: Callable[[], AbstractContextManager[None]]
 
-    def detected(self, results: Sequence[Result], systems: Sequence[str], level: float) -> dict[Key, float]:
-        """Return the smallest loss of each comparison that is detected with power 0.8, where samples tell.
+    def find_losses(
+        self, results: Sequence[Result], systems: Sequence[str], level: float
+    ) -> dict[ComparisonKey, float]:
+        """Return the smallest loss detected with power 0.8 for each comparison that samples can judge.
 
         Parameters
         ----------
@@ -64,37 +66,43 @@ class LossDetection:
         level : float
             That p is held against.
         """
-        if not results or not is_judged(level):
+        if not results or not can_decide(level):
             return {}
-        judged = RejectionRule(cast("Alternative", results[0].alternative), level, SAMPLES)
-        asks: dict[Key, PowerSearch] = {}
+        rejection = RejectionRule(cast("Alternative", results[0].alternative), level, SAMPLES)
+        searches: dict[ComparisonKey, PowerSearch] = {}
         groups: dict[tuple[str, str | None], list[int]] = {}
         for k, result in enumerate(results):
-            groups.setdefault((result.metric, key_of(result)[1]), []).append(k)
-        for (metric, subset), own in groups.items():
+            groups.setdefault((result.metric, get_key(result)[1]), []).append(k)
+        for (metric, subset), members in groups.items():
             bound = self.metrics[metric]
             if isinstance(bound, BoundMetric):
                 better = 1 if bound.higher_is_better else -1
-                places = self._places(bound, subset, [results[k] for k in own])
-                for k, (pairs, row) in zip(own, places, strict=True):
+                locations = self._locate_units(bound, subset, [results[k] for k in members])
+                for k, (pairs, row) in zip(members, locations, strict=True):
                     side = -better if systems[k] == results[k].a else better
-                    asks[key_of(results[k])] = PowerSearch(PowerTarget(pairs, row, side), PowerQuestion(POWER), judged)
-        with self.waiting():
-            search([*asks.values()], judged, self.count, asked=False)
-        return {key: loss for key, ask in asks.items() if (loss := ask.detected) is not None}
+                    searches[get_key(results[k])] = PowerSearch(
+                        PowerTarget(pairs, row, side), PowerQuestion(POWER), rejection
+                    )
+        with self.interruptible():
+            run_searches([*searches.values()], rejection, self.count, with_first=False)
+        return {
+            key: loss
+            for key, power_search in searches.items()
+            if (loss := power_search.detectable_difference) is not None
+        }
 
-    def _places(
+    def _locate_units(
         self, metric: BoundMetric, subset: str | None, results: Sequence[Result]
     ) -> list[tuple[SystemPairs, int]]:
-        """Return where the units of comparisons under one metric are."""
-        place = {name: k for k, name in enumerate(self.counts.systems)}
-        pairs = np.array([(place[r.a], place[r.b]) for r in results], np.int64)
+        """Return the panel and row that hold the units of each comparison under one metric."""
+        system_index = {name: k for k, name in enumerate(self.counts.systems)}
+        pairs = np.array([(system_index[r.a], system_index[r.b]) for r in results], np.int64)
         mask = None
         if subset is not None and self.by is not None:
             mask = np.array([value == subset for value in self.counts.group(self.by)])
-        found: dict[int, tuple[SystemPairs, int]] = {}
-        units = SwapUnits.of(self.counts, self.seed)
-        for placed in PanelSharing.of(self.counts, [metric], pairs).panels(units, mask, every_unit=True):
-            own = SystemPairs(placed.panel)
-            found |= {k: (own, row) for row, k in enumerate(placed.of_pairs.tolist())}
-        return [found[k] for k in range(len(results))]
+        locations: dict[int, tuple[SystemPairs, int]] = {}
+        units = SwapUnits.from_counts(self.counts, self.seed)
+        for placed in PanelGroups.from_metrics(self.counts, [metric], pairs).build(units, mask, every_unit=True):
+            system_pairs = SystemPairs(placed.panel)
+            locations |= {k: (system_pairs, row) for row, k in enumerate(placed.pair_indices.tolist())}
+        return [locations[k] for k in range(len(results))]

@@ -1,4 +1,4 @@
-"""What a gate needs of one test set beside its results: spreads, and tests of margins."""
+"""Evidence that a gate needs from one test set in addition to its results: spreads and margin tests."""
 
 from __future__ import annotations
 
@@ -9,22 +9,31 @@ from typing import Any
 import numpy as np
 
 from sigdask import metrics as known
-from sigdask.analysis.comparison.pairs import ResolvedSpec, bind, list_comparisons
+from sigdask.analysis.comparison.pairs import ResolvedSpec, bind_metric, list_comparisons
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.counts import Counts
 from sigdask.execution.run import count_jobs
-from sigdask.nightly.gate import Evidence, Key, MarginResult, NotWorse, Rule, WithinMargin, key_of, rows_covered
+from sigdask.nightly.gate import (
+    ComparisonKey,
+    Evidence,
+    MarginResult,
+    NotWorse,
+    Rule,
+    WithinMargin,
+    get_key,
+    select_rows,
+)
 from sigdask.nightly.gate.detectable_loss import LossDetection
-from sigdask.nightly.gate.margin_tests import AnyBound, Count, margins_shown
+from sigdask.nightly.gate.margin_tests import AnyBound, Count, compute_margins
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 
 
-def gather(
+def gather_evidence(
     counts: Counts,
-    found: Table,
+    table: Table,
     rules: Sequence[Rule],
     *,
     baseline: str | None = None,
@@ -32,9 +41,9 @@ def gather(
     seed: int = 0,
     trials: int | None = None,
     count: Count = count_jobs,
-    waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Evidence:
-    """Return the evidence of one test set; that of several adds.
+    """Collect spreads, margin tests and loss simulations of one test set, to be added to those of others.
 
     Non-inferiority and equivalence are tested as `sigdask.nightly.gate.margin_tests` says.
 
@@ -42,7 +51,7 @@ def gather(
     ----------
     counts : Counts
         The test set, with its unit.
-    found : Table
+    table : Table
         Of this test set, and of others that are passed over.
     rules : sequence of Rule
         Of the gate.
@@ -52,7 +61,7 @@ def gather(
         As the results were counted.
     count : callable
         Counts what tests of margins take.
-    waiting : callable
+    interruptible : callable
         Surrounds what may be interrupted.
 
     Returns
@@ -60,48 +69,53 @@ def gather(
     Evidence
     """
     baselines = {counts.name: baseline}
-    own = found.take(np.flatnonzero(np.array(found.test_set.values, object)[found.test_set.codes] == counts.name))
-    covered = [rows_covered(rule, own, baselines) for rule in rules]
-    asked = [*result_views(own.take(np.unique(np.concatenate(covered))))] if covered else []
-    with waiting():
-        metrics = {name: bind(known.find(name, counts), counts) for name in dict.fromkeys(r.metric for r in asked)}
-        spreads = dict(_spreads(counts, asked, list(metrics.values()), by, seed)) if asked else {}
-    shown: dict[tuple[WithinMargin, Key], MarginResult] = {}
+    own_rows = table.take(np.flatnonzero(np.array(table.test_set.values, object)[table.test_set.codes] == counts.name))
+    covered = [select_rows(rule, own_rows, baselines) for rule in rules]
+    covered_results = [*iter_results(own_rows.take(np.unique(np.concatenate(covered))))] if covered else []
+    with interruptible():
+        metrics = {
+            name: bind_metric(known.find_metric(name, counts), counts)
+            for name in dict.fromkeys(r.metric for r in covered_results)
+        }
+        spreads = (
+            dict(_iter_spreads(counts, covered_results, list(metrics.values()), by, seed)) if covered_results else {}
+        )
+    margin_results: dict[tuple[WithinMargin, ComparisonKey], MarginResult] = {}
     for rule, rows in zip(rules, covered, strict=True):
         if not isinstance(rule, NotWorse):
-            of_rule = [*result_views(own.take(rows))]
-            for name in dict.fromkeys(r.metric for r in of_rule):
-                of_metric = margins_shown(
+            rule_results = [*iter_results(own_rows.take(rows))]
+            for name in dict.fromkeys(r.metric for r in rule_results):
+                metric_results = compute_margins(
                     counts,
                     rule,
                     metrics[name],
-                    [r for r in of_rule if r.metric == name],
+                    [r for r in rule_results if r.metric == name],
                     str(rule.baseline or baseline),
                     spreads,
-                    CompareSpec(["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, beside=False),
+                    CompareSpec(["mean"], levels=(counts.unit,), by=by, trials=trials, seed=seed, has_contrasts=False),
                     count,
                 )
-                shown |= {(rule, key): one for key, one in of_metric}
+                margin_results |= {(rule, key): margin_result for key, margin_result in metric_results}
     losses = {}
     if any(isinstance(rule, NotWorse) and rule.detectable == "simulated" for rule in rules):
-        losses[counts.name] = LossDetection(counts, metrics, by, seed, count, waiting)
-    return Evidence(baselines, spreads, shown, losses=losses)
+        losses[counts.name] = LossDetection(counts, metrics, by, seed, count, interruptible)
+    return Evidence(baselines, spreads, margin_results, losses=losses)
 
 
-def _spreads(
+def _iter_spreads(
     counts: Counts, results: Sequence[Result], metrics: Sequence[AnyBound], by: str | None, seed: int
-) -> Iterator[tuple[Key, float]]:
-    place = {name: k for k, name in enumerate(counts.systems)}
-    pairs = np.array(list(dict.fromkeys((place[r.a], place[r.b]) for r in results)), np.int64)
-    asked = ResolvedSpec(counts, SwapUnits.of(counts, seed), pairs, "randomization", None)
-    wanted = {key_of(r) for r in results}
-    c = list_comparisons(asked, metrics, by)
-    found: dict[int, Any] = {}
+) -> Iterator[tuple[ComparisonKey, float]]:
+    system_index = {name: k for k, name in enumerate(counts.systems)}
+    pairs = np.array(list(dict.fromkeys((system_index[r.a], system_index[r.b]) for r in results)), np.int64)
+    spec = ResolvedSpec(counts, SwapUnits.from_counts(counts, seed), pairs, "randomization", None)
+    wanted_keys = {get_key(r) for r in results}
+    c = list_comparisons(spec, metrics, by)
+    deviations: dict[int, Any] = {}
     for k in range(len(c)):
         subset, panel = c.subset[k], int(c.panel[k])
         a, b = (counts.systems[int(side[k])] for side in (c.a, c.b))
-        key: Key = (counts.name, subset.value if subset else None, a, b, c.metrics[int(c.metric[k])].name)
-        if key in wanted:
-            if panel not in found:
-                found[panel] = c.panels[panel].swap_deviations()
-            yield key, float(found[panel][c.row[k], c.column[k]])
+        key: ComparisonKey = (counts.name, subset.value if subset else None, a, b, c.metrics[int(c.metric[k])].name)
+        if key in wanted_keys:
+            if panel not in deviations:
+                deviations[panel] = c.panels[panel].estimate_swap_deviations()
+            yield key, float(deviations[panel][c.row[k], c.column[k]])

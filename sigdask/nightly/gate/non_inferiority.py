@@ -1,4 +1,4 @@
-"""The rules that every system is shown to be worse, or to differ, by less than a margin."""
+"""The rules of non-inferiority and equivalence: every system is shown to be within a margin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from scipy import special
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.coverage import Basis, CoveredComparison, failures_first, where
+from sigdask.nightly.gate.coverage import CoveredComparison, GateContext, describe_scope, sort_findings
 from sigdask.nightly.gate.rules import (
     POWER,
     Equivalent,
@@ -16,136 +16,145 @@ from sigdask.nightly.gate.rules import (
     RuleFinding,
     RuleVerdict,
     WithinMargin,
-    key_of,
-    name_of,
+    format_rule_name,
+    get_key,
 )
-from sigdask.statistics.rounding import high_text, p_equals
+from sigdask.statistics.rounding import format_p_equals, format_upper_limit
 
 
-def within_margin(rule: WithinMargin, covered: Sequence[CoveredComparison], basis: Basis) -> RuleVerdict:
-    """Judge whether every system is shown to be within the margin."""
+def judge_within_margin(rule: WithinMargin, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
+    """Return whether every system is shown to be within the margin, with a finding for each."""
     findings, powers = [], []
     for c in covered:
-        shown = _shown(rule, c, basis)
-        findings.append(_within(rule, c, shown, basis.spread(c.result)))
-        powers.append(power_to_show(rule, shown, c.result.n_units, basis.spread(c.result)))
-    known = [power for power in powers if power is not None]
-    power = math.prod(known)
+        margin_result = _get_margin_result(rule, c, basis)
+        findings.append(_build_finding(rule, c, margin_result, basis.get_spread(c.result)))
+        powers.append(compute_power(rule, margin_result, c.result.n_units, basis.get_spread(c.result)))
+    known_powers = [power for power in powers if power is not None]
+    power = math.prod(known_powers)
     return RuleVerdict(
         rule=rule,
-        name=name_of(rule),
+        name=format_rule_name(rule),
         passed=all(f.passed for f in findings),
         p_value=max(f.p_value for f in findings),
         level=rule.alpha,
-        findings=failures_first(findings),
+        findings=sort_findings(findings),
         alarms_per_year=basis.runs_per_year * (1 - power),
-        notes=(*_notes(power, len(known), len(powers)), *_wide(rule, covered)),
-        n_doubtful=sum(f.passed and _shown(rule, c, basis).is_doubtful for f, c in zip(findings, covered, strict=True)),
+        notes=(*_describe_power(power, len(known_powers), len(powers)), *_describe_wide_margin(rule, covered)),
+        n_doubtful=sum(
+            f.passed and _get_margin_result(rule, c, basis).is_doubtful for f, c in zip(findings, covered, strict=True)
+        ),
     )
 
 
-def _shown(rule: WithinMargin, c: CoveredComparison, basis: Basis) -> MarginResult:
-    shown = basis.evidence.shown.get((rule, key_of(c.result)))
-    if shown is None:
-        raise InputError(f"gate: {_aim(rule)} of {c.system} to {c.baseline} by {where(c)} was not tested")
-    return shown
+def _get_margin_result(rule: WithinMargin, c: CoveredComparison, basis: GateContext) -> MarginResult:
+    margin_result = basis.evidence.margin_results.get((rule, get_key(c.result)))
+    if margin_result is None:
+        raise InputError(f"gate: {_name_aim(rule)} of {c.system} to {c.baseline} by {describe_scope(c)} was not tested")
+    return margin_result
 
 
-def _wide(rule: WithinMargin, covered: Sequence[CoveredComparison]) -> Iterator[str]:
-    """Say where a system that scores 0 would be within the margin."""
+def _describe_wide_margin(rule: WithinMargin, covered: Sequence[CoveredComparison]) -> Iterator[str]:
+    """Warn if a system that scores 0 would be within the margin."""
     for c in covered:
         baseline = c.result.score_b if c.result.b == c.baseline else c.result.score_a
         if c.result.higher_is_better and 0 < baseline <= rule.margin:
             yield (
-                f"the margin {rule.margin:g} is at least the score of {c.baseline}, {baseline:.4g} by {where(c)}: "
+                f"the margin {rule.margin:g} is at least the score of {c.baseline}, {baseline:.4g} by "
+                f"{describe_scope(c)}: "
                 "a system that scores 0 would be within it"
             )
             return
 
 
-def _aim(rule: WithinMargin) -> str:
+def _name_aim(rule: WithinMargin) -> str:
     return "equivalence" if isinstance(rule, Equivalent) else "non-inferiority"
 
 
-def _within(rule: WithinMargin, c: CoveredComparison, shown: MarginResult, sd: float | None) -> RuleFinding:
-    is_whole = shown.matched is not None and rule.margin >= shown.matched.worth
-    passed = shown.p_value <= rule.alpha and not is_whole
-    whole = (
+def _build_finding(
+    rule: WithinMargin, c: CoveredComparison, margin_result: MarginResult, sd: float | None
+) -> RuleFinding:
+    is_whole = margin_result.matched is not None and rule.margin >= margin_result.matched.worth
+    passed = margin_result.p_value <= rule.alpha and not is_whole
+    range_text = (
         "; every system is within a margin of the whole range: write it on the metric's own scale" if is_whole else ""
     )
-    of_equal = margin_of_equal(rule, shown, c.result.n_units, sd)
+    equal_margin = compute_equal_margin(rule, margin_result, c.result.n_units, sd)
     kind = "equivalent" if isinstance(rule, Equivalent) else "non-inferior"
     text = (
-        f"{c.system} is {'' if passed else 'not '}shown {kind} to {c.baseline} within {rule.margin:g} by {where(c)}: "
-        f"{c.gain:+.4g}, {p_equals(shown.p_value, rule.alpha)} ({shown.method})"
+        f"{c.system} is {'' if passed else 'not '}shown {kind} to {c.baseline} within {rule.margin:g} by "
+        f"{describe_scope(c)}: "
+        f"{c.gain:+.4g}, {format_p_equals(margin_result.p_value, rule.alpha)} ({margin_result.method})"
     )
     return RuleFinding(
-        key=key_of(c.result),
+        key=get_key(c.result),
         system=c.system,
         baseline=c.baseline,
         gain=c.gain,
-        p_value=shown.p_value,
+        p_value=margin_result.p_value,
         passed=passed,
-        detectable=of_equal,
-        text=f"{text}{whole}{_smallest_text(rule, shown.smallest_margin)}{_equal_text(of_equal)}",
-        method=shown.method,
-        smallest_margin=shown.smallest_margin,
-        n_better=None if shown.matched is None else shown.matched.wins,
-        n_worse=None if shown.matched is None else shown.matched.losses,
+        detectable=equal_margin,
+        text=f"{text}{range_text}{_describe_smallest(rule, margin_result.smallest_margin)}"
+        f"{_describe_equal(equal_margin)}",
+        method=margin_result.method,
+        smallest_margin=margin_result.smallest_margin,
+        n_better=None if margin_result.matched is None else margin_result.matched.wins,
+        n_worse=None if margin_result.matched is None else margin_result.matched.losses,
         level=rule.alpha,
     )
 
 
-def _smallest_text(rule: WithinMargin, smallest: float | None) -> str:
+def _describe_smallest(rule: WithinMargin, smallest: float | None) -> str:
     if smallest is None or math.isinf(smallest):
         return ""
-    return f"; smallest margin that is shown: {high_text(smallest, level=rule.margin)}"
+    return f"; smallest margin that is shown: {format_upper_limit(smallest, level=rule.margin)}"
 
 
-def _equal_text(of_equal: float | None) -> str:
-    if of_equal is None:
+def _describe_equal(equal_margin: float | None) -> str:
+    if equal_margin is None:
         return ""
-    if math.isinf(of_equal):
+    if math.isinf(equal_margin):
         return "; with so few units or trials nothing can be shown"
-    return f"; an equal system would be shown within {high_text(of_equal)} with power {POWER:g}"
+    return f"; an equal system would be shown within {format_upper_limit(equal_margin)} with power {POWER:g}"
 
 
-def _notes(power: float, n_known: int, n: int) -> Iterator[str]:
+def _describe_power(power: float, n_known: int, n: int) -> Iterator[str]:
     if n_known:
         yield f"systems equal to the baseline would all be shown with probability of about {power:.3g}"
     if n_known < n:
         yield f"of {n - n_known} comparisons nothing tells how likely that is: no swap changes their scores"
 
 
-def margin_of_equal(rule: WithinMargin, shown: MarginResult, n_units: int, sd: float | None) -> float | None:
+def compute_equal_margin(
+    rule: WithinMargin, margin_result: MarginResult, n_units: int, sd: float | None
+) -> float | None:
     """Return the margin within which an equal system would be shown with power 0.8.
 
     Infinite where no p-value can reach the level; None where nothing tells how far differences spread.
     """
-    each = (1 + POWER) / 2 if isinstance(rule, Equivalent) else POWER
-    if shown.matched is not None:
-        return shown.matched.margin_of_power(each, rule.alpha)
-    if least_p(shown, n_units) > rule.alpha:
+    side_power = (1 + POWER) / 2 if isinstance(rule, Equivalent) else POWER
+    if margin_result.matched is not None:
+        return margin_result.matched.find_margin_of_power(side_power, rule.alpha)
+    if compute_smallest_p(margin_result, n_units) > rule.alpha:
         return math.inf
-    return float(special.ndtri(1 - rule.alpha) + special.ndtri(each)) * sd if sd else None
+    return float(special.ndtri(1 - rule.alpha) + special.ndtri(side_power)) * sd if sd else None
 
 
-def power_to_show(rule: WithinMargin, shown: MarginResult, n_units: int, sd: float | None) -> float | None:
-    """Return the probability that a system equal to the baseline is shown to be within the margin.
+def compute_power(rule: WithinMargin, margin_result: MarginResult, n_units: int, sd: float | None) -> float | None:
+    """Return the probability that a system equal to the baseline is shown within the margin.
 
     0 where no p-value can reach the level; None where nothing tells how far differences spread.
     """
-    if shown.matched is not None:
-        one = shown.matched.power(rule.margin, rule.alpha)
-    elif least_p(shown, n_units) > rule.alpha:
+    if margin_result.matched is not None:
+        side_power = margin_result.matched.compute_power(rule.margin, rule.alpha)
+    elif compute_smallest_p(margin_result, n_units) > rule.alpha:
         return 0.0
     elif not sd:
         return None
     else:
-        one = float(special.ndtr(rule.margin / sd - special.ndtri(1 - rule.alpha)))
-    return max(0.0, 2 * one - 1) if isinstance(rule, Equivalent) else one
+        side_power = float(special.ndtr(rule.margin / sd - special.ndtri(1 - rule.alpha)))
+    return max(0.0, 2 * side_power - 1) if isinstance(rule, Equivalent) else side_power
 
 
-def least_p(shown: MarginResult, n_units: int) -> float:
-    """Return the smallest p-value that a test by shuffles can have."""
-    return max(2.0**-n_units, 0.0 if shown.n_trials is None else 1 / (shown.n_trials + 1))
+def compute_smallest_p(margin_result: MarginResult, n_units: int) -> float:
+    """Return the smallest p-value that a swap test can have."""
+    return max(2.0**-n_units, 0.0 if margin_result.n_trials is None else 1 / (margin_result.n_trials + 1))

@@ -1,4 +1,4 @@
-"""The rule that nothing is significantly worse: adjusted p-values, the smallest loss that would be found."""
+"""The rule that nothing is significantly worse: adjusted p-values and the smallest detectable loss."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Protocol
 from scipy import special
 
 from sigdask.errors import InputError
-from sigdask.nightly.gate.coverage import Basis, CoveredComparison, failures_first, where
+from sigdask.nightly.gate.coverage import CoveredComparison, GateContext, describe_scope, sort_findings
 from sigdask.nightly.gate.rules import (
     FALSE_ALARMS_PER_YEAR,
     POWER,
+    ComparisonKey,
     Fdr,
-    Key,
     NotWorse,
     RuleFinding,
     RuleVerdict,
-    key_of,
-    name_of,
+    format_rule_name,
+    get_key,
 )
 from sigdask.results.record import Result
 from sigdask.statistics import online_fdr
 from sigdask.statistics.multiplicity import holm
-from sigdask.statistics.rounding import high_text, low_text, p_equals
+from sigdask.statistics.rounding import format_lower_limit, format_p_equals, format_upper_limit
 
-WEAK = 10
+LOST_POWER_FACTOR = 10
 """How many times lower than a steady level an online rule's is where it is said to have lost its power."""
 
 
 class DirectedMetric(Protocol):
-    """What says whether more is better."""
+    """A metric that states whether more is better."""
 
     @property
     def name(self) -> str:
@@ -49,10 +49,10 @@ class _Metric:
     higher_is_better: bool
 
 
-def not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: Basis) -> RuleVerdict:
-    """Judge whether any system is significantly worse."""
+def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
+    """Return whether no system is significantly worse, with a finding for each."""
     if undefined := [c for c in covered if math.isnan(c.gain)]:
-        return _not_judged(rule, undefined)
+        return _fail_undefined(rule, undefined)
     for c in covered:
         check_direction(
             c.result.a,
@@ -61,48 +61,52 @@ def not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: Basis
             c.result.alternative,
             _Metric(c.result.metric, c.result.higher_is_better),
         )
-    adjusted = _adjusted(rule, covered, basis)
+    adjusted = _adjust_p_values(rule, covered, basis)
     losses = [p for c, p in zip(covered, adjusted, strict=True) if c.is_worse]
-    n_apart = _n_apart(rule, covered, basis)
-    level = _level(rule, len(covered), basis)
+    n_levels = _count_levels(rule, covered, basis)
+    level = _compute_level(rule, len(covered), basis)
     is_shared = basis.fdr != "none" or rule.false_alarms_per_year is not None
-    each = level / n_apart if is_shared else level
-    simulated = _simulated(rule, covered, each, basis)
+    family_level = level / n_levels if is_shared else level
+    simulated = _simulate_losses(rule, covered, family_level, basis)
     findings = [
-        _loss(rule, c, p, each, len(covered), basis, simulated.get(key_of(c.result)))
+        _build_finding(rule, c, p, family_level, len(covered), basis, simulated.get(get_key(c.result)))
         for c, p in zip(covered, adjusted, strict=True)
     ]
     return RuleVerdict(
         rule=rule,
-        name=name_of(rule),
+        name=format_rule_name(rule),
         passed=all(f.passed for f in findings),
-        p_value=min(1.0, n_apart * min(losses, default=1.0)),
+        p_value=min(1.0, n_levels * min(losses, default=1.0)),
         level=level,
-        findings=failures_first(findings),
-        alarms_per_year=_alarms(rule, basis, each * n_apart),
-        notes=tuple(_notes(rule, basis, level, findings)),
+        findings=sort_findings(findings),
+        alarms_per_year=_compute_alarms(rule, basis, family_level * n_levels),
+        notes=tuple(_list_notes(rule, basis, level, findings)),
         fdr=basis.fdr,
-        least_level=each / len(covered) if rule.adjust == "holm" else each if rule.adjust == "none" else None,
-        repeats=basis.evidence.repeats.get(name_of(rule)),
+        least_level=family_level / len(covered)
+        if rule.adjust == "holm"
+        else family_level
+        if rule.adjust == "none"
+        else None,
+        repeats=basis.evidence.repeats.get(format_rule_name(rule)),
         n_blind=sum(f.detectable is not None and math.isinf(f.detectable) for f in findings),
     )
 
 
-def _not_judged(rule: NotWorse, undefined: Sequence[CoveredComparison]) -> RuleVerdict:
-    """Fail where a score is undefined: such a comparison shows neither a loss nor that there is none."""
+def _fail_undefined(rule: NotWorse, undefined: Sequence[CoveredComparison]) -> RuleVerdict:
+    """Fail because a score is undefined: such a comparison shows neither a loss nor its absence."""
     c = undefined[0]
-    more = f", and {len(undefined) - 1:,} more" if len(undefined) > 1 else ""
-    note = f"no score: {c.system} or {c.baseline} has none by {where(c)}{more}; nothing was judged"
-    return RuleVerdict(rule, name_of(rule), False, 1.0, rule.alpha, (), 0.0, (note,))
+    more_text = f", and {len(undefined) - 1:,} more" if len(undefined) > 1 else ""
+    note = f"no score: {c.system} or {c.baseline} has none by {describe_scope(c)}{more_text}; nothing was judged"
+    return RuleVerdict(rule, format_rule_name(rule), False, 1.0, rule.alpha, (), 0.0, (note,))
 
 
-def _level(rule: NotWorse, n_covered: int, basis: Basis) -> float:
-    name = name_of(rule)
-    past, recorded = (own.get(name, ()) for own in (basis.evidence.history, basis.evidence.levels))
-    return level_of_run(rule, n_covered, basis.n_shared, basis.fdr, basis.runs_per_year, past, recorded)
+def _compute_level(rule: NotWorse, n_covered: int, basis: GateContext) -> float:
+    name = format_rule_name(rule)
+    past, recorded = (by_rule.get(name, ()) for by_rule in (basis.evidence.history, basis.evidence.levels))
+    return compute_run_level(rule, n_covered, basis.n_shared, basis.fdr, basis.runs_per_year, past, recorded)
 
 
-def level_of_run(
+def compute_run_level(
     rule: NotWorse,
     n_covered: int,
     n_shared: int,
@@ -111,7 +115,7 @@ def level_of_run(
     past: Sequence[float] = (),
     recorded: Sequence[float] = (),
 ) -> float:
-    """Return the level of a run, over all comparisons of a rule.
+    """Return the level that a rule has in one run, over all its comparisons.
 
     Parameters
     ----------
@@ -125,21 +129,21 @@ def level_of_run(
         The rule's p-values in earlier runs, and their levels, for an online rule.
     """
     if fdr != "none":
-        return online_fdr.levels(past, rule.alpha, fdr, recorded=recorded)[-1]
+        return online_fdr.compute_levels(past, rule.alpha, fdr, recorded=recorded)[-1]
     if rule.false_alarms_per_year is None:
         return rule.alpha
     return min(rule.alpha, rule.false_alarms_per_year / runs_per_year) * n_covered / max(n_shared, n_covered, 1)
 
 
-def _n_apart(rule: NotWorse, covered: Sequence[CoveredComparison], basis: Basis) -> int:
-    """Return the number of families, or of comparisons, that each have a level of their own."""
+def _count_levels(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> int:
+    """Return the number of families, or of comparisons, that have separate levels."""
     if rule.adjust == "holm":
         return 1
-    return len(covered) if rule.adjust == "none" else len({basis.family_of(c.result) for c in covered})
+    return len(covered) if rule.adjust == "none" else len({basis.get_family(c.result) for c in covered})
 
 
 def check_direction(a: str, b: str, baseline: str, alternative: str, metric: DirectedMetric) -> bool:
-    """Refuse a one-sided alternative that cannot show that a system is worse than the baseline.
+    """Raise if a one-sided alternative cannot show that a system is worse than the baseline.
 
     Parameters
     ----------
@@ -157,51 +161,61 @@ def check_direction(a: str, b: str, baseline: str, alternative: str, metric: Dir
     return True
 
 
-def _adjusted(rule: NotWorse, covered: Sequence[CoveredComparison], basis: Basis) -> list[float]:
+def _adjust_p_values(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> list[float]:
     if rule.adjust == "plan":
-        return [_as_the_plan(c, basis) for c in covered]
+        return [_get_plan_p(c, basis) for c in covered]
     p_values = [c.result.p_value for c in covered]
     return [float(p) for p in holm(p_values)] if rule.adjust == "holm" else p_values
 
 
-def _as_the_plan(c: CoveredComparison, basis: Basis) -> float:
-    """Return the p-value as the plan adjusted it; a family of one needs no adjusting."""
+def _get_plan_p(c: CoveredComparison, basis: GateContext) -> float:
+    """Return the p-value that the plan adjusted, or the plain one in a family of one comparison."""
     if c.result.p_adjusted is not None:
         return c.result.p_adjusted
-    if _n_in_family(c.result, basis) > 1:
+    if _get_family_size(c.result, basis) > 1:
         raise InputError('gate: adjust = "plan", and the results are not adjusted; choose "holm" or "none"')
     return c.result.p_value
 
 
-def _n_in_family(result: Result, basis: Basis) -> int:
-    return basis.sizes[basis.family_of(result)]
+def _get_family_size(result: Result, basis: GateContext) -> int:
+    return basis.sizes[basis.get_family(result)]
 
 
-def _simulated(rule: NotWorse, covered: Sequence[CoveredComparison], level: float, basis: Basis) -> dict[Key, float]:
-    """Return the smallest losses that samples tell would be detected, where the rule asks for them."""
-    found: dict[Key, float] = {}
+def _simulate_losses(
+    rule: NotWorse, covered: Sequence[CoveredComparison], level: float, basis: GateContext
+) -> dict[ComparisonKey, float]:
+    """Return the smallest losses detectable by simulation, where the rule asks for it."""
+    detected: dict[ComparisonKey, float] = {}
     if rule.detectable == "simulated":
         groups: dict[tuple[str, str, int], list[CoveredComparison]] = {}
         for c in covered:
-            alike = c.result.test_set, c.result.alternative, _n_adjusted(rule, c, len(covered), basis)
-            groups.setdefault(alike, []).append(c)
-        for (test_set, _, n), own in groups.items():
+            group_key = c.result.test_set, c.result.alternative, _count_adjusted(rule, c, len(covered), basis)
+            groups.setdefault(group_key, []).append(c)
+        for (test_set, _, n), members in groups.items():
             if (losses := basis.evidence.losses.get(test_set)) is not None:
-                found |= losses.detected([c.result for c in own], [c.system for c in own], level / n)
-    return found
+                detected |= losses.find_losses([c.result for c in members], [c.system for c in members], level / n)
+    return detected
 
 
-def _loss(
-    rule: NotWorse, c: CoveredComparison, p: float, level: float, n_covered: int, basis: Basis, simulated: float | None
+def _build_finding(
+    rule: NotWorse,
+    c: CoveredComparison,
+    p: float,
+    level: float,
+    n_covered: int,
+    basis: GateContext,
+    simulated: float | None,
 ) -> RuleFinding:
     failed = c.is_worse and p <= level
-    first = level / _n_adjusted(rule, c, n_covered, basis)
+    smallest_level = level / _count_adjusted(rule, c, n_covered, basis)
     # a plan's adjustment may let the largest difference through at the whole level, as max-T does
-    smallest = detectable(c.result, basis.spread(c.result), first, reach=level if rule.adjust == "plan" else first)
+    smallest = compute_detectable_loss(
+        c.result, basis.get_spread(c.result), smallest_level, reach=level if rule.adjust == "plan" else smallest_level
+    )
     is_simulated = simulated is not None and smallest != math.inf
     smallest = simulated if is_simulated else smallest
-    key = key_of(c.result)
-    since = basis.evidence.known.get((name_of(rule), key)) if failed else None
+    key = get_key(c.result)
+    since = basis.evidence.first_failures.get((format_rule_name(rule), key)) if failed else None
     return RuleFinding(
         key=key,
         system=c.system,
@@ -210,40 +224,43 @@ def _loss(
         p_value=p,
         passed=not failed,
         detectable=smallest,
-        text=f"{c.system} is {_standing(c, failed=failed)} {c.baseline} by {where(c)}: {c.gain:+.4g}, "
-        f"{p_equals(p, level)}{'' if rule.adjust == 'none' else ' adjusted'}, "
-        f"{'at most' if p <= level else 'above'} the level {low_text(level)}; {_detectable_text(smallest)}"
-        f"{' (simulated)' if is_simulated else ''}{_other_verdict(c, basis.alpha, failed=failed)}"
+        text=f"{c.system} is {_describe_standing(c, failed=failed)} {c.baseline} by {describe_scope(c)}: "
+        f"{c.gain:+.4g}, {format_p_equals(p, level)}{'' if rule.adjust == 'none' else ' adjusted'}, "
+        f"{'at most' if p <= level else 'above'} the level {format_lower_limit(level)}; "
+        f"{_describe_detectable(smallest)}"
+        f"{' (simulated)' if is_simulated else ''}{_describe_plan_verdict(c, basis.alpha, failed=failed)}"
         f"{'' if since is None else f'; the outputs are those of run {since}: no new alarm'}",
         level=level,
         since=since,
     )
 
 
-def _standing(c: CoveredComparison, *, failed: bool) -> str:
-    """Say how a system stands to its baseline; that it scores as much does not show that it is not worse."""
+def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:
+    """Describe how a system compares with its baseline; an equal score does not show that it is not worse."""
     if c.is_worse:
         return "significantly worse than" if failed else "worse, but not significantly, than"
     return "ahead of" if c.gain > 0 else "level with"
 
 
-def _other_verdict(c: CoveredComparison, alpha: float | None, *, failed: bool) -> str:
-    """Say where the plan's tables call a loss significant that the gate lets pass, which has another level."""
+def _describe_plan_verdict(c: CoveredComparison, alpha: float | None, *, failed: bool) -> str:
+    """Mention a loss that is significant at the plan's alpha but passes the gate at its own level."""
     p = c.result.p_value if c.result.p_adjusted is None else c.result.p_adjusted
     if failed or alpha is None or not c.is_worse or p > alpha:
         return ""
-    return f"; significant at the plan's alpha {alpha:g} ({p_equals(p, alpha)}), which is no alarm"
+    return f"; significant at the plan's alpha {alpha:g} ({format_p_equals(p, alpha)}), which is no alarm"
 
 
-def _n_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis: Basis) -> int:
-    """Return among how many comparisons the smallest p is chosen."""
+def _count_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis: GateContext) -> int:
+    """Return the number of comparisons from which the smallest p is chosen."""
     if rule.adjust != "plan":
         return n_covered if rule.adjust == "holm" else 1
-    return _n_in_family(c.result, basis)
+    return _get_family_size(c.result, basis)
 
 
-def detectable(result: Result, sd: float | None, level: float, *, reach: float | None = None) -> float | None:
-    """Return the smallest loss that would be found at a level with power 0.8.
+def compute_detectable_loss(
+    result: Result, sd: float | None, level: float, *, reach: float | None = None
+) -> float | None:
+    """Return the smallest loss that is found with power 0.8 at a level.
 
     By the normal approximation with the swap standard deviation. Infinite where units or trials are so
     few that no p-value can be `reach` (by default the level) or less; None where nothing tells how far
@@ -260,43 +277,47 @@ def detectable(result: Result, sd: float | None, level: float, *, reach: float |
     return float(special.ndtri(1 - level / sides) + special.ndtri(POWER)) * sd
 
 
-def _detectable_text(smallest: float | None) -> str:
+def _describe_detectable(smallest: float | None) -> str:
     if smallest is None:
         return "nothing tells which loss would be detected"
     if math.isinf(smallest):
         return "no difference at all could be detected with so few units or trials"
-    return f"a loss of {high_text(smallest)} would be detected with power {POWER:g}"
+    return f"a loss of {format_upper_limit(smallest)} would be detected with power {POWER:g}"
 
 
-def _alarms(rule: NotWorse, basis: Basis, level: float) -> float:
+def _compute_alarms(rule: NotWorse, basis: GateContext, level: float) -> float:
     if basis.fdr == "none":
         return basis.runs_per_year * min(1.0, level)
-    return min(basis.runs_per_year, online_fdr.most_false_alarms(rule.alpha, basis.fdr))
+    return min(basis.runs_per_year, online_fdr.bound_false_alarms(rule.alpha, basis.fdr))
 
 
-def _notes(rule: NotWorse, basis: Basis, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
+def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequence[RuleFinding]) -> Iterator[str]:
     n_blind = sum(f.detectable is not None and math.isinf(f.detectable) for f in findings)
-    if (repeated := basis.evidence.repeats.get(name_of(rule))) is not None:
+    if (repeated := basis.evidence.repeats.get(format_rule_name(rule))) is not None:
         yield f"the outputs are those of run {repeated}: one observation, which counts once"
     if basis.fdr != "none":
-        n_past = len(basis.evidence.history.get(name_of(rule), ()))
+        n_past = len(basis.evidence.history.get(format_rule_name(rule), ()))
         yield (
-            f"{basis.fdr}: after {n_past} earlier runs this one is held against {low_text(level)}, so that of all "
+            f"{basis.fdr}: after {n_past} earlier runs this one is held against {format_lower_limit(level)}, so that "
+            "of all "
             f"alarms at most {rule.alpha:g} are false{'' if basis.fdr == 'lond' else ', of nights with fresh items'}"
         )
         steady = FALSE_ALARMS_PER_YEAR / basis.runs_per_year
-        if level < steady / WEAK:
+        if level < steady / LOST_POWER_FACTOR:
             yield (
-                f"{basis.fdr} has lost its power: {_weakest(findings)}; false_alarms_per_year = "
-                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr holds every night against {low_text(steady)}"
+                f"{basis.fdr} has lost its power: {_describe_missed_losses(findings)}; false_alarms_per_year = "
+                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr holds every night against {format_lower_limit(steady)}"
             )
     elif rule.false_alarms_per_year is not None:
         budget = f"{rule.false_alarms_per_year:g} false alarms a year over {basis.runs_per_year:g} runs"
         if rule.alpha <= rule.false_alarms_per_year / basis.runs_per_year:
             budget = f"alpha {rule.alpha:g}, which is stricter than {budget}"
-        part = f" of the gate's {basis.n_shared:,}" if basis.n_shared > len(findings) else ""
-        n = f"{len(findings):,}{part} comparison{'' if len(findings) == 1 and not part else 's'}"
-        yield f"this night's level is {low_text(level)} over {n}: {budget}{_least(rule, level, len(findings))}"
+        share_text = f" of the gate's {basis.n_shared:,}" if basis.n_shared > len(findings) else ""
+        n = f"{len(findings):,}{share_text} comparison{'' if len(findings) == 1 and not share_text else 's'}"
+        yield (
+            f"this night's level is {format_lower_limit(level)} over {n}: "
+            f"{budget}{_describe_smallest_level(rule, level, len(findings))}"
+        )
         if basis.evidence.n_runs > basis.runs_per_year:
             yield (
                 f"{basis.evidence.n_runs:,} runs with new inputs in the last 365 days, and runs_per_year says "
@@ -306,18 +327,21 @@ def _notes(rule: NotWorse, basis: Basis, level: float, findings: Sequence[RuleFi
         yield f"{n_blind} of {len(findings)} comparisons could not fail: too few units or trials for this level"
 
 
-def _least(rule: NotWorse, level: float, n: int) -> str:
-    """Say what the smallest p of several comparisons is held against."""
+def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
+    """State the level that the smallest p of several comparisons is compared with."""
     if n == 1 or rule.adjust == "plan":
         return ""
-    return f"; {low_text(level / n)} for {'the smallest p' if rule.adjust == 'holm' else 'each'} before adjusting"
+    return (
+        f"; {format_lower_limit(level / n)} for {'the smallest p' if rule.adjust == 'holm' else 'each'} before "
+        "adjusting"
+    )
 
 
-def _weakest(findings: Sequence[RuleFinding]) -> str:
-    """Say which losses pass unseen at this night's level."""
+def _describe_missed_losses(findings: Sequence[RuleFinding]) -> str:
+    """State which losses go undetected at this night's level."""
     losses = [f.detectable for f in findings if f.detectable is not None]
     if not losses:
         return "this level sees no usual loss"
     if math.isinf(max(losses)):
         return "no loss at all can be detected in some comparisons"
-    return f"a loss of less than {high_text(max(losses))} passes in more than one night in five"
+    return f"a loss of less than {format_upper_limit(max(losses))} passes in more than one night in five"

@@ -1,4 +1,4 @@
-"""What gates are made of: rules, the evidence they need, findings and verdicts."""
+"""The data types of gates: rules, the evidence they need, findings and verdicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from sigdask.results.record import Result
 from sigdask.statistics.matched_proportions import MatchedProportions
-from sigdask.text import as_json, plain
+from sigdask.text import as_json, to_plain
 
 Fdr = Literal["none", "lord++", "lond"]
 
@@ -18,7 +18,7 @@ POWER = 0.8
 FALSE_ALARMS_PER_YEAR = 4.0
 """Of a gate that says nothing else; docs/howto/nights.md has the simulation that it was chosen by."""
 
-Key = tuple[str, str | None, str, str, str]
+ComparisonKey = tuple[str, str | None, str, str, str]
 """Test set, value of the subset, A, B, metric."""
 
 
@@ -132,16 +132,18 @@ class MarginResult:
 
 
 class DetectableLosses(Protocol):
-    """What tells which losses the comparisons of a test set would detect."""
+    """An object that finds the smallest losses that the comparisons of a test set would detect."""
 
-    def detected(self, results: Sequence[Result], systems: Sequence[str], level: float, /) -> dict[Key, float]:
-        """Return the smallest loss of each, where it can be told; of one alternative."""
+    def find_losses(
+        self, results: Sequence[Result], systems: Sequence[str], level: float, /
+    ) -> dict[ComparisonKey, float]:
+        """Return the smallest loss of each comparison where it is known; all must have one alternative."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the rules need beside results.
+    """What the rules need in addition to results.
 
     Attributes
     ----------
@@ -149,19 +151,19 @@ class Evidence:
         The baseline of each test set, where a rule names none.
     spreads : mapping of Key to float
         Swap standard deviation of each comparison.
-    shown : mapping of (NonInferior or Equivalent, Key) to MarginResult
+    margin_results : mapping of (NonInferior or Equivalent, Key) to MarginResult
         Tests of non-inferiority and equivalence.
     history : mapping of str to sequence of float
-        Rule (`name_of`) to its p-values of earlier runs, oldest first; runs whose comparisons did not
+        Rule (`format_rule_name`) to its p-values of earlier runs, oldest first; runs whose comparisons did not
         change left out.
     levels : mapping of str to sequence of float
         Rule to the levels that those runs were held against, and the level of this run where it repeats one. By
         default those of the formula.
     repeats : mapping of str to int
         Rule to the earlier run with the same outputs in all of the rule's comparisons: one observation.
-    known : mapping of (str, Key) to int
+    first_failures : mapping of (str, Key) to int
         Rule and comparison that failed in an earlier run, to the first such run, if its outputs have not changed since.
-    gone : mapping of str to sequence of Key
+    dropped : mapping of str to sequence of Key
         Rule to the comparisons that the run before judged, and that this one does not have.
     n_runs : int
         Runs of the last 365 days with new inputs, this one included.
@@ -172,27 +174,27 @@ class Evidence:
     """
 
     baselines: Mapping[str, str | None] = field(default_factory=dict)
-    spreads: Mapping[Key, float] = field(default_factory=dict)
-    shown: Mapping[tuple[WithinMargin, Key], MarginResult] = field(default_factory=dict)
+    spreads: Mapping[ComparisonKey, float] = field(default_factory=dict)
+    margin_results: Mapping[tuple[WithinMargin, ComparisonKey], MarginResult] = field(default_factory=dict)
     history: Mapping[str, Sequence[float]] = field(default_factory=dict)
     levels: Mapping[str, Sequence[float]] = field(default_factory=dict)
     repeats: Mapping[str, int] = field(default_factory=dict)
-    known: Mapping[tuple[str, Key], int] = field(default_factory=dict)
-    gone: Mapping[str, Sequence[Key]] = field(default_factory=dict)
+    first_failures: Mapping[tuple[str, ComparisonKey], int] = field(default_factory=dict)
+    dropped: Mapping[str, Sequence[ComparisonKey]] = field(default_factory=dict)
     n_runs: int = 0
-    absent: tuple[Key, ...] = ()
+    absent: tuple[ComparisonKey, ...] = ()
     losses: Mapping[str, DetectableLosses] = field(default_factory=dict)
 
     def __add__(self, other: Evidence) -> Evidence:
         return Evidence(
             {**self.baselines, **other.baselines},
             {**self.spreads, **other.spreads},
-            {**self.shown, **other.shown},
+            {**self.margin_results, **other.margin_results},
             {**self.history, **other.history},
             {**self.levels, **other.levels},
             {**self.repeats, **other.repeats},
-            {**self.known, **other.known},
-            {**self.gone, **other.gone},
+            {**self.first_failures, **other.first_failures},
+            {**self.dropped, **other.dropped},
             max(self.n_runs, other.n_runs),
             (*self.absent, *other.absent),
             {**self.losses, **other.losses},
@@ -201,7 +203,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class RuleFinding:
-    """What a rule says of one system on one test set under one metric.
+    """What a rule concludes about one system on one test set under one metric.
 
     Attributes
     ----------
@@ -233,7 +235,7 @@ class RuleFinding:
         The run that raised this alarm first, where the outputs have not changed since: it is no new alarm.
     """
 
-    key: Key
+    key: ComparisonKey
     system: str
     baseline: str
     gain: float
@@ -251,7 +253,7 @@ class RuleFinding:
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """What became of one rule.
+    """Outcome of one rule.
 
     Attributes
     ----------
@@ -303,7 +305,7 @@ class RuleVerdict:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """What became of all rules.
+    """Outcome of all rules.
 
     Attributes
     ----------
@@ -326,32 +328,32 @@ class GateVerdict:
         return bool(failed) and (not findings or any(finding.since is None for finding in findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {"passed": self.passed, "is_new": self.is_new, "rules": plain(self.rules)}
+        """Return plain values for JSON."""
+        return {"passed": self.passed, "is_new": self.is_new, "rules": to_plain(self.rules)}
 
     def to_json(self) -> str:
         """Return JSON text."""
         return as_json(self.to_dict())
 
 
-def key_of(result: Result) -> Key:
-    """Return what identifies a comparison."""
+def get_key(result: Result) -> ComparisonKey:
+    """Return the identity of a comparison: test set, subset value, A, B and metric."""
     return result.test_set, result.subset["value"] if result.subset else None, result.a, result.b, result.metric
 
 
-def name_of(rule: Rule) -> str:
-    """Return the text that identifies a rule in the history; another level or margin is another rule.
+def format_rule_name(rule: Rule) -> str:
+    """Return the text that identifies a rule in the history; a different level or margin changes it.
 
     Examples
     --------
-    >>> name_of(NotWorse(0.01))
+    >>> format_rule_name(NotWorse(0.01))
     'not-worse(alpha=0.01, adjust=holm)'
-    >>> name_of(NotWorse(0.05, false_alarms_per_year=4.0))
+    >>> format_rule_name(NotWorse(0.05, false_alarms_per_year=4.0))
     'not-worse(alpha=0.05, adjust=holm, false_alarms_per_year=4)'
     """
     kind = {NotWorse: "not-worse", NonInferior: "non-inferior", Equivalent: "equivalent"}[type(rule)]
-    given = {k: v for k, v in asdict(rule).items() if v and k != "detectable"}
-    if "false_alarms_per_year" in given:
-        given["false_alarms_per_year"] = f"{given['false_alarms_per_year']:g}"
-    written = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in given.items()]
-    return f"{kind}({', '.join(written)})"
+    settings = {k: v for k, v in asdict(rule).items() if v and k != "detectable"}
+    if "false_alarms_per_year" in settings:
+        settings["false_alarms_per_year"] = f"{settings['false_alarms_per_year']:g}"
+    setting_texts = [f"{k}={'+'.join(v) if isinstance(v, tuple) else v}" for k, v in settings.items()]
+    return f"{kind}({', '.join(setting_texts)})"

@@ -1,4 +1,4 @@
-"""What a web hook is sent: the gate's JSON, or what a template makes of it for a chat program.
+"""Payloads of web hooks: the gate's JSON, or JSON that a template makes of it for a chat program.
 
 A template is Jinja's, in its sandbox. It has `plan` (its name), `passed`, `is_new` (a failure for outputs that had not
 failed before), `text` (the verdict in words) and `rules` (as in the gate's JSON). It makes one JSON value:
@@ -26,7 +26,7 @@ EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
 """Verdicts that a template must be able to write."""
 
 
-def write(template: str, fields: Mapping[str, Any]) -> bytes:
+def render_json(template: str, fields: Mapping[str, Any]) -> bytes:
     r"""Return the JSON that a template makes of a verdict.
 
     Raises
@@ -36,31 +36,32 @@ def write(template: str, fields: Mapping[str, Any]) -> bytes:
 
     Examples
     --------
-    >>> write('{"text": {{ text | tojson }}}', {"text": 'new is "worse"'})
+    >>> render_json('{"text": {{ text | tojson }}}', {"text": 'new is "worse"'})
     b'{"text": "new is \\"worse\\""}'
     """
     from jinja2 import StrictUndefined, TemplateError
     from jinja2.meta import find_undeclared_variables
     from jinja2.sandbox import SandboxedEnvironment
 
-    known = SandboxedEnvironment(undefined=StrictUndefined)
+    environment = SandboxedEnvironment(undefined=StrictUndefined)
     try:
-        unknown = find_undeclared_variables(known.parse(template)) - set(fields) - set(known.globals)
-        if unknown:
-            raise InputError(f"the template takes {', '.join(sorted(unknown))}; there are {', '.join(fields)}")
-        made = known.from_string(template).render(**fields)
+        undeclared = find_undeclared_variables(environment.parse(template)) - set(fields) - set(environment.globals)
+        if undeclared:
+            raise InputError(f"the template takes {', '.join(sorted(undeclared))}; there are {', '.join(fields)}")
+        rendered = environment.from_string(template).render(**fields)
     except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        raise InputError(f"the template{f', line {line},' if line else ''} is wrong: {error}") from None
+        line_number = getattr(error, "lineno", None)
+        raise InputError(f"the template{f', line {line_number},' if line_number else ''} is wrong: {error}") from None
     try:
-        return as_json(json.loads(made), lines=False).encode()
+        return as_json(json.loads(rendered), lines=False).encode()
     except ValueError as error:
         raise InputError(
-            f"the template makes no JSON ({error}) but {made.strip()[:80]!r}; write texts as {{{{ text | tojson }}}}"
+            f"the template makes no JSON ({error}) but {rendered.strip()[:80]!r}; write texts as {{{{ text | tojson "
+            "}}}}"
         ) from None
 
 
-def check(template: str) -> None:
-    """Refuse a template that cannot write a verdict."""
+def check_template(template: str) -> None:
+    """Raise if a template cannot render the example verdicts."""
     for fields in EXAMPLES:
-        write(template, fields)
+        render_json(template, fields)

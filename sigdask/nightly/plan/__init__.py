@@ -1,6 +1,16 @@
-"""Plans: one TOML file that says what a night evaluates, validated whole before anything runs."""
+"""Plans: one TOML file that describes a nightly evaluation, validated in full before anything runs."""
 
-from sigdask.nightly.plan.load import load_plan, peek, schema, schema_text
+from sigdask.nightly.plan.load import build_schema, format_schema, load_plan, read_store_and_name
 from sigdask.nightly.plan.model import Gate, NotifySettings, Plan, ReportFiles, TestSet
 
-__all__ = ["Gate", "NotifySettings", "Plan", "ReportFiles", "TestSet", "load_plan", "peek", "schema", "schema_text"]
+__all__ = [
+    "Gate",
+    "NotifySettings",
+    "Plan",
+    "ReportFiles",
+    "TestSet",
+    "build_schema",
+    "format_schema",
+    "load_plan",
+    "read_store_and_name",
+]

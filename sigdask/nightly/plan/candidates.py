@@ -1,4 +1,4 @@
-"""From keys to lists of candidates that measures rank."""
+"""Build the candidate lists of a plan, which association measures rank, from its keys."""
 
 from __future__ import annotations
 
@@ -6,65 +6,65 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sigdask.analysis.candidate_rankings.spec import RankingSpec, read_cutoffs
+from sigdask.analysis.candidate_rankings.spec import RankingSpec, convert_cutoffs
 from sigdask.errors import InputError
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.nightly.plan import paths
-from sigdask.nightly.plan.errors import shown
+from sigdask.nightly.plan.errors import format_value
 from sigdask.nightly.plan.keys import BaselineKeys, PlanKeys, RankingsKeys
-from sigdask.nightly.plan.lines import Key
+from sigdask.nightly.plan.lines import PlanKey
 from sigdask.nightly.plan.model import RankedCandidates
 
-Complain = Callable[[Key, str], None]
+Complain = Callable[[PlanKey, str], None]
 
 
-def ranked(keys: PlanKeys, folder: Path, complain: Complain) -> tuple[RankedCandidates, ...]:
-    """Return the lists of candidates of a plan; what is wrong is complained about and left out."""
-    found, names = [], [own.name for own in keys.test_set]
-    for number, own in enumerate(keys.rankings):
-        key: Key = ("rankings", number)
-        if own.name in names:
-            complain((*key, "name"), f"found {shown(own.name)} twice, expected a name of its own")
-        names.append(own.name)
+def build_rankings(keys: PlanKeys, folder: Path, complain: Complain) -> tuple[RankedCandidates, ...]:
+    """Return the candidate lists of a plan; invalid ones are reported through `complain` and left out."""
+    rankings, names = [], [entry.name for entry in keys.test_set]
+    for number, entry in enumerate(keys.rankings):
+        key: PlanKey = ("rankings", number)
+        if entry.name in names:
+            complain((*key, "name"), f"found {format_value(entry.name)} twice, expected a name of its own")
+        names.append(entry.name)
         try:
-            path = paths.existing(own.candidates, folder)
+            path = paths.resolve_existing(entry.candidates, folder)
         except InputError as error:
             complain((*key, "candidates"), str(error))
             continue
         try:
-            read_cutoffs(own.n)
+            convert_cutoffs(entry.n)
         except InputError as error:
             complain((*key, "n"), str(error))
             continue
         try:
-            found.append(RankedCandidates(own.name, path, _columns(own), _asked(own, keys)))
+            rankings.append(RankedCandidates(entry.name, path, _build_columns(entry), _build_spec(entry, keys)))
         except InputError as error:
             complain(key, str(error))
-    return tuple(found)
+    return tuple(rankings)
 
 
-def _columns(own: RankingsKeys) -> CandidateColumns:
-    ids = (own.id,) if isinstance(own.id, str) else own.id or ()
+def _build_columns(entry: RankingsKeys) -> CandidateColumns:
+    ids = (entry.id,) if isinstance(entry.id, str) else entry.id or ()
     return CandidateColumns(
-        gold=own.gold_column,
+        gold=entry.gold_column,
         ids=tuple(ids),
-        measures=own.measures or (),
-        smaller=own.smaller or (),
-        ignore=own.ignore or (),
-        positive=own.positive or (),
-        partial=own.partial,
-        decimal=own.decimal,
-        most_unpacked=own.most_unpacked,
+        measures=entry.measures or (),
+        smaller=entry.smaller or (),
+        ignore=entry.ignore or (),
+        positive=entry.positive or (),
+        partial=entry.partial,
+        decimal=entry.decimal,
+        most_unpacked=entry.most_unpacked,
     )
 
 
-def _asked(own: RankingsKeys, keys: PlanKeys) -> RankingSpec:
+def _build_spec(entry: RankingsKeys, keys: PlanKeys) -> RankingSpec:
     pairs: dict[str, Any] = {}
-    if isinstance(own.pairs, BaselineKeys):
-        pairs = {"baseline": own.pairs.baseline}
-    elif own.pairs != "all":
-        pairs = {"pairs": own.pairs}
-    return RankingSpec.of(
-        **pairs, n=own.n, ties=own.ties, trials=own.trials, confidence=own.confidence, samples=own.samples,
-        sample_size=own.sample_size, seed=keys.seed, alpha=keys.alpha,
+    if isinstance(entry.pairs, BaselineKeys):
+        pairs = {"baseline": entry.pairs.baseline}
+    elif entry.pairs != "all":
+        pairs = {"pairs": entry.pairs}
+    return RankingSpec.from_options(
+        **pairs, n=entry.n, ties=entry.ties, trials=entry.trials, confidence=entry.confidence, samples=entry.samples,
+        sample_size=entry.sample_size, seed=keys.seed, alpha=keys.alpha,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A plan in plain words of what was found in a folder: what is certain stands, what is a choice is a comment."""
+"""Draft a commented plan for the test sets discovered in a folder."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import json
 from collections.abc import Iterator, Sequence
 
 from sigdask.nightly.plan.discover import DiscoveredTestSet, FolderSurvey
-from sigdask.text import count_noun
+from sigdask.text import format_count
 
-MORE = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
+RELATED_METRICS = {"BLEU": "chrF++, TER", "accuracy": "macro-f1, mcc", "AP": "nDCG@20, P@10", "f1": "f1[LABEL]"}
 """Metrics to what else is often asked for."""
 
-PATHS = 4
+MOST_PATHS = 4
 """Files that are named on the terminal."""
 
 
-def text(found: FolderSurvey, name: str) -> str:
-    """Return the text of a plan.
+def render_draft(survey: FolderSurvey, name: str) -> str:
+    """Return a plan as TOML, with comments on the choices.
 
     Parameters
     ----------
-    found : FolderSurvey
+    survey : FolderSurvey
         The test sets.
     name : str
         Of the plan's file, without its ending.
     """
-    first = _quoted(found.test_sets[0].counts.systems[0])
-    sets = "\n".join(line for one in found.test_sets for line in _test_set(one))
-    return HEAD.format(name=name, first=first) + sets + TAIL.format(name=name, first=first)
+    first_system = _quote(survey.test_sets[0].counts.systems[0])
+    sets = "\n".join(line for test_set in survey.test_sets for line in _iter_lines(test_set))
+    return HEAD.format(name=name, first=first_system) + sets + TAIL.format(name=name, first=first_system)
 
 
 HEAD = """\
@@ -63,77 +63,81 @@ html = "{name}-{{date}}.html"
 """
 
 
-def _test_set(one: DiscoveredTestSet) -> Iterator[str]:
-    yield f"# {_systems(one)}."
+def _iter_lines(test_set: DiscoveredTestSet) -> Iterator[str]:
+    yield f"# {_describe_systems(test_set)}."
     yield "[[test_set]]"
-    yield f"name = {_quoted(one.name)}"
-    if not isinstance(one.systems, dict):
-        yield f"systems = {_value(one.systems)}"
-    yield f"format = {_quoted(one.format)}"
-    if one.missing is not None:
-        yield f"missing = {_quoted(one.missing)}"
-    if one.min_items is not None:
-        yield f"min_items = {one.min_items}"
-    if one.gold is not None:
-        yield f"gold = {_quoted(one.gold)}"
-    if one.references:
-        yield f"references = {_value(one.references)}"
-    if one.documents is not None:
-        yield f"documents = {_quoted(one.documents)}"
+    yield f"name = {_quote(test_set.name)}"
+    if not isinstance(test_set.systems, dict):
+        yield f"systems = {_format_value(test_set.systems)}"
+    yield f"format = {_quote(test_set.format)}"
+    if test_set.missing is not None:
+        yield f"missing = {_quote(test_set.missing)}"
+    if test_set.min_items is not None:
+        yield f"min_items = {test_set.min_items}"
+    if test_set.gold is not None:
+        yield f"gold = {_quote(test_set.gold)}"
+    if test_set.references:
+        yield f"references = {_format_value(test_set.references)}"
+    if test_set.documents is not None:
+        yield f"documents = {_quote(test_set.documents)}"
         yield "# Documents are exchanged whole, as segments are correlated within them."
         yield 'unit = "document"'
-    elif groups := [*one.counts.groups]:
+    elif groups := [*test_set.counts.groups]:
         yield "# Exchange groups whole where their items are correlated:"
-        yield from (f"# unit = {_quoted(name)}" for name in groups)
-    metrics = one.counts.suggested
-    if more := MORE.get(metrics[0] if metrics else ""):
-        yield f"# `sigdask metrics` lists others, such as {more}."
-    yield f"metrics = {_value(metrics)}"
-    if isinstance(one.systems, dict):
+        yield from (f"# unit = {_quote(name)}" for name in groups)
+    metrics = test_set.counts.suggested
+    if related := RELATED_METRICS.get(metrics[0] if metrics else ""):
+        yield f"# `sigdask metrics` lists others, such as {related}."
+    yield f"metrics = {_format_value(metrics)}"
+    if isinstance(test_set.systems, dict):
         yield ""
         yield "# Files of several runs of one system are its replicates: NAME = [FILE, FILE]."
         yield "[test_set.systems]"
-        yield from (f"{_quoted(name)} = {_quoted(path)}" for name, path in one.systems.items())
+        yield from (f"{_quote(name)} = {_quote(path)}" for name, path in test_set.systems.items())
     yield ""
 
 
-def _systems(one: DiscoveredTestSet) -> str:
-    counts = one.counts
+def _describe_systems(test_set: DiscoveredTestSet) -> str:
+    counts = test_set.counts
     return (
-        f"{count_noun(counts.n_systems, 'system')}, {count_noun(counts.of_one.n_items, 'item')}, read as {one.format}"
+        f"{format_count(counts.n_systems, 'system')}, {format_count(counts.of_one.n_items, 'item')}, read as "
+        f"{test_set.format}"
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _value(value: str | Sequence[str]) -> str:
-    return _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
+def _format_value(value: str | Sequence[str]) -> str:
+    return _quote(value) if isinstance(value, str) else f"[{', '.join(map(_quote, value))}]"
 
 
-def told(found: FolderSurvey) -> Iterator[str]:
-    """Say what was taken for what."""
-    for one in found.test_sets:
-        yield f"test set {one.name}: {_systems(one)}"
-        yield f"  systems     {_shown(one)} ({one.n_files:,} file{'' if one.n_files == 1 else 's'})"
-        if one.gold is not None:
-            yield f"  gold        {one.gold}"
-        yield from (f"  reference   {path}" for path in one.references)
-        if one.documents is not None:
-            yield f"  documents   {one.documents}, exchanged whole"
-        yield f"  metrics     {', '.join(one.counts.suggested)}"
-        if isinstance(one.systems, dict):
+def describe_survey(survey: FolderSurvey) -> Iterator[str]:
+    """Yield lines that state the role of each file."""
+    for test_set in survey.test_sets:
+        yield f"test set {test_set.name}: {_describe_systems(test_set)}"
+        yield (
+            f"  systems     {_format_systems(test_set)} ({test_set.n_files:,} "
+            f"file{'' if test_set.n_files == 1 else 's'})"
+        )
+        if test_set.gold is not None:
+            yield f"  gold        {test_set.gold}"
+        yield from (f"  reference   {path}" for path in test_set.references)
+        if test_set.documents is not None:
+            yield f"  documents   {test_set.documents}, exchanged whole"
+        yield f"  metrics     {', '.join(test_set.counts.suggested)}"
+        if isinstance(test_set.systems, dict):
             yield "  note        a system each; are some of them runs of one system, write NAME = [FILE, FILE]"
-    yield from (f"not read: {why}" for why in found.unread[:PATHS])
-    if found.unused:
-        yield f"not used: {_few(found.unused)}"
+    yield from (f"not read: {reason}" for reason in survey.unread[:MOST_PATHS])
+    if survey.unused:
+        yield f"not used: {_join_few(survey.unused)}"
 
 
-def _shown(one: DiscoveredTestSet) -> str:
-    return one.systems if isinstance(one.systems, str) else _few([*one.systems])
+def _format_systems(test_set: DiscoveredTestSet) -> str:
+    return test_set.systems if isinstance(test_set.systems, str) else _join_few([*test_set.systems])
 
 
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - PATHS:,} more" if len(names) > PATHS else ""
-    return ", ".join(names[:PATHS]) + more
+def _join_few(names: Sequence[str]) -> str:
+    more_text = f" and {len(names) - MOST_PATHS:,} more" if len(names) > MOST_PATHS else ""
+    return ", ".join(names[:MOST_PATHS]) + more_text

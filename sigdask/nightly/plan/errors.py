@@ -1,4 +1,4 @@
-"""What is wrong with a plan, in words: the line, the key, what was found, what was expected."""
+"""Error messages about plans: the line, the key, what was found and what was expected."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, SeveralError
-from sigdask.io import redacted
+from sigdask.io import redact
 from sigdask.nightly.plan.keys import PlanKeys
-from sigdask.nightly.plan.lines import Key, has
+from sigdask.nightly.plan.lines import PlanKey, has_part
 
 MOST_SHOWN = 25
 LONGEST = 60
@@ -46,7 +46,7 @@ _LIMITS: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """One thing wrong with a plan.
+    """One error in a plan.
 
     Attributes
     ----------
@@ -56,39 +56,41 @@ class Complaint:
         What was found, what was expected.
     """
 
-    key: Key
+    key: PlanKey
     text: str
 
 
-def refuse(path: Path, complaints: Sequence[Complaint], lines: Mapping[Key, int]) -> InputError:
+def build_error(path: Path, complaints: Sequence[Complaint], lines: Mapping[PlanKey, int]) -> InputError:
     """Return the error that lists all complaints in the order of the file."""
-    placed = sorted(((_line(c.key, lines), _written(c) + c.text) for c in complaints), key=lambda pair: pair[0] or 0)
+    placed = sorted(
+        ((_find_line(c.key, lines), _format_prefix(c) + c.text) for c in complaints), key=lambda pair: pair[0] or 0
+    )
     if len(placed) == 1:
         line, text = placed[0]
         return InputError(f"{path}{f', line {line}' if line else ''}: {text}")
-    shown = [f"  {f'line {line}: ' if line else ''}{text}" for line, text in placed[:MOST_SHOWN]]
+    messages = [f"  {f'line {line}: ' if line else ''}{text}" for line, text in placed[:MOST_SHOWN]]
     if len(placed) > MOST_SHOWN:
-        shown.append(f"  and {len(placed) - MOST_SHOWN} more")
-    return SeveralError(f"{path}: {len(placed)} errors", *shown)
+        messages.append(f"  and {len(placed) - MOST_SHOWN} more")
+    return SeveralError(f"{path}: {len(placed)} errors", *messages)
 
 
-def _line(key: Key, lines: Mapping[Key, int]) -> int | None:
+def _find_line(key: PlanKey, lines: Mapping[PlanKey, int]) -> int | None:
     """Return the line of a key, or of the nearest table around it."""
     while key and key not in lines:
         key = key[:-1]
     return lines.get(key)
 
 
-def _written(complaint: Complaint) -> str:
-    return f"{dotted(complaint.key)}: " if complaint.key else ""
+def _format_prefix(complaint: Complaint) -> str:
+    return f"{format_key(complaint.key)}: " if complaint.key else ""
 
 
-def dotted(key: Key) -> str:
-    """Write a key as plans do.
+def format_key(key: PlanKey) -> str:
+    """Return a key in the dotted form of TOML.
 
     Examples
     --------
-    >>> dotted(("test_set", 0, "map", "a b"))
+    >>> format_key(("test_set", 0, "map", "a b"))
     'test_set[0].map."a b"'
     """
     parts = []
@@ -97,16 +99,16 @@ def dotted(key: Key) -> str:
             parts.append(f"[{part}]")
         else:
             bare = part.isascii() and part.replace("_", "").replace("-", "").isalnum()
-            parts.append(f".{shown(part) if not bare else part}")
+            parts.append(f".{format_value(part) if not bare else part}")
     return "".join(parts).removeprefix(".")
 
 
-def shown(value: Any) -> str:
-    """Write a value that was found, shortened."""
+def format_value(value: Any) -> str:
+    """Return a value from a plan as short text."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        text = f'"{redacted(value)}"'
+        text = f'"{redact(value)}"'
     elif isinstance(value, int) and abs(value) >= 10**LONGEST:
         return f"a number of about {value.bit_length() * 3 // 10} digits"
     elif isinstance(value, Mapping):
@@ -115,32 +117,32 @@ def shown(value: Any) -> str:
         text = f"a list of {len(value)}" if value else "an empty list"
     else:
         text = str(value)
-    text = plain(text)
+    text = escape_text(text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
-def plain(text: object) -> str:
-    """Write what a terminal must not get as escapes."""
+def escape_text(text: object) -> str:
+    """Return text with unprintable characters escaped for the terminal."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
 
 
-def nearest(word: str, known: Sequence[str], what: str = "there are") -> str:
-    """Return a hint to the nearest known word, or the known ones.
+def suggest_nearest(word: str, choices: Sequence[str], intro: str = "there are") -> str:
+    """Return a hint to the nearest known word, or a list of the known words.
 
     Examples
     --------
-    >>> nearest("metrcs", ["name", "metrics"])
+    >>> suggest_nearest("metrcs", ["name", "metrics"])
     "did you mean 'metrics'?"
     """
-    close = difflib.get_close_matches(word[:200], known, 1, 0.6)
+    close = difflib.get_close_matches(word[:200], choices, 1, 0.6)
     if close:
         return f"did you mean {close[0]!r}?"
-    listed = ", ".join(sorted(known)[:30]) + (", …" if len(known) > 30 else "")
-    return f"{what}: {listed or 'none'}"
+    choices_text = ", ".join(sorted(choices)[:30]) + (", …" if len(choices) > 30 else "")
+    return f"{intro}: {choices_text or 'none'}"
 
 
-def of_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> Iterator[Complaint]:
-    """Put pydantic's errors into words.
+def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -> Iterator[Complaint]:
+    """Yield a complaint for each of pydantic's errors.
 
     Parameters
     ----------
@@ -150,114 +152,114 @@ def of_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) 
         What was validated.
     """
     for error in errors:
-        key = _key(error["loc"], data, missing=error["type"] == "missing")
+        key = _find_key(error["loc"], data, missing=error["type"] == "missing")
         if error["type"] == "unexpected_keyword_argument":
-            yield Complaint(key, _unknown(key, data))
+            yield Complaint(key, _describe_unknown(key, data))
         elif error["type"] != "too_short" or not error["input"] or error["ctx"]["min_length"] > 1:
-            yield Complaint(key, _wrong(key, error))
+            yield Complaint(key, _describe_error(key, error))
 
 
-def _key(loc: Sequence[str | int], data: Any, *, missing: bool) -> Key:
-    """Return the keys of a location: pydantic names the branch of a union among them."""
+def _find_key(loc: Sequence[str | int], data: Any, *, missing: bool) -> PlanKey:
+    """Return the plan key of an error's location, without the names that pydantic adds for unions."""
     key: list[str | int] = []
-    for place, part in enumerate(loc):
-        if has(data, part):
+    for index, part in enumerate(loc):
+        if has_part(data, part):
             data = data[part]
             key.append(part)
-        elif missing and place == len(loc) - 1:
+        elif missing and index == len(loc) - 1:
             key.append(part)
     return tuple(key)
 
 
-def _wrong(key: Key, error: Mapping[str, Any]) -> str:
+def _describe_error(key: PlanKey, error: Mapping[str, Any]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "missing":
         if isinstance(key[-1], int):
             return f'missing, expected {key[-1] + 1} or more entries, such as ["A", "B"]'
-        return f"missing; {_described(key)}"
+        return f"missing; {_describe_expected(key)}"
     if kind in _LIMITS:
         name, words = _LIMITS[kind]
         limit = context[name]
         expected = words.format(f"{limit:,g}" if isinstance(limit, float) else f"{limit:,}")
     elif kind == "literal_error":
         expected = f"one of {context['expected']}"
-        expected += _hint(error["input"], [word.strip("'") for word in _words(context["expected"])])
+        expected += _format_hint(error["input"], [word.strip("'") for word in _split_choices(context["expected"])])
     elif kind == "union_tag_invalid":
-        found, tags = context["tag"], context["expected_tags"]
-        hint = _hint(found, [word.strip("'") for word in _words(tags)])
-        return f"rule = {shown(found)}: expected one of {tags}{hint}"
+        tag, tags = context["tag"], context["expected_tags"]
+        hint = _format_hint(tag, [word.strip("'") for word in _split_choices(tags)])
+        return f"rule = {format_value(tag)}: expected one of {tags}{hint}"
     elif kind == "union_tag_not_found" and isinstance(error["input"], Mapping):
         return "rule is missing; it says which rule this is"
     elif kind == "union_tag_not_found":
-        expected = _described(key)
+        expected = _describe_expected(key)
     elif kind == "too_long":
         expected = "fewer entries"
     else:
         expected = _TYPES.get(kind, error["msg"].removeprefix("Input should be ").removeprefix("Input should "))
-    return f"found {shown(error['input'])}, expected {expected}"
+    return f"found {format_value(error['input'])}, expected {expected}"
 
 
-def _words(listed: str) -> list[str]:
-    return listed.replace(" or ", ", ").split(", ")
+def _split_choices(text: str) -> list[str]:
+    return text.replace(" or ", ", ").split(", ")
 
 
-def _hint(found: Any, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(found[:200], known, 1, 0.6) if isinstance(found, str) else []
+def _format_hint(value: Any, choices: Sequence[str]) -> str:
+    close = difflib.get_close_matches(value[:200], choices, 1, 0.6) if isinstance(value, str) else []
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _described(key: Key) -> str:
-    """Return the description of a key, lower case at its start."""
-    for table in _tables_at(key[:-1]):
-        if key[-1] in (hints := _annotations(table)):
+def _describe_expected(key: PlanKey) -> str:
+    """Return what a key's description expects, in lower case at its start."""
+    for table in _list_tables(key[:-1]):
+        if key[-1] in (hints := _get_annotations(table)):
             for extra in getattr(hints[str(key[-1])], "__metadata__", ()):
                 if text := getattr(extra, "description", None):
                     return f"expected {text[0].lower()}{text[1:].rstrip('.')}"
     return "expected another type of value"
 
 
-def _unknown(key: Key, data: Mapping[str, Any]) -> str:
+def _describe_unknown(key: PlanKey, data: Mapping[str, Any]) -> str:
     name, around = str(key[-1]), key[:-1]
-    tables = _tables_at(around)
-    known = sorted({field for table in tables for field in _annotations(table)})
-    if name in known:
+    tables = _list_tables(around)
+    known_keys = sorted({field for table in tables for field in _get_annotations(table)})
+    if name in known_keys:
         rule: Any = data
         for part in around:
             rule = rule[part]
-        return f"not a key of rule {shown(rule.get('rule'))}"
-    if elsewhere := _belongs(name):
+        return f"not a key of rule {format_value(rule.get('rule'))}"
+    if elsewhere := _find_home(name):
         return f"unknown key here; {name} belongs {elsewhere}"
-    return f"unknown key; {nearest(name, known, 'keys')}"
+    return f"unknown key; {suggest_nearest(name, known_keys, 'keys')}"
 
 
-def _belongs(name: str) -> str | None:
-    """Say where a key of this name is at home, if it is at one place alone."""
-    if name in _annotations(PlanKeys):
+def _find_home(name: str) -> str | None:
+    """Return the table that has a key of this name, if it is the only one."""
+    if name in _get_annotations(PlanKeys):
         return "at the top, before the first [table]"
     homes = [
         home
         for home, key in (("in [[test_set]]", ("test_set",)), ("in [gate]", ("gate",)), ("in [report]", ("report",)))
-        for table in _tables_at(key)
-        if name in _annotations(table)
+        for table in _list_tables(key)
+        if name in _get_annotations(table)
     ]
     return homes[0] if len(homes) == 1 else None
 
 
-def _tables_at(key: Key) -> list[type]:
-    """Return the declarations that a table at this key may have."""
+def _list_tables(key: PlanKey) -> list[type]:
+    """Return the key classes that a table at this key may have."""
     tables: list[type] = [PlanKeys]
     for part in key:
         if isinstance(part, str):
-            tables = [t for table in tables for t in _tables_in(_annotations(table).get(part))]
+            tables = [t for table in tables for t in _iter_tables(_get_annotations(table).get(part))]
     return tables
 
 
-def _annotations(table: type) -> dict[str, Any]:
+def _get_annotations(table: type) -> dict[str, Any]:
     return typing.get_type_hints(table, include_extras=True)
 
 
-def _tables_in(annotation: Any) -> Iterator[type]:
+def _iter_tables(annotation: Any) -> Iterator[type]:
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
         yield annotation
     for argument in typing.get_args(annotation):
-        yield from _tables_in(argument)
+        yield from _iter_tables(argument)

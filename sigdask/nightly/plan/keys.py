@@ -1,4 +1,4 @@
-"""The keys of a plan file: one declaration that validates, describes itself to editors and holds the defaults.
+"""The keys of a plan file: declarations that validate, document and hold the defaults.
 
 Pydantic reads these declarations; what is made of them is in `sigdask.nightly.plan.model`.
 """
@@ -14,12 +14,12 @@ from pydantic import ConfigDict, Discriminator, Field, StrictBool, StrictInt, St
 from sigdask.nightly.gate import Fdr
 from sigdask.nightly.plan.model import Family
 from sigdask.options import (
-    CANDIDATES,
+    CANDIDATE_OPTIONS,
     OPTIONS,
-    PERMUTING,
-    PRINTED,
-    RANKED,
-    READING,
+    PERMUTATION_OPTIONS,
+    PRINT_OPTIONS,
+    RANKING_OPTIONS,
+    READING_OPTIONS,
     Adjust,
     AdjustTests,
     Align,
@@ -43,15 +43,15 @@ Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 Pair = tuple[Text, Text]
 
 
-def _shape(value: Any) -> str | None:
-    """Say which form of a key was chosen, by the type of its value."""
+def _find_shape(value: Any) -> str | None:
+    """Return the form of a key, text, list or table, from the type of its value."""
     for shape, kinds in (("text", str), ("list", (list, tuple)), ("table", Mapping)):
         if isinstance(value, kinds):
             return shape
     return None
 
 
-SHAPE = Discriminator(_shape)
+SHAPE = Discriminator(_find_shape)
 TextShape = Annotated[Text, Tag("text")]
 
 TextOrTexts = Annotated[TextShape | Annotated[Names, Tag("list")], SHAPE]
@@ -79,16 +79,16 @@ Pairs = Annotated[
 ]
 
 _PAIRS = '"all", { baseline = NAME }, or a list of [A, B].'
-DECLARED = {**OPTIONS, **READING, **PRINTED}
+DECLARED = {**OPTIONS, **READING_OPTIONS, **PRINT_OPTIONS}
 DEFAULT: dict[str, Any] = {name: said.default for name, said in DECLARED.items()}
 
 
-def of(name: str, more: str = "", declared: Mapping[str, Option] = DECLARED) -> Any:
-    """Return the help and the bounds of a declared option, as pydantic takes them."""
-    said = declared[name]
-    default = f" By default {said.otherwise}." if said.otherwise else ""
-    text = f"{said.help}{default}{f' {more}' if more else ''}"
-    return Field(description=text, ge=said.least, le=said.most, gt=said.above, lt=said.below)
+def declare_field(name: str, note: str = "", declared: Mapping[str, Option] = DECLARED) -> Any:
+    """Return the help and the bounds of an option as a pydantic field."""
+    option = declared[name]
+    default = f" By default {option.otherwise}." if option.otherwise else ""
+    text = f"{option.help}{default}{f' {note}' if note else ''}"
+    return Field(description=text, ge=option.least, le=option.most, gt=option.above, lt=option.below)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,40 +108,40 @@ class TestSetKeys:
     gold: Annotated[Text | None, Field(description="File of what is right.")] = None
     format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = "auto"
     unit: Annotated[Text, Field(description="What is exchanged as a whole: item or a column.")] = "item"
-    by: Annotated[Text | None, of("by")] = None
-    missing: Annotated[Missing, of("missing")] = "error"
-    min_items: Annotated[StrictInt | None, of("min_items")] = None
-    id: Annotated[Text | None, of("id_column")] = None
-    gold_column: Annotated[Text | None, of("gold_column")] = None
-    prediction_column: Annotated[Text | None, of("prediction_column")] = None
-    system_column: Annotated[Text | None, of("system_column")] = None
-    score_column: Annotated[Text | None, of("score_column")] = None
-    ignore: Annotated[Names | None, of("ignore")] = None
-    map: Annotated[dict[Text, Names] | None, of("label_map", "TARGET = [LABEL, LABEL].")] = None
-    align: Annotated[Align, of("align")] = DEFAULT["align"]
-    decimal: Annotated[Decimal | None, of("decimal")] = None
-    references: Annotated[TextOrTexts | None, of("references")] = None
-    documents: Annotated[Text | None, of("documents")] = None
-    groups: Annotated[Text | None, of("group_file")] = None
-    most_unpacked: Annotated[StrictInt | None, of("most_unpacked")] = None
-    metrics: Annotated[Names | None, of("metrics")] = None
-    pairs: Annotated[Pairs | None, of("pairs", _PAIRS)] = None
-    alternative: Annotated[Alternative | None, of("alternative")] = None
-    method: Annotated[Method | None, of("method")] = None
-    exact_limit: Annotated[Seconds | None, of("exact_limit")] = None
-    trials: Annotated[StrictInt | None, of("trials")] = None
-    tests: Annotated[TextOrTexts | None, of("tests")] = None
-    interval: Annotated[IntervalKind | None, of("interval", "In plans by default none.")] = None
-    confidence: Annotated[Share | None, of("confidence")] = None
-    resamples: Annotated[StrictInt | None, of("resamples")] = None
+    by: Annotated[Text | None, declare_field("by")] = None
+    missing: Annotated[Missing, declare_field("missing")] = "error"
+    min_items: Annotated[StrictInt | None, declare_field("min_items")] = None
+    id: Annotated[Text | None, declare_field("id_column")] = None
+    gold_column: Annotated[Text | None, declare_field("gold_column")] = None
+    prediction_column: Annotated[Text | None, declare_field("prediction_column")] = None
+    system_column: Annotated[Text | None, declare_field("system_column")] = None
+    score_column: Annotated[Text | None, declare_field("score_column")] = None
+    ignore: Annotated[Names | None, declare_field("ignore")] = None
+    map: Annotated[dict[Text, Names] | None, declare_field("label_map", "TARGET = [LABEL, LABEL].")] = None
+    align: Annotated[Align, declare_field("align")] = DEFAULT["align"]
+    decimal: Annotated[Decimal | None, declare_field("decimal")] = None
+    references: Annotated[TextOrTexts | None, declare_field("references")] = None
+    documents: Annotated[Text | None, declare_field("documents")] = None
+    groups: Annotated[Text | None, declare_field("group_file")] = None
+    most_unpacked: Annotated[StrictInt | None, declare_field("most_unpacked")] = None
+    metrics: Annotated[Names | None, declare_field("metrics")] = None
+    pairs: Annotated[Pairs | None, declare_field("pairs", _PAIRS)] = None
+    alternative: Annotated[Alternative | None, declare_field("alternative")] = None
+    method: Annotated[Method | None, declare_field("method")] = None
+    exact_limit: Annotated[Seconds | None, declare_field("exact_limit")] = None
+    trials: Annotated[StrictInt | None, declare_field("trials")] = None
+    tests: Annotated[TextOrTexts | None, declare_field("tests")] = None
+    interval: Annotated[IntervalKind | None, declare_field("interval", "In plans by default none.")] = None
+    confidence: Annotated[Share | None, declare_field("confidence")] = None
+    resamples: Annotated[StrictInt | None, declare_field("resamples")] = None
 
 
 Cutoffs = Annotated[TextShape | Annotated[Annotated[tuple[StrictInt, ...], Field(min_length=1)], Tag("list")], SHAPE]
 
 
-def ranked(name: str, more: str = "") -> Any:
-    """Return the help and the bounds of an option that is declared for rankings."""
-    return of(name, more, {**RANKED, **CANDIDATES})
+def declare_ranking_field(name: str, note: str = "") -> Any:
+    """Return the help and the bounds of an option for rankings as a pydantic field."""
+    return declare_field(name, note, {**RANKING_OPTIONS, **CANDIDATE_OPTIONS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,27 +152,27 @@ class RankingsKeys:
 
     name: Annotated[Text, Field(description="Unique, also among test sets; part of the address of what is drawn.")]
     candidates: Annotated[Text, Field(description="Table of candidates, data set of UCS, or XML of mwetoolkit.")]
-    gold_column: Annotated[Text | None, ranked("gold_column")] = None
-    positive: Annotated[Names | None, ranked("positive")] = None
-    id: Annotated[TextOrTexts | None, ranked("ids")] = None
-    measures: Annotated[Names | None, ranked("measures")] = None
-    smaller: Annotated[Names | None, ranked("smaller")] = None
-    ignore: Annotated[Names | None, ranked("ignore")] = None
-    partial: Annotated[StrictBool, ranked("partial")] = False
-    decimal: Annotated[Decimal | None, ranked("decimal")] = None
-    most_unpacked: Annotated[StrictInt | None, ranked("most_unpacked")] = None
-    n: Annotated[Cutoffs | None, ranked("n")] = None
-    pairs: Annotated[Pairs, ranked("pairs", _PAIRS)] = "all"
-    ties: Annotated[Ties, ranked("ties")] = "expected"
-    trials: Annotated[StrictInt | None, ranked("trials")] = None
-    confidence: Annotated[Share, ranked("confidence")] = 0.95
-    samples: Annotated[StrictInt | None, ranked("samples")] = None
-    sample_size: Annotated[StrictInt | None, ranked("sample_size")] = None
+    gold_column: Annotated[Text | None, declare_ranking_field("gold_column")] = None
+    positive: Annotated[Names | None, declare_ranking_field("positive")] = None
+    id: Annotated[TextOrTexts | None, declare_ranking_field("ids")] = None
+    measures: Annotated[Names | None, declare_ranking_field("measures")] = None
+    smaller: Annotated[Names | None, declare_ranking_field("smaller")] = None
+    ignore: Annotated[Names | None, declare_ranking_field("ignore")] = None
+    partial: Annotated[StrictBool, declare_ranking_field("partial")] = False
+    decimal: Annotated[Decimal | None, declare_ranking_field("decimal")] = None
+    most_unpacked: Annotated[StrictInt | None, declare_ranking_field("most_unpacked")] = None
+    n: Annotated[Cutoffs | None, declare_ranking_field("n")] = None
+    pairs: Annotated[Pairs, declare_ranking_field("pairs", _PAIRS)] = "all"
+    ties: Annotated[Ties, declare_ranking_field("ties")] = "expected"
+    trials: Annotated[StrictInt | None, declare_ranking_field("trials")] = None
+    confidence: Annotated[Share, declare_ranking_field("confidence")] = 0.95
+    samples: Annotated[StrictInt | None, declare_ranking_field("samples")] = None
+    sample_size: Annotated[StrictInt | None, declare_ranking_field("sample_size")] = None
 
 
-def permuted(name: str) -> Any:
-    """Return the help and the bounds of an option that is declared for tests of independence."""
-    return of(name, "", PERMUTING)
+def declare_independence_field(name: str) -> Any:
+    """Return the help and the bounds of an option for tests of independence as a pydantic field."""
+    return declare_field(name, "", PERMUTATION_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,20 +187,20 @@ class IndependenceKeys:
     format: Annotated[Text, Field(description="As `sigdask formats` lists them, own options after the name.")] = (
         "labels"
     )
-    id: Annotated[Text | None, of("id_column")] = None
-    gold_column: Annotated[Text | None, of("gold_column")] = None
-    prediction_column: Annotated[Text | None, of("prediction_column")] = None
-    ignore: Annotated[Names | None, of("ignore")] = None
-    map: Annotated[dict[Text, Names] | None, of("label_map", "TARGET = [LABEL, LABEL].")] = None
-    align: Annotated[Align, of("align")] = DEFAULT["align"]
-    groups: Annotated[Text | None, of("group_file")] = None
-    most_unpacked: Annotated[StrictInt | None, of("most_unpacked")] = None
+    id: Annotated[Text | None, declare_field("id_column")] = None
+    gold_column: Annotated[Text | None, declare_field("gold_column")] = None
+    prediction_column: Annotated[Text | None, declare_field("prediction_column")] = None
+    ignore: Annotated[Names | None, declare_field("ignore")] = None
+    map: Annotated[dict[Text, Names] | None, declare_field("label_map", "TARGET = [LABEL, LABEL].")] = None
+    align: Annotated[Align, declare_field("align")] = DEFAULT["align"]
+    groups: Annotated[Text | None, declare_field("group_file")] = None
+    most_unpacked: Annotated[StrictInt | None, declare_field("most_unpacked")] = None
     metrics: Annotated[Names, Field(description="Scores of labels.")] = ("accuracy",)
     within: Annotated[Text | None, Field(description="Permute labels within each value of a column alone.")] = None
-    alternative: Annotated[Alternative, permuted("alternative")] = "greater"
-    method: Annotated[Method, permuted("method")] = "auto"
-    adjust: Annotated[AdjustTests | None, permuted("adjust")] = None
-    trials: Annotated[StrictInt | None, permuted("trials")] = None
+    alternative: Annotated[Alternative, declare_independence_field("alternative")] = "greater"
+    method: Annotated[Method, declare_independence_field("method")] = "auto"
+    adjust: Annotated[AdjustTests | None, declare_independence_field("adjust")] = None
+    trials: Annotated[StrictInt | None, declare_independence_field("trials")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +237,9 @@ class ReportKeys:
     parquet: Annotated[Text | None, Field(description="The same table as Parquet.")] = None
     markdown: Annotated[Text | None, Field(description="Tables for papers as Markdown, one a test set.")] = None
     latex: Annotated[Text | None, Field(description="The same as LaTeX, which needs booktabs.")] = None
-    layout: Annotated[Layout | None, of("layout")] = None
-    digits: Annotated[int | None, of("digits")] = None
-    percent: Annotated[StrictBool, of("percent")] = False
+    layout: Annotated[Layout | None, declare_field("layout")] = None
+    digits: Annotated[int | None, declare_field("digits")] = None
+    percent: Annotated[StrictBool, declare_field("percent")] = False
     text: Annotated[Text | None, Field(description="The tables of the terminal.")] = None
     html: Annotated[Text | None, Field(description="A page that needs nothing else.")] = None
     figures: Annotated[Text | None, Field(description="A folder for figures: sigdask[report].")] = None
@@ -373,29 +373,29 @@ class PlanKeys:
         tuple[IndependenceKeys, ...], Field(description="Labellings that are tested for independence of another.")
     ] = ()
     name: Annotated[Text | None, Field(description="By default the file's name.")] = None
-    metrics: Annotated[Names | None, of("metrics")] = None
-    pairs: Annotated[Pairs, of("pairs", _PAIRS)] = "all"
-    alternative: Annotated[Alternative, of("alternative")] = DEFAULT["alternative"]
-    method: Annotated[Method, of("method")] = DEFAULT["method"]
-    exact_limit: Annotated[Seconds | None, of("exact_limit")] = None
-    trials: Annotated[StrictInt | None, of("trials")] = None
-    tests: Annotated[TextOrTexts | None, of("tests")] = None
-    interval: Annotated[IntervalKind, of("interval", "In plans by default none.")] = "none"
-    confidence: Annotated[Share, of("confidence")] = DEFAULT["confidence"]
-    resamples: Annotated[StrictInt | None, of("resamples")] = None
-    seed: Annotated[StrictInt, of("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
-    alpha: Annotated[Share, of("alpha")] = DEFAULT["alpha"]
-    second_run: Annotated[StrictBool, of("second_run")] = DEFAULT["second_run"]
+    metrics: Annotated[Names | None, declare_field("metrics")] = None
+    pairs: Annotated[Pairs, declare_field("pairs", _PAIRS)] = "all"
+    alternative: Annotated[Alternative, declare_field("alternative")] = DEFAULT["alternative"]
+    method: Annotated[Method, declare_field("method")] = DEFAULT["method"]
+    exact_limit: Annotated[Seconds | None, declare_field("exact_limit")] = None
+    trials: Annotated[StrictInt | None, declare_field("trials")] = None
+    tests: Annotated[TextOrTexts | None, declare_field("tests")] = None
+    interval: Annotated[IntervalKind, declare_field("interval", "In plans by default none.")] = "none"
+    confidence: Annotated[Share, declare_field("confidence")] = DEFAULT["confidence"]
+    resamples: Annotated[StrictInt | None, declare_field("resamples")] = None
+    seed: Annotated[StrictInt, declare_field("seed"), Field(le=LARGEST_SEED)] = DEFAULT["seed"]
+    alpha: Annotated[Share, declare_field("alpha")] = DEFAULT["alpha"]
+    second_run: Annotated[StrictBool, declare_field("second_run")] = DEFAULT["second_run"]
     adjust: Annotated[
         Adjust | None,
-        of("adjust", "With besag-clifford by default holm, with confidence-sequence none."),
+        declare_field("adjust", "With besag-clifford by default holm, with confidence-sequence none."),
     ] = None
     family: Annotated[Family, Field(description="What is adjusted together.")] = "test-set"
     stopping: Annotated[StoppingKeys | None, Field(description="Stop counting early.")] = None
     cluster: Annotated[
         Cluster, Field(description="As --cluster takes it, or a table: `class` and its options, or `file`.")
     ] = "auto"
-    workers: Annotated[StrictInt | None, of("workers")] = None
+    workers: Annotated[StrictInt | None, declare_field("workers")] = None
     store: Annotated[Text | None, Field(description="Path or URL of the database; by default beside the plan.")] = None
     report: Annotated[ReportKeys, Field(description="Files to write at the end.")] = ReportKeys()
     gate: Annotated[GateKeys | None, Field(description="What must hold.")] = None

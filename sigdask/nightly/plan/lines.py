@@ -1,4 +1,4 @@
-"""Which line of a TOML file each key stands on; `tomllib` does not say.
+"""Find the line of each key in a TOML file, which `tomllib` does not report.
 
 A reader of line structure alone: headers, keys, multi-line strings and lists. Where it is not sure it
 says nothing, so a line that is given is right.
@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Key = tuple[str | int, ...]
+PlanKey = tuple[str | int, ...]
 
 MOST_PARSED = 5_000_000
 """Characters after which no more lines are looked for: statements of many lines are parsed at each."""
@@ -20,8 +20,8 @@ _HEADER = re.compile(r"\s*(\[\[?)(.+?)\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"\\]*"|'[^']*'))*)\s*=""")
 
 
-def lines_of_keys(text: str, data: Mapping[str, Any]) -> dict[Key, int]:
-    r"""Return the line of each key that starts one.
+def find_key_lines(text: str, data: Mapping[str, Any]) -> dict[PlanKey, int]:
+    r"""Return the line number of each key that starts a line.
 
     Parameters
     ----------
@@ -33,41 +33,41 @@ def lines_of_keys(text: str, data: Mapping[str, Any]) -> dict[Key, int]:
     Examples
     --------
     >>> text = 'seed = 1\n[[test_set]]\nname = "a"\n'
-    >>> lines_of_keys(text, tomllib.loads(text))[("test_set", 0, "name")]
+    >>> find_key_lines(text, tomllib.loads(text))[("test_set", 0, "name")]
     3
     """
-    found: dict[Key, int] = {}
-    table: Key = ()
-    tables: dict[Key, int] = {}
-    for number, statement in _statements(text):
+    key_lines: dict[PlanKey, int] = {}
+    table: PlanKey = ()
+    tables: dict[PlanKey, int] = {}
+    for number, statement in _iter_statements(text):
         if header := _HEADER.match(statement):
-            table = _in_arrays(_parts(header[2]), tables)
+            table = _add_indices(_parse_key(header[2]), tables)
             if header[1] == "[[":
                 tables[table] = tables.get(table, -1) + 1
                 table = (*table, tables[table])
-            found.setdefault(table, number)
+            key_lines.setdefault(table, number)
         elif key := _KEY.match(statement):
-            found.setdefault((*table, *_parts(key[1])), number)
-    return {key: line for key, line in found.items() if _exists(key, data)}
+            key_lines.setdefault((*table, *_parse_key(key[1])), number)
+    return {key: line for key, line in key_lines.items() if _has_key(key, data)}
 
 
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (line number, first line) of statements, over lists and strings of several lines."""
-    waiting = ""
-    first = parsed = 0
+def _iter_statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (line number, first line) of statements, joining lists and strings of several lines."""
+    pending = ""
+    first_number = parsed = 0
     for number, line in enumerate(text.split("\n"), start=1):
-        if not waiting:
-            first = number
-        waiting = f"{waiting}\n{line}" if waiting else line
-        parsed += len(waiting)
+        if not pending:
+            first_number = number
+        pending = f"{pending}\n{line}" if pending else line
+        parsed += len(pending)
         if parsed > MOST_PARSED:
             return
-        if _is_whole(waiting):
-            yield first, waiting.split("\n")[0]
-            waiting = ""
+        if _is_complete(pending):
+            yield first_number, pending.split("\n")[0]
+            pending = ""
 
 
-def _is_whole(statement: str) -> bool:
+def _is_complete(statement: str) -> bool:
     try:
         tomllib.loads(statement)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -75,11 +75,11 @@ def _is_whole(statement: str) -> bool:
     return True
 
 
-def _parts(written: str) -> Key:
+def _parse_key(text: str) -> PlanKey:
     try:
-        parsed: Any = tomllib.loads(f"{written} = 0")
+        parsed: Any = tomllib.loads(f"{text} = 0")
     except (tomllib.TOMLDecodeError, RecursionError):
-        return (written,)
+        return (text,)
     parts: list[str] = []
     while isinstance(parsed, dict):
         name, parsed = next(iter(parsed.items()))
@@ -87,26 +87,26 @@ def _parts(written: str) -> Key:
     return tuple(parts)
 
 
-def _in_arrays(parts: Key, tables: Mapping[Key, int]) -> Key:
-    """Put the indices of the tables now open into a header's name."""
-    key: Key = ()
-    for place, part in enumerate(parts):
+def _add_indices(parts: PlanKey, tables: Mapping[PlanKey, int]) -> PlanKey:
+    """Insert the indices of the currently open tables into a header's name."""
+    key: PlanKey = ()
+    for index, part in enumerate(parts):
         key = (*key, part)
-        if place < len(parts) - 1 and key in tables:
+        if index < len(parts) - 1 and key in tables:
             key = (*key, tables[key])
     return key
 
 
-def has(data: Any, part: str | int) -> bool:
-    """Say whether a table or list has this key or place."""
+def has_part(data: Any, part: str | int) -> bool:
+    """Return whether a table or list has this key or index."""
     if isinstance(part, int):
         return isinstance(data, list) and part < len(data)
     return isinstance(data, Mapping) and part in data
 
 
-def _exists(key: Key, data: Any) -> bool:
+def _has_key(key: PlanKey, data: Any) -> bool:
     for part in key:
-        if not has(data, part):
+        if not has_part(data, part):
             return False
         data = data[part]
     return True

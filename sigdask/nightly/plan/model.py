@@ -1,4 +1,4 @@
-"""A plan as the program takes it: every path absolute, every default filled in, nothing left to look up."""
+"""A resolved plan: paths are absolute, defaults are filled in, and patterns are expanded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from sigdask import formats
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.counts import Counts
 from sigdask.counts.candidates import Candidates
-from sigdask.execution.clusters.description import Named
+from sigdask.execution.clusters.description import ClusterSpec
 from sigdask.formats import Options, Source, candidates
 from sigdask.formats.candidates import CandidateColumns
 from sigdask.nightly.gate import Fdr, Rule
-from sigdask.options import Adjust, Alternative, HowPermuted, HowPrinted, IntervalKind, Layout, Method, naming_options
+from sigdask.options import (
+    Adjust,
+    Alternative,
+    HowPermuted,
+    HowPrinted,
+    IntervalKind,
+    Layout,
+    Method,
+    rename_error_options,
+)
 from sigdask.statistics.stopping import Stopping
 
 Family = Literal["metric", "test-set", "plan"]
@@ -24,7 +33,7 @@ Family = Literal["metric", "test-set", "plan"]
 
 @dataclass(frozen=True, slots=True)
 class TestSet:
-    """One test set: its files, and what is compared on it.
+    """Files of one test set, and the comparisons to make on it.
 
     Attributes
     ----------
@@ -78,22 +87,22 @@ class TestSet:
     resamples: int | None = None
 
     def read(self) -> Counts:
-        """Read the files into aligned counts, with the unit that is exchanged."""
-        with naming_options("plan"):
+        """Read the files into aligned counts, with the test set's unit."""
+        with rename_error_options("plan"):
             counts = formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
             return counts.with_unit(self.unit)
 
-    def files(self, taken: Sequence[Path] = ()) -> tuple[Path, ...]:
-        """Return every file that may be read; of the systems those `taken`, where that is known (`Counts.files`)."""
+    def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
+        """Return every file that may be read; of the systems only `read_paths`, if given (`Counts.files`)."""
         options = self.options
-        others = (self.gold, options.documents, options.group_file, *options.references)
-        systems = taken or [path for source in self.sources for path in source.parts or (source.path,)]
-        return (*systems, *(path for path in others if path is not None))
+        other_paths = (self.gold, options.documents, options.group_file, *options.references)
+        systems = read_paths or [path for source in self.sources for path in source.parts or (source.path,)]
+        return (*systems, *(path for path in other_paths if path is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class RankedCandidates:
-    """One list of candidates that measures rank.
+    """One list of candidates that association measures rank.
 
     Attributes
     ----------
@@ -103,24 +112,24 @@ class RankedCandidates:
         The file.
     columns : CandidateColumns
         Which columns hold what.
-    asked : RankingSpec
+    spec : RankingSpec
         What is asked of the rankings.
     """
 
     name: str
     path: Path
     columns: CandidateColumns
-    asked: RankingSpec
+    spec: RankingSpec
 
     def read(self) -> Candidates:
         """Read the file."""
-        with naming_options("plan"):
+        with rename_error_options("plan"):
             return candidates.read(self.path, self.columns, name=self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class TestedLabels:
-    """Labellings that are tested for independence of another.
+    """Labellings to be tested for independence of a reference labelling.
 
     Attributes
     ----------
@@ -138,7 +147,7 @@ class TestedLabels:
         Scores of labels.
     within : str or None
         Column within whose values labels are permuted.
-    how : HowPermuted
+    settings : HowPermuted
         What else is asked.
     """
 
@@ -151,19 +160,19 @@ class TestedLabels:
     options: Options
     metrics: tuple[str, ...]
     within: str | None
-    how: HowPermuted
+    settings: HowPermuted
 
     @property
     def reference(self) -> str:
-        """What they are held against is called."""
+        """Name of the labelling that the others are compared with."""
         return self.options.gold_column or "gold" if self.gold is None else Source(self.gold).system
 
     def read(self) -> Counts:
         """Read the files."""
-        with naming_options("plan"):
+        with rename_error_options("plan"):
             return formats.read(*self.sources, gold=self.gold, format=self.format, options=self.options)
 
-    def files(self) -> tuple[Path, ...]:
+    def list_files(self) -> tuple[Path, ...]:
         """Return every file that may be read."""
         systems = [path for source in self.sources for path in source.parts or (source.path,)]
         return (*systems, *(path for path in (self.gold, self.options.group_file) if path is not None))
@@ -208,24 +217,24 @@ class ReportFiles:
 
     @property
     def files(self) -> dict[str, Path]:
-        """What is written, by what it holds."""
-        named = ((name, getattr(self, name)) for name in OUTPUTS)
-        return {name: path for name, path in named if path is not None}
+        """Paths of the files to write, by their kind."""
+        named_paths = ((name, getattr(self, name)) for name in OUTPUTS)
+        return {name: path for name, path in named_paths if path is not None}
 
     @property
-    def printed(self) -> HowPrinted:
-        """How tables for papers are laid out."""
+    def print_options(self) -> HowPrinted:
+        """Layout options of tables for papers."""
         return {"layout": self.layout, "digits": self.digits, "percent": self.percent}
 
-    def at(self, start: datetime) -> ReportFiles:
-        """Return the files of a run that started then."""
-        files: dict[str, Any] = {name: dated(path, start) for name, path in self.files.items()}
-        return replace(self, **files, figures=dated(self.figures, start))
+    def fill_dates(self, start: datetime) -> ReportFiles:
+        """Return the files of a run with the given start."""
+        files: dict[str, Any] = {name: fill_date(path, start) for name, path in self.files.items()}
+        return replace(self, **files, figures=fill_date(self.figures, start))
 
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """Whom to tell how the gate ended.
+    """The recipients of a gate's outcome.
 
     Attributes
     ----------
@@ -250,7 +259,7 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What must hold of the results for the run to pass.
+    """The rules of a plan, and their settings.
 
     Attributes
     ----------
@@ -262,7 +271,7 @@ class Gate:
         Online false-discovery rule over the history of runs.
     junit, json : Path or None
         Files to write; dated as in `ReportFiles`.
-    tell : NotifySettings
+    notify : NotifySettings
         Whom to tell.
     """
 
@@ -271,7 +280,7 @@ class Gate:
     fdr: Fdr = "none"
     junit: Path | None = None
     json: Path | None = None
-    tell: NotifySettings = NotifySettings()
+    notify: NotifySettings = NotifySettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +329,7 @@ class Plan:
     adjust: Adjust | None = None
     family: Family = "test-set"
     stopping: Stopping | None = None
-    cluster: Named = "auto"
+    cluster: ClusterSpec = "auto"
     workers: int | None = None
     store: str = ""
     report: ReportFiles = ReportFiles()
@@ -329,12 +338,12 @@ class Plan:
     independence: tuple[TestedLabels, ...] = ()
 
 
-def dated(path: Path | None, start: datetime) -> Path | None:
-    """Put the date and time into a path.
+def fill_date(path: Path | None, start: datetime) -> Path | None:
+    """Return a path with the date and time inserted.
 
     Examples
     --------
-    >>> dated(Path("night-{date}.json"), datetime(2026, 1, 31)).name
+    >>> fill_date(Path("night-{date}.json"), datetime(2026, 1, 31)).name
     'night-2026-01-31.json'
     """
     if path is None:
@@ -348,7 +357,7 @@ CANDIDATE = "candidate"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one test set takes.
+    """Size and estimated cost of one test set.
 
     Attributes
     ----------

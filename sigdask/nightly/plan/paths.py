@@ -1,4 +1,4 @@
-"""Paths and patterns of a plan, relative to its folder."""
+"""Resolve the paths and patterns of a plan relative to its folder."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from sigdask import formats
 from sigdask.errors import InputError
 from sigdask.formats import Source
-from sigdask.formats.samples.files import belong_together, log_files
-from sigdask.io import common, is_there, is_url, is_wild, like, place, redacted
-from sigdask.nightly.plan.errors import plain, shown
+from sigdask.formats.samples.files import are_one_system, list_logs
+from sigdask.io import as_path, find_common_folder, has_wildcards, is_present, is_url, match_pattern, redact
+from sigdask.nightly.plan.errors import escape_text, format_value
 
 SYSTEM, TASK = "{system}", "{task}"
 PLACEHOLDERS = ("{date}", "{time}")
@@ -21,163 +21,175 @@ MOST_MATCHES = 100_000
 """Files that a pattern may match."""
 
 
-def absolute(text: str, folder: Path) -> Path:
-    """Return a path of the plan, `~` resolved, relative to the plan's folder, or what a URL points to."""
+def resolve_path(text: str, folder: Path) -> Path:
+    """Return an absolute path: `~` is expanded, and a URL is mapped to what it points to."""
     if "\0" in text:
-        raise InputError(f"found {shown(text)}, expected a path without NUL")
+        raise InputError(f"found {format_value(text)}, expected a path without NUL")
     if is_url(text):
-        return place(text)
+        return as_path(text)
     try:
         return Path(os.path.normpath(folder / Path(text).expanduser()))
     except RuntimeError as error:  # no such user
-        raise InputError(f"found {shown(text)}: {error}") from None
+        raise InputError(f"found {format_value(text)}: {error}") from None
 
 
-def existing(text: str, folder: Path, *, folders: bool = False) -> Path:
-    """Return the path of a file that exists, or of a folder where a format takes `folders`."""
-    path = absolute(text, folder)
+def resolve_existing(text: str, folder: Path, *, folders: bool = False) -> Path:
+    """Return the path of an existing file, or of a folder if `folders` is set."""
+    path = resolve_path(text, folder)
     try:
         if path.is_dir() and not folders:
-            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file; {_TAKERS}")
+            raise InputError(
+                f"found {format_value(text)}, which is a folder ({escape_text(path)}), expected a file; {_FOLDER_HINT}"
+            )
         if not path.exists():
-            raise InputError(f"found {shown(text)}: no such file ({plain(path)})")
+            raise InputError(f"found {format_value(text)}: no such file ({escape_text(path)})")
     except OSError as error:
-        raise InputError(f"found {shown(text)}: {error.strerror}") from None
+        raise InputError(f"found {format_value(text)}: {error.strerror}") from None
     if not is_url(text) and not os.access(path, os.R_OK):
-        raise InputError(f"found {shown(text)}: may not be read ({plain(path)})")
+        raise InputError(f"found {format_value(text)}: may not be read ({escape_text(path)})")
     return path
 
 
-def local(text: str, folder: Path) -> Path:
-    """Return the path of a file of this machine that exists."""
+def resolve_local(text: str, folder: Path) -> Path:
+    """Return the path of an existing file on this machine."""
     if is_url(text):
-        raise InputError(f"found {shown(text)}, expected a file of this machine")
-    return existing(text, folder)
+        raise InputError(f"found {format_value(text)}, expected a file of this machine")
+    return resolve_existing(text, folder)
 
 
-def takes_folders(format_: str) -> bool:
-    """Say whether a format reads folders, or may do so."""
-    return formats.is_address(format_) or format_.partition(":")[0] in formats.OF_FOLDERS
+def can_read_folders(format_: str) -> bool:
+    """Return whether a format reads folders, or may do so."""
+    return formats.is_address(format_) or format_.partition(":")[0] in formats.FOLDER_FORMATS
 
 
-_TAKERS = f"folders are read with format = {' or '.join(map(shown, formats.OF_FOLDERS))}"
+_FOLDER_HINT = f"folders are read with format = {' or '.join(map(format_value, formats.FOLDER_FORMATS))}"
 
 
-def folder(text: str, folder: Path) -> Path:
-    """Return the path of a folder to write into, which is made where it is not there."""
-    path = _dated(text, folder)
+def resolve_folder(text: str, folder: Path) -> Path:
+    """Return the path of an output folder, which need not exist yet."""
+    path = _resolve_dated(text, folder)
     if path.exists() and not path.is_dir():
-        raise InputError(f"found {shown(text)}, which is a file ({plain(path)}), expected a folder")
+        raise InputError(f"found {format_value(text)}, which is a file ({escape_text(path)}), expected a folder")
     if path.is_dir() and not os.access(path, os.W_OK):
-        raise InputError(f"found {shown(text)}: may not be written ({plain(path)})")
+        raise InputError(f"found {format_value(text)}: may not be written ({escape_text(path)})")
     return path
 
 
-def _dated(text: str, folder: Path) -> Path:
-    """Return a path of this machine in which only what is known stands for a date."""
+def _resolve_dated(text: str, folder: Path) -> Path:
+    """Return a local path whose placeholders are all known."""
     for placeholder in re.findall(r"\{[^{}/]*\}", text):
         if placeholder not in PLACEHOLDERS:
-            raise InputError(f"found {shown(text)}: {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}")
+            raise InputError(
+                f"found {format_value(text)}: {placeholder} is not known, expected {' or '.join(PLACEHOLDERS)}"
+            )
     if is_url(text):
-        raise InputError(f"found {shown(text)}, expected a file of this machine: nothing is written to URLs")
-    return absolute(text, folder)
+        raise InputError(f"found {format_value(text)}, expected a file of this machine: nothing is written to URLs")
+    return resolve_path(text, folder)
 
 
-def writable(text: str, folder: Path) -> Path:
-    """Return the path of a file to write, in a folder that exists."""
-    path = _dated(text, folder)
+def resolve_writable(text: str, folder: Path) -> Path:
+    """Return the path of an output file in an existing folder."""
+    path = _resolve_dated(text, folder)
     try:
         if path.is_dir():
-            raise InputError(f"found {shown(text)}, which is a folder ({plain(path)}), expected a file to write")
+            raise InputError(
+                f"found {format_value(text)}, which is a folder ({escape_text(path)}), expected a file to write"
+            )
         if not path.parent.is_dir():
-            raise InputError(f"found {shown(text)}: no such folder ({plain(path.parent)}); make it first")
-        taken = path if path.exists() else path.parent
+            raise InputError(f"found {format_value(text)}: no such folder ({escape_text(path.parent)}); make it first")
+        target = path if path.exists() else path.parent
     except OSError as error:
-        raise InputError(f"found {shown(text)}: {error.strerror}") from None
-    if not os.access(taken, os.W_OK):
-        raise InputError(f"found {shown(text)}: may not be written ({plain(taken)})")
+        raise InputError(f"found {format_value(text)}: {error.strerror}") from None
+    if not os.access(target, os.W_OK):
+        raise InputError(f"found {format_value(text)}: may not be written ({escape_text(target)})")
     return path
 
 
-def database(text: str, folder: Path) -> Path:
-    """Return the path of a database to write, which is a file where it is there."""
-    path = writable(text, folder)
+def resolve_database(text: str, folder: Path) -> Path:
+    """Return the path of an SQLite database, which need not exist yet."""
+    path = resolve_writable(text, folder)
     if path.exists() and not path.is_file():
-        raise InputError(f"found {shown(text)}, which is no file ({plain(path)}), expected an SQLite database")
+        raise InputError(
+            f"found {format_value(text)}, which is no file ({escape_text(path)}), expected an SQLite database"
+        )
     return path
 
 
 def is_pattern(text: str) -> bool:
-    """Say whether a path stands for several."""
-    return SYSTEM in text or TASK in text or (is_wild(text) if is_url(text) else glob.has_magic(text))
+    """Return whether a path may match several files."""
+    return SYSTEM in text or TASK in text or (has_wildcards(text) if is_url(text) else glob.has_magic(text))
 
 
-def sources(
+def find_sources(
     systems: str | tuple[str, ...] | Mapping[str, str | tuple[str, ...]], folder: Path, format_: str = "auto"
 ) -> Iterator[Source | InputError]:
-    """Yield the files and folders of the systems, or what is wrong with them one by one.
+    """Yield the files and folders of the systems, or an error for each that is invalid.
 
     Of logs of samples all that a pattern finds for one system, and all that a folder holds, is one source.
     """
-    named = systems if isinstance(systems, Mapping) else {None: systems}
-    for name, paths in named.items():
+    by_name = systems if isinstance(systems, Mapping) else {None: systems}
+    for name, paths in by_name.items():
         for path in (paths,) if isinstance(paths, str) else paths:
-            if is_pattern(path) and (is_url(path) or not is_there(Path(folder, path).exists)):
-                yield from _matches(path, folder, name, format_)
+            if is_pattern(path) and (is_url(path) or not is_present(Path(folder, path).exists)):
+                yield from _match_pattern(path, folder, name, format_)
             else:
-                yield _one(path, folder, name, format_)
+                yield _find_source(path, folder, name, format_)
 
 
-def _one(text: str, folder: Path, name: str | None, format_: str) -> Source | InputError:
+def _find_source(text: str, folder: Path, name: str | None, format_: str) -> Source | InputError:
     try:
-        path = absolute(text, folder)
+        path = resolve_path(text, folder)
         is_logs = path.is_dir() and _are_logs([path], format_)
-        path = existing(text, folder, folders=is_logs or takes_folders(format_))
+        path = resolve_existing(text, folder, folders=is_logs or can_read_folders(format_))
     except InputError as error:
         return error
     except OSError as error:
-        return InputError(f"found {shown(text)}: {error.strerror}")
-    return Source(path, name, parts=tuple(log_files(path)) if is_logs else ())
+        return InputError(f"found {format_value(text)}: {error.strerror}")
+    return Source(path, name, parts=tuple(list_logs(path)) if is_logs else ())
 
 
-def _matches(pattern: str, folder: Path, name: str | None, format_: str) -> Iterator[Source | InputError]:
-    """Yield what a pattern matches, sorted; {system} stands for the longest part without `/` and is the name.
+def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -> Iterator[Source | InputError]:
+    """Yield the sources that a pattern matches, sorted; {system} matches the name of the system.
 
     Folders are meant where it matches no file, or where folders of logs lie beside other files.
     """
     try:
-        whole = pattern if is_url(pattern) else str(absolute(pattern, folder))
-        wild = whole.replace(SYSTEM, "*").replace(TASK, "*")
-        whole, found = like(whole, wild)
-        named = _regex(whole)
+        full_pattern = pattern if is_url(pattern) else str(resolve_path(pattern, folder))
+        wild = full_pattern.replace(SYSTEM, "*").replace(TASK, "*")
+        full_pattern, candidates = match_pattern(full_pattern, wild)
+        regex = _build_regex(full_pattern)
     except (InputError, OSError, ValueError, re.error) as error:
-        yield InputError(f"found {shown(pattern)}: {error}")
+        yield InputError(f"found {format_value(pattern)}: {error}")
         return
-    matched = [(path, match) for name, path in found if (match := named.fullmatch(name))]
-    chosen = _files_or_folders([path for path, _ in matched], format_)
-    if not chosen:
-        yield InputError(f"found {shown(pattern)}, which matches no file; looked for {plain(redacted(wild))}")
+    matches = [(path, match) for name, path in candidates if (match := regex.fullmatch(name))]
+    selected = _select_paths([path for path, _ in matches], format_)
+    if not selected:
+        yield InputError(
+            f"found {format_value(pattern)}, which matches no file; looked for {escape_text(redact(wild))}"
+        )
         return
-    if len(chosen) > MOST_MATCHES:
-        yield InputError(f"found {shown(pattern)}, which matches {len(chosen):,} files, at most {MOST_MATCHES:,}")
+    if len(selected) > MOST_MATCHES:
+        yield InputError(
+            f"found {format_value(pattern)}, which matches {len(selected):,} files, at most {MOST_MATCHES:,}"
+        )
         return
-    names = {path: name or match.groupdict().get("system") for path, match in matched if path in chosen}
-    yield from _grouped(pattern, names, format_)
+    names = {path: name or match.groupdict().get("system") for path, match in matches if path in selected}
+    yield from _group_sources(pattern, names, format_)
 
 
-def _files_or_folders(found: list[Path], format_: str) -> dict[Path, None]:
-    """Return the files among what a pattern found; the folders where there is no file, or only they hold logs."""
-    files = [path for path in found if is_there(path.is_file)]
-    folders = [path for path in found if is_there(path.is_dir)]
+def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
+    """Return the files among paths, or the folders if there are no files or only folders hold logs."""
+    files = [path for path in paths if is_present(path.is_file)]
+    folders = [path for path in paths if is_present(path.is_dir)]
     if folders and not any(_are_logs([path], format_) for path in files):
         logs = [path for path in folders if _are_logs([path], format_)]
         if logs or not files:
-            return dict.fromkeys(logs or (folders if takes_folders(format_) else []))
+            return dict.fromkeys(logs or (folders if can_read_folders(format_) else []))
     return dict.fromkeys(files)
 
 
-def _grouped(pattern: str, names: Mapping[Path, str | None], format_: str) -> Iterator[Source | InputError]:
-    """Yield a source for each system of logs of samples, else for each path."""
+def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str) -> Iterator[Source | InputError]:
+    """Yield one source for each system of sample logs, else one for each path."""
     systems: dict[str | None, list[Path]] = {}
     for path, name in names.items():
         systems.setdefault(name, []).append(path)
@@ -187,42 +199,43 @@ def _grouped(pattern: str, names: Mapping[Path, str | None], format_: str) -> It
     for name, paths in systems.items():
         if TASK in pattern and not _are_logs(paths, format_):
             yield InputError(
-                f"found {shown(pattern)}: {TASK} stands for the tasks of logs of samples, and {plain(paths[0])} is no "
+                f"found {format_value(pattern)}: {TASK} stands for the tasks of logs of samples, and "
+                f"{escape_text(paths[0])} is no "
                 "such log"
             )
         elif _are_logs(paths, format_):
-            parts = tuple(file for path in paths for file in (log_files(path) if path.is_dir() else [path]))
+            parts = tuple(file for path in paths for file in (list_logs(path) if path.is_dir() else [path]))
             homes = [path if path.is_dir() else path.parent for path in paths]
-            yield Source(common(homes), name, parts=parts)
+            yield Source(find_common_folder(homes), name, parts=parts)
         else:
             yield from (Source(path, name) for path in paths)
 
 
 def _are_logs(paths: list[Path], format_: str) -> bool:
-    """Say whether what was found for a system is one collection of logs of samples."""
-    of_samples = format_.partition(":")[0] == "samples"
-    return (of_samples or format_ == "auto") and belong_together(paths, asked=of_samples)
+    """Return whether paths are one collection of sample logs."""
+    is_samples = format_.partition(":")[0] == "samples"
+    return (is_samples or format_ == "auto") and are_one_system(paths, are_logs=is_samples)
 
 
-def _regex(pattern: str) -> re.Pattern[str]:
-    """Return the expression of a pattern; {system} written again stands for the same name.
+def _build_regex(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a pattern; a repeated {system} matches the same name.
 
     Examples
     --------
-    >>> _regex("/runs/{system}/{system}.*").fullmatch("/runs/bert/bert.tsv")["system"]
+    >>> _build_regex("/runs/{system}/{system}.*").fullmatch("/runs/bert/bert.tsv")["system"]
     'bert'
     """
-    written = []
-    named = False
+    pieces = []
+    is_named = False
     for part in re.split(r"(\*\*/|\*\*?|\?|\[[^\]]+\]|\{system\}|\{task\})", pattern):
         if part == SYSTEM:
-            written.append("(?P=system)" if named else "(?P<system>[^/]+)")
-            named = True
+            pieces.append("(?P=system)" if is_named else "(?P<system>[^/]+)")
+            is_named = True
         elif part.startswith("[") and part.endswith("]"):
-            written.append("[^" + part[2:] if part.startswith("[!") else part)
+            pieces.append("[^" + part[2:] if part.startswith("[!") else part)
         else:
-            written.append(_WILD.get(part, re.escape(part)))
-    return re.compile("".join(written), re.DOTALL)
+            pieces.append(_WILD.get(part, re.escape(part)))
+    return re.compile("".join(pieces), re.DOTALL)
 
 
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]", "{task}": "[^/]+"}

@@ -1,4 +1,4 @@
-"""From keys to a plan: paths found, patterns spread out, defaults filled in."""
+"""Turn the keys of a plan into a plan: resolve paths, expand patterns, fill in defaults."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from sigdask.analysis.comparison.stopping.compatibility import adjustment_beside
+from sigdask.analysis.comparison.stopping.compatibility import default_adjustment
 from sigdask.errors import InputError
 from sigdask.execution import clusters
-from sigdask.execution.clusters.description import Named, describe
+from sigdask.execution.clusters.description import ClusterSpec, parse_description
 from sigdask.formats import Options, Source
-from sigdask.io.text_files import text_of
+from sigdask.io.text_files import read_text
 from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, Equivalent, NonInferior, NotWorse, Rule, web_hook
 from sigdask.nightly.plan import paths
-from sigdask.nightly.plan.candidates import ranked
-from sigdask.nightly.plan.cross_checks import check_across, check_comparisons
-from sigdask.nightly.plan.errors import Complaint, nearest, shown
+from sigdask.nightly.plan.candidates import build_rankings
+from sigdask.nightly.plan.cross_checks import check_comparisons, check_plan
+from sigdask.nightly.plan.errors import Complaint, format_value, suggest_nearest
 from sigdask.nightly.plan.keys import (
     BaselineKeys,
     BesagCliffordKeys,
@@ -31,11 +31,11 @@ from sigdask.nightly.plan.keys import (
     PlanKeys,
     TestSetKeys,
 )
-from sigdask.nightly.plan.labellings import tested
-from sigdask.nightly.plan.lines import Key
+from sigdask.nightly.plan.labellings import build_independence_tests
+from sigdask.nightly.plan.lines import PlanKey
 from sigdask.nightly.plan.model import OUTPUTS, Gate, NotifySettings, Plan, ReportFiles, TestSet
 from sigdask.options import Adjust
-from sigdask.statistics.classical.names import asked as classical_tests
+from sigdask.statistics.classical.names import parse_tests as classical_tests
 from sigdask.statistics.stopping import BesagClifford, ConfidenceSequence, Stopping
 
 DATABASES = ("sqlite", "postgresql")
@@ -44,28 +44,30 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class _PlanLocation:
-    """Where relative paths start, and where complaints go."""
+    """The folder that relative paths start from, and the list that collects complaints."""
 
     folder: Path
     complaints: list[Complaint]
 
-    def complain(self, key: Key, text: str) -> None:
+    def complain(self, key: PlanKey, text: str) -> None:
         self.complaints.append(Complaint(key, text))
 
-    def attempt(self, key: Key, call: Callable[..., _T], *arguments: Any) -> _T | None:
-        """Call what may refuse; a refusal becomes a complaint."""
+    def attempt(self, key: PlanKey, call: Callable[..., _T], *arguments: Any) -> _T | None:
+        """Call a function, and turn an InputError into a complaint."""
         try:
             return call(*arguments)
         except InputError as error:
             self.complain(key, str(error))
             return None
 
-    def path(self, key: Key, text: str | None, find: Callable[[str, Path], Path] = paths.existing) -> Path | None:
+    def find_path(
+        self, key: PlanKey, text: str | None, find: Callable[[str, Path], Path] = paths.resolve_existing
+    ) -> Path | None:
         return None if text is None else self.attempt(key, find, text, self.folder)
 
 
-def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Sequence[int]) -> Plan:
-    """Make a plan of keys.
+def resolve_plan(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Sequence[int]) -> Plan:
+    """Return the plan that valid keys describe.
 
     Parameters
     ----------
@@ -79,12 +81,12 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
     numbers : sequence of int
         Places of the test sets in the file.
     """
-    at = _PlanLocation(path.parent, complaints)
-    is_whole = not complaints
-    tests = at.attempt(("tests",), classical_tests, keys.tests) or ()
+    location = _PlanLocation(path.parent, complaints)
+    is_valid = not complaints
+    tests = location.attempt(("tests",), classical_tests, keys.tests) or ()
     test_sets = tuple(
-        _test_set(own, keys, at, ("test_set", number), tests)
-        for own, number in zip(keys.test_set, numbers, strict=True)
+        _build_test_set(entry, keys, location, ("test_set", number), tests)
+        for entry, number in zip(keys.test_set, numbers, strict=True)
     )
     plan = Plan(
         path=path,
@@ -93,107 +95,114 @@ def resolve(keys: PlanKeys, path: Path, complaints: list[Complaint], numbers: Se
         seed=keys.seed,
         alpha=keys.alpha,
         second_run=keys.second_run,
-        adjust=keys.adjust or _adjustment(keys),
+        adjust=keys.adjust or _choose_adjustment(keys),
         family=keys.family,
-        stopping=_stopping(keys),
-        cluster=_cluster(keys.cluster, at),
+        stopping=_build_stopping(keys),
+        cluster=_resolve_cluster(keys.cluster, location),
         workers=keys.workers,
-        store=_store(keys.store, path, at),
+        store=_resolve_store(keys.store, path, location),
         report=ReportFiles(
-            **{name: at.path(("report", name), getattr(keys.report, name), paths.writable) for name in OUTPUTS},
+            **{
+                name: location.find_path(("report", name), getattr(keys.report, name), paths.resolve_writable)
+                for name in OUTPUTS
+            },
             layout=keys.report.layout,
             digits=keys.report.digits,
             percent=keys.report.percent,
-            figures=at.path(("report", "figures"), keys.report.figures, paths.folder),
+            figures=location.find_path(("report", "figures"), keys.report.figures, paths.resolve_folder),
             figure_format=keys.report.figure_format,
         ),
-        gate=_gate(keys.gate, keys, at) if keys.gate is not None else None,
-        rankings=ranked(keys, at.folder, at.complain),
-        independence=tested(keys, at.folder, at.complain),
+        gate=_build_gate(keys.gate, keys, location) if keys.gate is not None else None,
+        rankings=build_rankings(keys, location.folder, location.complain),
+        independence=build_independence_tests(keys, location.folder, location.complain),
     )
-    if is_whole:
-        check_across(plan, at.complain)
+    if is_valid:
+        check_plan(plan, location.complain)
     return plan
 
 
-def _test_set(own: TestSetKeys, keys: PlanKeys, at: _PlanLocation, key: Key, tests: tuple[str, ...]) -> TestSet:
-    baseline, pairs = _pairs(own.pairs or keys.pairs)
-    metrics = own.metrics or keys.metrics or ()
-    found = TestSet(
-        name=own.name,
-        sources=_sources(own, at, (*key, "systems")),
-        gold=at.path((*key, "gold"), own.gold, partial(paths.existing, folders=paths.takes_folders(own.format))),
-        format=own.format,
-        options=replace(_options(own, at, key), metrics=metrics),
+def _build_test_set(
+    entry: TestSetKeys, keys: PlanKeys, location: _PlanLocation, key: PlanKey, tests: tuple[str, ...]
+) -> TestSet:
+    baseline, pairs = _split_pairs(entry.pairs or keys.pairs)
+    metrics = entry.metrics or keys.metrics or ()
+    test_set = TestSet(
+        name=entry.name,
+        sources=_find_sources(entry, location, (*key, "systems")),
+        gold=location.find_path(
+            (*key, "gold"), entry.gold, partial(paths.resolve_existing, folders=paths.can_read_folders(entry.format))
+        ),
+        format=entry.format,
+        options=replace(_build_options(entry, location, key), metrics=metrics),
         metrics=metrics,
-        unit=own.unit,
-        by=own.by,
+        unit=entry.unit,
+        by=entry.by,
         baseline=baseline,
         pairs=pairs,
-        alternative=own.alternative or keys.alternative,
-        method=own.method or keys.method,
-        exact_limit=keys.exact_limit if own.exact_limit is None else own.exact_limit,
-        trials=own.trials or keys.trials,
-        tests=tests if own.tests is None else at.attempt((*key, "tests"), classical_tests, own.tests) or (),
-        interval=own.interval or keys.interval,
-        confidence=own.confidence or keys.confidence,
-        resamples=own.resamples or keys.resamples,
+        alternative=entry.alternative or keys.alternative,
+        method=entry.method or keys.method,
+        exact_limit=keys.exact_limit if entry.exact_limit is None else entry.exact_limit,
+        trials=entry.trials or keys.trials,
+        tests=tests if entry.tests is None else location.attempt((*key, "tests"), classical_tests, entry.tests) or (),
+        interval=entry.interval or keys.interval,
+        confidence=entry.confidence or keys.confidence,
+        resamples=entry.resamples or keys.resamples,
     )
-    check_comparisons(found, own, key, at.complain)
-    return found
+    check_comparisons(test_set, entry, key, location.complain)
+    return test_set
 
 
-def _pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
+def _split_pairs(pairs: Any) -> tuple[str | None, tuple[tuple[str, str], ...] | None]:
     if isinstance(pairs, BaselineKeys):
         return pairs.baseline, None
     return None, None if pairs == "all" else pairs
 
 
-def _sources(own: TestSetKeys, at: _PlanLocation, key: Key) -> tuple[Source, ...]:
-    found: dict[tuple[Path, ...], Source] = {}
-    for source in paths.sources(own.systems, at.folder, own.format):
+def _find_sources(entry: TestSetKeys, location: _PlanLocation, key: PlanKey) -> tuple[Source, ...]:
+    by_files: dict[tuple[Path, ...], Source] = {}
+    for source in paths.find_sources(entry.systems, location.folder, entry.format):
         if isinstance(source, InputError):
-            at.complain(key, str(source))
+            location.complain(key, str(source))
             continue
         files = source.parts or (source.path,)
-        if files in found:
-            at.complain(key, f"found {shown(str(source.path))} twice")
-        found[files] = source
-    return tuple(found.values())
+        if files in by_files:
+            location.complain(key, f"found {format_value(str(source.path))} twice")
+        by_files[files] = source
+    return tuple(by_files.values())
 
 
-def _options(own: TestSetKeys, at: _PlanLocation, key: Key) -> Options:
-    references = (own.references,) if isinstance(own.references, str) else own.references or ()
-    found = [at.path((*key, "references"), text) for text in references]
-    given: dict[str, Any] = {
-        "id_column": own.id,
-        "gold_column": own.gold_column,
-        "prediction_column": own.prediction_column,
-        "system_column": own.system_column,
-        "score_column": own.score_column,
-        "groups": tuple(dict.fromkeys(name for name in (own.unit, own.by) if name is not None and name != "item")),
-        "ignore": own.ignore or (),
-        "label_map": tuple((own.map or {}).items()),
-        "align": own.align,
-        "decimal": own.decimal,
-        "missing": own.missing,
-        "min_items": own.min_items,
-        "references": tuple(path for path in found if path is not None),
-        "documents": at.path((*key, "documents"), own.documents),
-        "group_file": at.path((*key, "groups"), own.groups),
-        "most_unpacked": own.most_unpacked,
-        "name": own.name,
+def _build_options(entry: TestSetKeys, location: _PlanLocation, key: PlanKey) -> Options:
+    references = (entry.references,) if isinstance(entry.references, str) else entry.references or ()
+    reference_paths = [location.find_path((*key, "references"), text) for text in references]
+    settings: dict[str, Any] = {
+        "id_column": entry.id,
+        "gold_column": entry.gold_column,
+        "prediction_column": entry.prediction_column,
+        "system_column": entry.system_column,
+        "score_column": entry.score_column,
+        "groups": tuple(dict.fromkeys(name for name in (entry.unit, entry.by) if name is not None and name != "item")),
+        "ignore": entry.ignore or (),
+        "label_map": tuple((entry.map or {}).items()),
+        "align": entry.align,
+        "decimal": entry.decimal,
+        "missing": entry.missing,
+        "min_items": entry.min_items,
+        "references": tuple(path for path in reference_paths if path is not None),
+        "documents": location.find_path((*key, "documents"), entry.documents),
+        "group_file": location.find_path((*key, "groups"), entry.groups),
+        "most_unpacked": entry.most_unpacked,
+        "name": entry.name,
     }
-    return at.attempt((*key, "ignore"), lambda: Options(**given)) or Options()
+    return location.attempt((*key, "ignore"), lambda: Options(**settings)) or Options()
 
 
-def _adjustment(keys: PlanKeys) -> Adjust | None:
-    """Return the default: None leaves it to the number of systems, where all count the same trials."""
-    rule = _stopping(keys)
-    return None if rule is None else adjustment_beside(rule)
+def _choose_adjustment(keys: PlanKeys) -> Adjust | None:
+    """Return the default adjustment for a stopping rule; without one None leaves the choice open."""
+    rule = _build_stopping(keys)
+    return None if rule is None else default_adjustment(rule)
 
 
-def _stopping(keys: PlanKeys) -> Stopping | None:
+def _build_stopping(keys: PlanKeys) -> Stopping | None:
     if keys.stopping is None:
         return None
     if isinstance(keys.stopping, BesagCliffordKeys):
@@ -201,91 +210,99 @@ def _stopping(keys: PlanKeys) -> Stopping | None:
     return ConfidenceSequence(keys.alpha, keys.stopping.epsilon)
 
 
-def _cluster(cluster: str | Mapping[str, Any], at: _PlanLocation) -> Named:
-    """Return what `--cluster` takes; a table is the content of a cluster file."""
-    key: Key = ("cluster",)
+def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) -> ClusterSpec:
+    """Return a value of `--cluster`; a table has the keys of a cluster file."""
+    key: PlanKey = ("cluster",)
     if isinstance(cluster, str):
-        return _cluster_text(cluster, at, key)
-    given = cluster.get("file", cluster.get("class"))
-    named = "file" if "file" in cluster else "class"
-    if not isinstance(given, str) or not given.strip():
-        found = f"{named} = {shown(given)}" if named in cluster else shown(cluster)
-        at.complain(key, f"found {found}, expected class = NAME and its options, or file = FILE.toml")
-    elif named == "file":
+        return _check_cluster_text(cluster, location, key)
+    value = cluster.get("file", cluster.get("class"))
+    kind = "file" if "file" in cluster else "class"
+    if not isinstance(value, str) or not value.strip():
+        found_text = f"{kind} = {format_value(value)}" if kind in cluster else format_value(cluster)
+        location.complain(key, f"found {found_text}, expected class = NAME and its options, or file = FILE.toml")
+    elif kind == "file":
         if len(cluster) > 1:
-            at.complain(key, f"found {shown(cluster)}, expected `file` alone; options stand in the file")
-        return _cluster_file(str(given), at, (*key, "file"))
+            location.complain(key, f"found {format_value(cluster)}, expected `file` alone; options stand in the file")
+        return _check_cluster_file(str(value), location, (*key, "file"))
     else:
-        return at.attempt(key, partial(describe, where="[cluster]", folder=at.folder), cluster) or cluster
+        return (
+            location.attempt(key, partial(parse_description, source="[cluster]", folder=location.folder), cluster)
+            or cluster
+        )
     return cluster
 
 
-def _cluster_text(text: str, at: _PlanLocation, key: Key) -> str:
+def _check_cluster_text(text: str, location: _PlanLocation, key: PlanKey) -> str:
     if text.endswith((".json", ".toml")):
-        return _cluster_file(text, at, key)
-    if text not in clusters.WORDS and not text.startswith(("tcp://", "tls://")):
-        at.complain(key, f"found {shown(text)}, expected {clusters.KINDS}; {nearest(text, clusters.WORDS, 'words')}")
+        return _check_cluster_file(text, location, key)
+    if text not in clusters.CLUSTER_WORDS and not text.startswith(("tcp://", "tls://")):
+        location.complain(
+            key,
+            f"found {format_value(text)}, expected {clusters.KINDS}; "
+            f"{suggest_nearest(text, clusters.CLUSTER_WORDS, 'words')}",
+        )
     return text
 
 
-def _cluster_file(text: str, at: _PlanLocation, key: Key) -> str:
-    path = at.path(key, text, paths.local)
+def _check_cluster_file(text: str, location: _PlanLocation, key: PlanKey) -> str:
+    path = location.find_path(key, text, paths.resolve_local)
     if path is not None and path.suffix != ".json":
-        at.attempt(key, clusters.read, path)
+        location.attempt(key, clusters.read, path)
     return str(path or text)
 
 
-def store_of(text: str | None, path: Path) -> str:
-    """Return the file or URL of the database that a plan names, whatever else is wrong with it."""
+def find_store(text: str | None, path: Path) -> str:
+    """Return the file or URL of a plan's database, even if the rest of the plan is invalid."""
     if text is not None and "://" not in text:
-        return str(paths.absolute(text, path.parent))
-    return _store(text, path, _PlanLocation(path.parent, []))
+        return str(paths.resolve_path(text, path.parent))
+    return _resolve_store(text, path, _PlanLocation(path.parent, []))
 
 
-def _store(text: str | None, path: Path, at: _PlanLocation) -> str:
-    """Return the file or URL of the database; by default a file beside the plan."""
+def _resolve_store(text: str | None, path: Path, location: _PlanLocation) -> str:
+    """Return the file or URL of the database; by default a file next to the plan."""
     if text is None:
         return str(path.with_suffix(".sqlite"))
     scheme, separator, rest = text.partition("://")
     if not separator:
-        file = at.path(("store",), text, paths.database)
+        file = location.find_path(("store",), text, paths.resolve_database)
         return str(file)
     if scheme.partition("+")[0] not in DATABASES:
-        at.complain(
+        location.complain(
             ("store",),
-            f"found {shown(scheme)}://…, expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE; "
-            f"{nearest(scheme, DATABASES, 'databases')}",
+            f"found {format_value(scheme)}://…, expected a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE; "
+            f"{suggest_nearest(scheme, DATABASES, 'databases')}",
         )
     elif scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
-        file = at.path(("store",), rest[1:], paths.database)
+        file = location.find_path(("store",), rest[1:], paths.resolve_database)
         return str(file)
     return text
 
 
-def _gate(own: GateKeys, keys: PlanKeys, at: _PlanLocation) -> Gate:
-    tell = NotifySettings(
-        command=_command(own.command or (), at),
-        webhook=_webhook(own.webhook, at),
-        body=_body(own.webhook_body, at),
-        when=own.when,
-        timeout=own.timeout,
+def _build_gate(gate_keys: GateKeys, keys: PlanKeys, location: _PlanLocation) -> Gate:
+    notify = NotifySettings(
+        command=_find_command(gate_keys.command or (), location),
+        webhook=_resolve_webhook(gate_keys.webhook, location),
+        body=_load_template(gate_keys.webhook_body, location),
+        when=gate_keys.when,
+        timeout=gate_keys.timeout,
     )
-    if own.fdr != "none" and own.false_alarms_per_year is not None:
+    if gate_keys.fdr != "none" and gate_keys.false_alarms_per_year is not None:
         text = (
-            f'found {own.false_alarms_per_year:g} and fdr = "{own.fdr}", expected one of the two; each gives the level'
+            f'found {gate_keys.false_alarms_per_year:g} and fdr = "{gate_keys.fdr}", expected one of the two; '
+            "each gives the level"
         )
-        at.complain(("gate", "false_alarms_per_year"), text)
+        location.complain(("gate", "false_alarms_per_year"), text)
     return Gate(
-        rules=tuple(_rule(rule, keys, own) for rule in own.rules),
-        runs_per_year=own.runs_per_year,
-        fdr=own.fdr,
-        junit=at.path(("gate", "junit"), own.junit, paths.writable),
-        json=at.path(("gate", "json"), own.json, paths.writable),
-        tell=tell,
+        rules=tuple(_build_rule(rule, keys, gate_keys) for rule in gate_keys.rules),
+        runs_per_year=gate_keys.runs_per_year,
+        fdr=gate_keys.fdr,
+        junit=location.find_path(("gate", "junit"), gate_keys.junit, paths.resolve_writable),
+        json=location.find_path(("gate", "json"), gate_keys.json, paths.resolve_writable),
+        notify=notify,
     )
 
 
-def _rule(rule: Any, keys: PlanKeys, gate: GateKeys) -> Rule:
+def _build_rule(rule: Any, keys: PlanKeys, gate: GateKeys) -> Rule:
     shared = {
         "alpha": rule.alpha or keys.alpha,
         "baseline": rule.baseline,
@@ -305,30 +322,34 @@ def _rule(rule: Any, keys: PlanKeys, gate: GateKeys) -> Rule:
     )
 
 
-def _command(command: tuple[str, ...], at: _PlanLocation) -> tuple[str, ...]:
-    """Find the program, as a path relative to the plan or on the PATH."""
+def _find_command(command: tuple[str, ...], location: _PlanLocation) -> tuple[str, ...]:
+    """Return the command with its program resolved relative to the plan or on the PATH."""
     if not command:
         return command
-    program = str(at.folder / command[0]) if "/" in command[0] else command[0]
-    found = None if "\0" in "".join(command) else shutil.which(program)
-    if found is None:
-        at.complain(("gate", "command"), f"found {shown(command[0])}, expected a program that exists and may be run")
+    program = str(location.folder / command[0]) if "/" in command[0] else command[0]
+    program_path = None if "\0" in "".join(command) else shutil.which(program)
+    if program_path is None:
+        location.complain(
+            ("gate", "command"), f"found {format_value(command[0])}, expected a program that exists and may be run"
+        )
         return command
-    return (found, *command[1:])
+    return (program_path, *command[1:])
 
 
-def _webhook(url: str | None, at: _PlanLocation) -> str | None:
-    """Return the URL; $NAME stands for an environment variable, which may be empty: there is no web hook then."""
-    key: Key = ("gate", "webhook")
+def _resolve_webhook(url: str | None, location: _PlanLocation) -> str | None:
+    """Return the URL; $NAME reads it from the environment, where an empty value means no web hook."""
+    key: PlanKey = ("gate", "webhook")
     if url is not None and url.startswith("$"):
         name = url[1:]
         if name not in os.environ:
-            at.complain(key, f"found {shown(url)}, and no such environment variable is set; empty is no web hook")
+            location.complain(
+                key, f"found {format_value(url)}, and no such environment variable is set; empty is no web hook"
+            )
             return None
         url = os.environ[name]
-        found = f"that of the environment variable {name}"
+        found_text = f"that of the environment variable {name}"
     else:
-        found = "" if url is None else shown(url)
+        found_text = "" if url is None else format_value(url)
     if not url:
         return None
     try:
@@ -337,17 +358,17 @@ def _webhook(url: str | None, at: _PlanLocation) -> str | None:
     except ValueError:
         is_url = False
     if not is_url or any(c.isspace() for c in url):
-        at.complain(key, f"found {found}, expected http://HOST/… or https://HOST/…")
+        location.complain(key, f"found {found_text}, expected http://HOST/… or https://HOST/…")
     return url
 
 
-def _body(text: str | None, at: _PlanLocation) -> str | None:
-    """Return the template in a file, once it has made JSON of a verdict."""
-    key: Key = ("gate", "webhook_body")
-    path = at.path(key, text)
+def _load_template(text: str | None, location: _PlanLocation) -> str | None:
+    """Return the template in a file, after a check that it renders valid JSON."""
+    key: PlanKey = ("gate", "webhook_body")
+    path = location.find_path(key, text)
     if path is None:
         return None
-    template = at.attempt(key, text_of, path, "a template of JSON")
+    template = location.attempt(key, read_text, path, "a template of JSON")
     if template is not None:
-        at.attempt(key, web_hook.check, template)
+        location.attempt(key, web_hook.check_template, template)
     return template

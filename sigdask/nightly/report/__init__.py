@@ -1,1 +1,1 @@
-"""What is reported of a plan's run: text, page, costs, highlights, the gate's verdict."""
+"""Reports on a plan's run: text, HTML page, costs, highlights and the gate's verdict."""

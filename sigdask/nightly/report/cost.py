@@ -1,16 +1,16 @@
-"""What a plan would cost, as a table."""
+"""Estimated costs of a plan as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, NotWorse, name_of
-from sigdask.nightly.gate.not_worse import level_of_run
+from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR, NotWorse, format_rule_name
+from sigdask.nightly.gate.not_worse import compute_run_level
 from sigdask.nightly.plan.model import CANDIDATE, Cost, Gate
-from sigdask.report.layout import lay_out
-from sigdask.statistics.online_fdr import levels
-from sigdask.statistics.rounding import low_text
-from sigdask.text import count_noun, duration, printable
+from sigdask.report.layout import format_table
+from sigdask.statistics.online_fdr import compute_levels
+from sigdask.statistics.rounding import format_lower_limit
+from sigdask.text import format_count, format_duration, make_printable
 
 NAMES = ("test set", "format", "systems", "items", "unit", "units", "comparisons", "trials", "time")
 
@@ -44,16 +44,18 @@ def render(
     rows = [
         [
             c.test_set, c.format, f"{c.n_systems:,}", f"{c.n_items:,}", c.unit, f"{c.n_units:,}",
-            f"{c.n_comparisons:,}", _trials(c), duration(c.seconds / (n_threads or 1)),
+            f"{c.n_comparisons:,}", _format_trials(c), format_duration(c.seconds / (n_threads or 1)),
         ]
         for c in costs
     ]  # fmt: skip
-    lines = [lay_out(NAMES, rows, width), *_notes(costs)]
-    return "\n".join([*lines, *_summary(name, costs, n_threads, stops=stops), *map(printable, _levels(gate, costs))])
+    lines = [format_table(NAMES, rows, width), *_iter_notes(costs)]
+    return "\n".join(
+        [*lines, *_summarize(name, costs, n_threads, stops=stops), *map(make_printable, _describe_levels(gate, costs))]
+    )
 
 
-def _levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
-    """Say what each `not-worse` rule of a gate is held against."""
+def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
+    """Yield the level of each `not-worse` rule of a gate."""
     if gate is None:
         return
     n_gated = [sum(c.n_gated[k] for c in costs if c.n_gated) for k in range(len(gate.rules))]
@@ -65,62 +67,69 @@ def _levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
     for k, (rule, n) in enumerate(zip(gate.rules, n_gated, strict=True)):
         if not isinstance(rule, NotWorse):
             continue
-        level = level_of_run(rule, n, n_shared, gate.fdr, gate.runs_per_year)
-        over = count_noun(n, "comparison")
-        least = level / n if n and rule.adjust != "plan" else level
-        first = f" ({low_text(least)} for the smallest p)" if least < level else ""
+        level = compute_run_level(rule, n, n_shared, gate.fdr, gate.runs_per_year)
+        n_text = format_count(n, "comparison")
+        smallest_level = level / n if n and rule.adjust != "plan" else level
+        smallest_text = f" ({format_lower_limit(smallest_level)} for the smallest p)" if smallest_level < level else ""
         if gate.fdr == "none":
-            yield f"gate: {name_of(rule)}: level {low_text(level)} each night over {over}{first}"
+            yield (
+                f"gate: {format_rule_name(rule)}: level {format_lower_limit(level)} each night over "
+                f"{n_text}{smallest_text}"
+            )
         else:
-            after = [levels([1.0] * nights, rule.alpha, gate.fdr)[-1] for nights in (30, 365)]
+            later_levels = [compute_levels([1.0] * nights, rule.alpha, gate.fdr)[-1] for nights in (30, 365)]
             steady = FALSE_ALARMS_PER_YEAR / gate.runs_per_year
             yield (
-                f"gate: {name_of(rule)}: {gate.fdr}: level {low_text(level)} in the first night over {over}{first}, "
-                f"{low_text(after[0])} after 30 quiet nights, {low_text(after[1])} after 365"
+                f"gate: {format_rule_name(rule)}: {gate.fdr}: level {format_lower_limit(level)} in the first night "
+                f"over {n_text}{smallest_text}, "
+                f"{format_lower_limit(later_levels[0])} after 30 quiet nights, {format_lower_limit(later_levels[1])} "
+                "after 365"
             )
             yield (
                 f"warning: {gate.fdr} loses its power in quiet nights; false_alarms_per_year = "
-                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr holds every night against {low_text(steady)}"
+                f"{FALSE_ALARMS_PER_YEAR:g} instead of fdr holds every night against {format_lower_limit(steady)}"
             )
         for c in costs:
             smallest = max(2.0 ** (1 - min(c.n_units, 1000)), 1 / (c.n_trials + 1) if c.n_trials else 0.0)
-            if c.n_gated and c.n_gated[k] and smallest > (level if rule.adjust == "plan" else least):
+            if c.n_gated and c.n_gated[k] and smallest > (level if rule.adjust == "plan" else smallest_level):
                 yield (
-                    f"warning: {name_of(rule)} can hardly fail on {c.test_set}: with {count_noun(c.n_units, 'unit')}"
-                    f"{' and ' + count_noun(c.n_trials, 'trial') if c.n_trials else ''} no p is below "
+                    f"warning: {format_rule_name(rule)} can hardly fail on {c.test_set}: with "
+                    f"{format_count(c.n_units, 'unit')}"
+                    f"{' and ' + format_count(c.n_trials, 'trial') if c.n_trials else ''} no p is below "
                     f"{smallest:.2g}, or half of it one-sided"
                 )
 
 
-def _notes(costs: Sequence[Cost]) -> Iterator[str]:
-    return (printable(f"note: {c.test_set}: {w}") for c in costs for w in c.warnings)
+def _iter_notes(costs: Sequence[Cost]) -> Iterator[str]:
+    return (make_printable(f"note: {c.test_set}: {w}") for c in costs for w in c.warnings)
 
 
-def _trials(cost: Cost) -> str:
+def _format_trials(cost: Cost) -> str:
     if not cost.n_trials:
         return "exact"
     return f"{cost.n_trials:,}" + (f" ({cost.n_enumerated:,} exact)" if cost.n_enumerated else "")
 
 
-def _summary(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops: bool) -> Iterator[str]:
+def _summarize(name: str, costs: Sequence[Cost], n_threads: int | None, *, stops: bool) -> Iterator[str]:
     n = sum(c.n_comparisons for c in costs)
     seconds = sum(c.seconds for c in costs)
-    where = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
+    machine = f"{n_threads} thread{'s' if n_threads != 1 else ''} of this machine"
     if n_threads is None:
-        where = "one core of this machine; the plan's cluster is elsewhere"
+        machine = "one core of this machine; the plan's cluster is elsewhere"
     total = sum(c.total for c in costs)
-    taken = duration(seconds / (n_threads or 1))
-    time = f"at most {taken.removeprefix('< ')}" if stops else f"about {taken}"
-    yield printable(
-        f"{name}: {_sets(costs)}, {count_noun(n, 'comparison')}, {count_noun(total, 'trial')}, {time} on {where}"
+    time_text = format_duration(seconds / (n_threads or 1))
+    time = f"at most {time_text.removeprefix('< ')}" if stops else f"about {time_text}"
+    yield make_printable(
+        f"{name}: {_count_sets(costs)}, {format_count(n, 'comparison')}, {format_count(total, 'trial')}, {time} on "
+        f"{machine}"
     )
     yield "(trials are summed over comparisons; what the store has already is not counted again)"
 
 
-def _sets(costs: Sequence[Cost]) -> str:
-    """Count test sets, and lists of candidates where there are such."""
+def _count_sets(costs: Sequence[Cost]) -> str:
+    """Return the numbers of test sets and candidate lists as text."""
     n_lists = sum(c.unit == CANDIDATE for c in costs)
     n = len(costs) - n_lists
-    sets = [count_noun(n, "test set")] if n or not n_lists else []
+    sets = [format_count(n, "test set")] if n or not n_lists else []
     lists = [f"{n_lists:,} list{'s' if n_lists != 1 else ''} of candidates"] if n_lists else []
     return " and ".join([*sets, *lists])

@@ -1,4 +1,4 @@
-"""What the page of a plan adds: how its gate ended, what changed since the run before, scores and p over the nights.
+"""The plan's part of the page: gate verdict, recent changes, scores and p over the nights.
 
 All of it is drawn here and stands in the page; it needs no script but for sorting.
 """
@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.nightly.report.gate import levels_text, reasons
-from sigdask.nightly.report.highlights import counted, first, keys
-from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, nights
+from sigdask.nightly.report.gate import format_levels, iter_reasons
+from sigdask.nightly.report.highlights import count_changes, list_keys, select_first
+from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report.page.frame import PagePart
-from sigdask.report.tables.cells import p_cell
-from sigdask.results.rows import table_from_results
+from sigdask.report.tables.cells import format_p_cell
+from sigdask.results.rows import results_to_table
 from sigdask.results.table import Table
-from sigdask.statistics.rounding import low_text, score_text, signed
-from sigdask.text import clock
+from sigdask.statistics.rounding import format_lower_limit, format_score, format_signed
+from sigdask.text import format_time
 
 MOST_REASONS = 3
 """Why a gate failed, in the card at the top."""
@@ -36,7 +36,7 @@ MOST_SERIES = 100
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """One change: what became of a comparison."""
+    """One changed comparison as the page lists it."""
 
     kinds: str
     test_set: str
@@ -50,7 +50,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True)
 class NightLine:
-    """A line of nights: points of a polyline for each stretch without a gap, and what each point says."""
+    """A line over the nights: a polyline for each stretch without gaps, and a label for each point."""
 
     stretches: tuple[str, ...]
     points: tuple[tuple[float, float, str], ...]
@@ -94,132 +94,149 @@ class ComparisonNights:
 WIDTH, HEIGHT, EDGE = 200, 44, 5
 """Of a drawing, and what is left free at its sides."""
 
-LOWEST = 1e-4
+LOWEST_P = 1e-4
 """p below which no more is drawn."""
 
 
-def part(report: PlanReport) -> PagePart:
-    """Return what the page of a plan adds."""
-    table = Table.joined([r.table for r in report.results.values()]) if report.results else table_from_results((), 0.05)
-    rows, why = first(report, table, MOST_SERIES)
-    seen = nights(report.store, report.run, table.take(rows))
+def build_part(report: PlanReport) -> PagePart:
+    """Return the page's section on a plan's run."""
+    table = Table.join([r.table for r in report.results.values()]) if report.results else results_to_table((), 0.05)
+    rows, row_reasons = select_first(report, table, MOST_SERIES)
+    history = read_nights(report.store, report.run, table.take(rows))
     verdict = report.run.details.get("verdict")
     return PagePart(
         {
             "run": report.run,
-            "when": clock(report.run.started),
+            "when": format_time(report.run.started),
             "before": report.before,
-            "gate": verdict and _gate(verdict),
-            "is_unjudged": verdict is None and any("gate" in run.details for run in seen.runs),
-            "levels": _levels(seen),
+            "gate": verdict and _build_gate(verdict),
+            "is_unjudged": verdict is None and any("gate" in run.details for run in history.runs),
+            "levels": _format_level_spans(history),
             "most_reasons": MOST_REASONS,
-            "changed": counted(report.changes),
-            "changes": [*_changes(report.changes, report.alpha)],
+            "changed": count_changes(report.changes),
+            "changes": [*_iter_changes(report.changes, report.alpha)],
             "n_changes": len(report.changes),
             "alpha": report.alpha,
-            "nights": seen,
-            "since": clock(seen.runs[0].started) if seen.runs else "",
-            "series": [*_series(table.take(rows), why, seen, report.alpha)],
+            "nights": history,
+            "since": format_time(history.runs[0].started) if history.runs else "",
+            "series": [*_iter_series(table.take(rows), row_reasons, history, report.alpha)],
             "n_series": len(table),
-            "level": _down(np.array([report.alpha]))[0],
+            "level": _scale_p(np.array([report.alpha]))[0],
             "size": (WIDTH, HEIGHT),
         }
     )
 
 
-def _gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    levels = [low_text(rule["level"]) if "level" in rule else "" for rule in verdict["rules"]]
+def _build_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    levels = [format_lower_limit(rule["level"]) if "level" in rule else "" for rule in verdict["rules"]]
     rules = [{**rule, "level_text": level} for rule, level in zip(verdict["rules"], levels, strict=True)]
-    return {**verdict, "rules": rules, "why": [*reasons(verdict)], "n_failed": _n_failed(verdict)}
+    return {**verdict, "rules": rules, "why": [*iter_reasons(verdict)], "n_failed": _count_failed(verdict)}
 
 
-def _levels(seen: Nights) -> str:
-    """Write the levels of the nights; nights of the same level together."""
-    known = [(run.number, levels_text(verdict)) for run in seen.runs if (verdict := run.details.get("verdict"))]
-    of_nights = [(level, [n for n, _ in own]) for level, own in groupby(known, lambda one: one[1]) if level]
-    spans = ((level, f"run {n[0]}" if len(n) == 1 else f"runs {n[0]} to {n[-1]}") for level, n in of_nights)
+def _format_level_spans(history: Nights) -> str:
+    """Return the levels of the nights as text, with runs of the same level joined."""
+    run_levels = [
+        (run.number, format_levels(verdict)) for run in history.runs if (verdict := run.details.get("verdict"))
+    ]
+    level_runs = [(level, [n for n, _ in group]) for level, group in groupby(run_levels, lambda pair: pair[1]) if level]
+    spans = ((level, f"run {n[0]}" if len(n) == 1 else f"runs {n[0]} to {n[-1]}") for level, n in level_runs)
     return ", ".join(f"{level} in {span}" for level, span in spans)
 
 
-def _n_failed(verdict: Mapping[str, Any]) -> int:
+def _count_failed(verdict: Mapping[str, Any]) -> int:
     return sum(rule["n_failed"] or (not rule["passed"]) for rule in verdict["rules"])
 
 
-WORDS = {
+KIND_WORDS = {
     "lost": "significance lost", "gained": "significance gained", "gone": "gone", "new": "new",
     "scores": "other scores", "p": "another p", "details": "other details",
 }  # fmt: skip
 """What a change is called, the first one listed first."""
 
 
-def _changes(changes: Changes, alpha: float) -> Iterator[ChangeRow]:
+def _iter_changes(changes: Changes, alpha: float) -> Iterator[ChangeRow]:
     kinds = changes.kinds
-    place = {kind: k for k, kind in enumerate(WORDS)}
-    order = sorted(range(len(changes)), key=lambda k: (place[next(_told(kinds[k]))], k))[:MOST_CHANGES]
+    rank = {kind: k for k, kind in enumerate(KIND_WORDS)}
+    order = sorted(range(len(changes)), key=lambda k: (rank[next(_select_kinds(kinds[k]))], k))[:MOST_CHANGES]
     for k in order:
         change = changes[k]
         r = change.now or change.before
         assert r is not None
-        said = ", ".join(_worded(kind, change) for kind in _told(kinds[k]))
+        kinds_text = ", ".join(_describe_kind(kind, change) for kind in _select_kinds(kinds[k]))
         subset = r.subset["value"] if r.subset else ""
-        sides = [_side(one, alpha) for one in (change.before, change.now)]
-        yield ChangeRow(said, r.test_set, subset, r.a, r.b, r.metric, *sides)
+        sides = [_format_side(result, alpha) for result in (change.before, change.now)]
+        yield ChangeRow(kinds_text, r.test_set, subset, r.a, r.b, r.metric, *sides)
 
 
-def _told(kinds: Sequence[str]) -> Iterator[str]:
-    """Yield what is said of a change: p is not, beside other scores, nor a verdict of what is new."""
-    own = {*kinds} - ({"p"} if len(kinds) > 1 else set()) - ({"gained"} if "new" in kinds else set())
-    yield from (kind for kind in WORDS if kind in own)
+def _select_kinds(kinds: Sequence[str]) -> Iterator[str]:
+    """Yield the kinds of a change to show: p only alone, and no "gained" for a new comparison."""
+    selected = {*kinds} - ({"p"} if len(kinds) > 1 else set()) - ({"gained"} if "new" in kinds else set())
+    yield from (kind for kind in KIND_WORDS if kind in selected)
 
 
-def _worded(kind: str, change: Change) -> str:
-    """Say a change in words; of significances which system it speaks for."""
+def _describe_kind(kind: str, change: Change) -> str:
+    """Return a kind of change as text; for significances also which system is better."""
     r = change.before if kind == "lost" else change.now
     if kind not in {"lost", "gained"} or r is None or r.better() is None:
-        return WORDS[kind]
-    return f"{WORDS[kind]}: {r.better()} {'was' if kind == 'lost' else 'is'} better"
+        return KIND_WORDS[kind]
+    return f"{KIND_WORDS[kind]}: {r.better()} {'was' if kind == 'lost' else 'is'} better"
 
 
-def _side(r: Any, alpha: float) -> str:
+def _format_side(r: Any, alpha: float) -> str:
     if r is None:
         return "–"
     p = r.p_value if r.p_adjusted is None else r.p_adjusted
-    said = p_cell(p, alpha)
-    return f"{score_text(r.score_a)} / {score_text(r.score_b)}" + (f", p = {said}" if said else "")
+    p_text = format_p_cell(p, alpha)
+    return f"{format_score(r.score_a)} / {format_score(r.score_b)}" + (f", p = {p_text}" if p_text else "")
 
 
-def _series(table: Table, why: Sequence[str], seen: Nights, alpha: float) -> Iterator[ComparisonNights]:
-    across = _across(len(seen.runs))
-    numbers = [run.number for run in seen.runs]
-    for k, (test_set, subset, a, b, metric) in enumerate(keys(table)):
-        scores = np.stack([seen.score_a[k], seen.score_b[k]])
-        down, p = _scaled(scores), seen.p[k]
-        drawn = [
-            _drawn(across, down[side], [f"run {n}: {name} {score_text(x)}" for n, x in zip(numbers, own, strict=True)])
-            for side, (name, own) in enumerate(zip((a, b), scores.tolist(), strict=True))
+def _iter_series(table: Table, row_reasons: Sequence[str], history: Nights, alpha: float) -> Iterator[ComparisonNights]:
+    positions = _space_nights(len(history.runs))
+    numbers = [run.number for run in history.runs]
+    for k, (test_set, subset, a, b, metric) in enumerate(list_keys(table)):
+        scores = np.stack([history.score_a[k], history.score_b[k]])
+        heights, p = _scale_scores(scores), history.p[k]
+        score_lines = [
+            _draw_line(
+                positions,
+                heights[side],
+                [f"run {n}: {name} {format_score(x)}" for n, x in zip(numbers, values, strict=True)],
+            )
+            for side, (name, values) in enumerate(zip((a, b), scores.tolist(), strict=True))
         ]
-        p_said = [f"run {n}: p = {p_cell(x, alpha)}" for n, x in zip(numbers, p.tolist(), strict=True)]
+        p_labels = [f"run {n}: p = {format_p_cell(x, alpha)}" for n, x in zip(numbers, p.tolist(), strict=True)]
         yield ComparisonNights(
-            test_set, subset or "", a, b, metric, why[k], drawn[0], drawn[1], _drawn(across, _down(p), p_said),
-            f"{score_text(table.score_a[k])} / {score_text(table.score_b[k])}", signed(table.difference[k]),
-            p_cell(float(p[-1]), alpha) if len(p) else "",
-            "; ".join(_said(numbers, scores, p, alpha)),
-        )  # fmt: skip
+            test_set,
+            subset or "",
+            a,
+            b,
+            metric,
+            row_reasons[k],
+            score_lines[0],
+            score_lines[1],
+            _draw_line(positions, _scale_p(p), p_labels),
+            f"{format_score(table.score_a[k])} / {format_score(table.score_b[k])}",
+            format_signed(table.difference[k]),
+            format_p_cell(float(p[-1]), alpha) if len(p) else "",
+            "; ".join(_describe_nights(numbers, scores, p, alpha)),
+        )
 
 
-def _said(numbers: Sequence[int], scores: NDArray[np.float64], p: NDArray[np.float64], alpha: float) -> Iterator[str]:
-    for n, own_a, own_b, own_p in zip(numbers, *scores.tolist(), p.tolist(), strict=True):
-        if not (math.isnan(own_a) or math.isnan(own_b)):
-            known = p_cell(own_p, alpha)
-            yield f"run {n}: {score_text(own_a)} / {score_text(own_b)}" + (f", p = {known}" if known else "")
+def _describe_nights(
+    numbers: Sequence[int], scores: NDArray[np.float64], p: NDArray[np.float64], alpha: float
+) -> Iterator[str]:
+    for n, score_a, score_b, p_value in zip(numbers, *scores.tolist(), p.tolist(), strict=True):
+        if not (math.isnan(score_a) or math.isnan(score_b)):
+            p_text = format_p_cell(p_value, alpha)
+            yield f"run {n}: {format_score(score_a)} / {format_score(score_b)}" + (f", p = {p_text}" if p_text else "")
 
 
-def _across(n: int) -> NDArray[np.float64]:
+def _space_nights(n: int) -> NDArray[np.float64]:
     return np.linspace(EDGE, WIDTH - EDGE, n) if n > 1 else np.full(n, WIDTH / 2)
 
 
-def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far down each value stands, the largest on top."""
+def _scale_scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the vertical position of each score, the largest on top."""
     if np.isnan(values).all():
         return values
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -227,16 +244,21 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(HEIGHT - EDGE - share * (HEIGHT - 2 * EDGE))
 
 
-def _down(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far down p stands: 1 on top, `LOWEST` and less at the bottom."""
-    share = np.log10(np.clip(p, LOWEST, 1)) / math.log10(LOWEST)
+def _scale_p(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the vertical position of each p: 1 on top, `LOWEST_P` and less at the bottom."""
+    share = np.log10(np.clip(p, LOWEST_P, 1)) / math.log10(LOWEST_P)
     return np.asarray(EDGE + share * (HEIGHT - 2 * EDGE))
 
 
-def _drawn(across: NDArray[np.float64], down: NDArray[np.float64], said: Sequence[str]) -> NightLine:
-    known = ~np.isnan(down)
-    stretch = np.cumsum(~known)
-    parts = [np.flatnonzero(known & (stretch == k)) for k in np.unique(stretch[known]).tolist()]
-    stretches = tuple(" ".join(f"{across[k]:.1f},{down[k]:.1f}" for k in part.tolist()) for part in parts)
-    points = ((round(float(across[k]), 1), round(float(down[k]), 1), said[k]) for k in np.flatnonzero(known).tolist())
+def _draw_line(positions: NDArray[np.float64], heights: NDArray[np.float64], labels: Sequence[str]) -> NightLine:
+    is_known = ~np.isnan(heights)
+    stretch = np.cumsum(~is_known)
+    segments = [np.flatnonzero(is_known & (stretch == k)) for k in np.unique(stretch[is_known]).tolist()]
+    stretches = tuple(
+        " ".join(f"{positions[k]:.1f},{heights[k]:.1f}" for k in segment.tolist()) for segment in segments
+    )
+    points = (
+        (round(float(positions[k]), 1), round(float(heights[k]), 1), labels[k])
+        for k in np.flatnonzero(is_known).tolist()
+    )
     return NightLine(stretches, tuple(points))

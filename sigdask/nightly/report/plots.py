@@ -1,4 +1,4 @@
-"""Pictures of a plan's runs: its results, opened comparisons, candidate rankings, scores and p over the nights."""
+"""Figures of a plan's runs: results, single comparisons, rankings, and scores and p over the nights."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.details.details import ComparisonDetails
-from sigdask.nightly.report.highlights import first
-from sigdask.nightly.store.status import Nights, PlanReport, nights
+from sigdask.nightly.report.highlights import select_first
+from sigdask.nightly.store.status import Nights, PlanReport, read_nights
 from sigdask.report import plots
-from sigdask.report.plots.folder import MOST_FIGURES, of_evaluations, of_opened, of_results
-from sigdask.report.plots.results import Picture, of
-from sigdask.results.ranking import groups
+from sigdask.report.plots.folder import MOST_FIGURES, iter_null_pictures, iter_ranking_pictures, iter_result_pictures
+from sigdask.report.plots.results import FigureSpec, get_subject
+from sigdask.results.ranking import group_rows
 from sigdask.results.table import Table
 
 if TYPE_CHECKING:
@@ -25,40 +25,46 @@ MOST_LINES = 12
 """Comparisons whose p is drawn over the nights, of each test set, subset and metric."""
 
 
-def of_report(report: PlanReport, opened: Sequence[ComparisonDetails] = ()) -> Iterator[Picture]:
-    """Yield the pictures that fit what a plan has found, and those of comparisons that were opened."""
-    yield from of_results(report.results.values())
-    if opened:
-        yield from of_opened(Table.joined([results.table for results in report.results.values()]), opened)
-    yield from of_evaluations(report.evaluations)
-    yield from of_nights(report)
+def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> Iterator[FigureSpec]:
+    """Yield the figures that fit a plan's results, and those of single comparisons."""
+    yield from iter_result_pictures(report.results.values())
+    if opened_details:
+        yield from iter_null_pictures(
+            Table.join([results.table for results in report.results.values()]), opened_details
+        )
+    yield from iter_ranking_pictures(report.evaluations)
+    yield from plot_nights(report)
 
 
-def of_nights(report: PlanReport) -> Iterator[Picture]:
-    """Yield scores and p over the runs of a plan, for each test set, subset and metric; nothing of a first run."""
+def plot_nights(report: PlanReport) -> Iterator[FigureSpec]:
+    """Yield scores and p over the runs by test set, subset and metric; nothing for a first run."""
     tables = [results.table for results in report.results.values()]
-    of_metrics = [table.take(rows) for table in tables for rows in groups(table)][:MOST_FIGURES]
-    looked = [own.take(first(report, own, MOST_LINES)[0]) for own in of_metrics]
-    if not looked:
+    metric_tables = [table.take(rows) for table in tables for rows in group_rows(table)][:MOST_FIGURES]
+    selected = [metric_table.take(select_first(report, metric_table, MOST_LINES)[0]) for metric_table in metric_tables]
+    if not selected:
         return
-    seen = nights(report.store, report.run, Table.joined(looked))
-    if len(seen.runs) > 1:
-        ends = np.cumsum([len(own) for own in looked])
-        for own, stop in zip(looked, ends.tolist(), strict=True):
-            yield Picture("nights", of(own), partial(_nights, own, seen.take(slice(stop - len(own), stop))))
+    history = read_nights(report.store, report.run, Table.join(selected))
+    if len(history.runs) > 1:
+        ends = np.cumsum([len(metric_table) for metric_table in selected])
+        for metric_table, stop in zip(selected, ends.tolist(), strict=True):
+            yield FigureSpec(
+                "nights",
+                get_subject(metric_table),
+                partial(_plot_history, metric_table, history.take(slice(stop - len(metric_table), stop))),
+            )
 
 
-def _nights(table: Table, seen: Nights) -> Figure:
-    """Draw what runs found of some comparisons by one metric, those that are looked at first."""
+def _plot_history(table: Table, history: Nights) -> Figure:
+    """Plot scores and p of selected comparisons under one metric over the runs."""
     scores: dict[str, NDArray[np.float64]] = {}
-    for names, values in ((table.a, seen.score_a), (table.b, seen.score_b)):
-        for name, own in zip(names.listed(), values, strict=True):
-            known = scores.get(name, own)
-            scores[name] = np.where(np.isnan(known), own, known)
-    pairs = [f"{a} and {b}" for a, b in zip(table.a.listed(), table.b.listed(), strict=True)]
-    runs = [str(run.number) for run in seen.runs]
-    p = dict(zip(pairs, seen.p, strict=True))
+    for names, values in ((table.a, history.score_a), (table.b, history.score_b)):
+        for name, run_scores in zip(names.to_list(), values, strict=True):
+            earlier = scores.get(name, run_scores)
+            scores[name] = np.where(np.isnan(earlier), run_scores, earlier)
+    pairs = [f"{a} and {b}" for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
+    runs = [str(run.number) for run in history.runs]
+    p = dict(zip(pairs, history.p, strict=True))
     return plots.nights(
-        runs, scores, p, table.alpha, title=", ".join(of(table)), score=table.metric[0].name,
-        adjusted=not np.isnan(seen.p_adjusted).all(),
+        runs, scores, p, table.alpha, title=", ".join(get_subject(table)), score=table.metric[0].name,
+        adjusted=not np.isnan(history.p_adjusted).all(),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What `run`, `status`, `history` and `report` say of a plan, as text."""
+"""Text and JSON that `run`, `status`, `history` and `report` print about a plan."""
 
 from __future__ import annotations
 
@@ -13,244 +13,277 @@ from typing import Any, Unpack
 from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.nightly.report import page
-from sigdask.nightly.report.gate import is_alarm, levels_text, reasons
-from sigdask.nightly.report.highlights import counted
-from sigdask.nightly.report.plots import of_report
+from sigdask.nightly.report.gate import format_levels, is_alarm, iter_reasons
+from sigdask.nightly.report.highlights import count_changes
+from sigdask.nightly.report.plots import plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
 from sigdask.options import HowPrinted
-from sigdask.report.files import write_parquet, write_parts, write_whole
-from sigdask.report.layout import lay_out
+from sigdask.report.files import write_parquet, write_parts, write_whole_text
+from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
 from sigdask.report.page.frame import PagePart
 from sigdask.report.plots.folder import write_figures
 from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.report.summary import verdict
-from sigdask.report.summary.sentences import chance
-from sigdask.report.tables.latex import document_parts as to_latex
-from sigdask.report.tables.markdown import document_parts as to_markdown
+from sigdask.report.summary.sentences import describe_p
+from sigdask.report.tables.latex import iter_document_parts as to_latex
+from sigdask.report.tables.markdown import iter_document_parts as to_markdown
 from sigdask.report.tables.model import PaperTable
-from sigdask.report.terminal import candidate_rankings, independence, render, warnings
+from sigdask.report.terminal import candidate_rankings, independence, render, select_warnings
 from sigdask.results.columns.coded import ScoredMetric, Subset
-from sigdask.results.comparisons import made_by
-from sigdask.results.export import csv_parts
-from sigdask.results.messages.notes import dicts, distinct, texts
+from sigdask.results.comparisons import get_version
+from sigdask.results.export import iter_csv
+from sigdask.results.messages.notes import drop_duplicates, list_dicts, list_texts
 from sigdask.results.record import Result
 from sigdask.results.schema import VERSION
 from sigdask.results.table import Table
-from sigdask.statistics.rounding import p_equals, score_text
-from sigdask.text import JsonMembers, clock, count_noun, duration, json_parts, plain, printable
+from sigdask.statistics.rounding import format_p_equals, format_score
+from sigdask.text import JsonMembers, format_count, format_duration, format_time, iter_json, make_printable, to_plain
 
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
 
-AS_EVER: HowPrinted = {}
-SHOWN = 20
+DEFAULT_LAYOUT: HowPrinted = {}
+MOST_CHANGES = 20
 """Changes listed unless all are asked for."""
 
 FAILED, MOST_REASONS = "FAILED", 3
 """How a gate ended, and why, in a list of runs."""
 
 
-def results_text(
-    found: Mapping[str, Results], *, everything: bool, verbose: bool = False, width: int | None = None
+def format_results(
+    results_by_set: Mapping[str, Results], *, everything: bool, verbose: bool = False, width: int | None = None
 ) -> str:
-    """Return what was found of each test set, its warnings below; what is said once is not said again."""
-    parts, told = [], set[str]()
-    for name, results in found.items():
-        notes = [note.text for note in warnings(results, verbose=verbose) if note.text not in told]
-        told |= {*notes}
+    """Return the results of each test set with its warnings; repeated warnings are printed once."""
+    parts, seen_notes = [], set[str]()
+    for name, results in results_by_set.items():
+        notes = [note.text for note in select_warnings(results, verbose=verbose) if note.text not in seen_notes]
+        seen_notes |= {*notes}
         text = render(results, everything=everything, verbose=verbose, width=width)
-        parts.append("\n".join([printable(f"== {name} =="), text, *(printable(f"warning: {note}") for note in notes)]))
+        parts.append(
+            "\n".join([make_printable(f"== {name} =="), text, *(make_printable(f"warning: {note}") for note in notes)])
+        )
     return "\n\n".join(parts)
 
 
-def answers_text(found: Mapping[str, Results]) -> str:
-    """Return a line of each test set: which system is best."""
-    verdicts = {name: verdict.of(results) for name, results in found.items()}
-    return "\n".join(printable(" ".join([f"{name}:", *own.scope, own.headline])) for name, own in verdicts.items())
+def format_answers(results_by_set: Mapping[str, Results]) -> str:
+    """Return one line for each test set: its scope and headline."""
+    verdicts = {name: verdict.build_verdict(results) for name, results in results_by_set.items()}
+    return "\n".join(
+        make_printable(" ".join([f"{name}:", *set_verdict.scope, set_verdict.headline]))
+        for name, set_verdict in verdicts.items()
+    )
 
 
-def status_text(status: Status, now: float, *, width: int | None = None) -> str:
-    """Say how far a plan is."""
+def format_status(status: Status, now: float, *, width: int | None = None) -> str:
+    """Return the progress of a plan as text."""
     run = status.run
     head = f"plan {run.plan}, run {run.number}: {status.state}{f' ({run.message})' if run.message else ''}"
-    when = f"started {clock(run.started)} by process {run.pid} on {run.host}"
+    timing = f"started {format_time(run.started)} by process {run.pid} on {run.host}"
     if run.ended is not None:
-        when += f", ended {clock(run.ended)} after {duration(run.ended - run.started)}"
+        timing += f", ended {format_time(run.ended)} after {format_duration(run.ended - run.started)}"
     else:
-        when += f", last kept something {duration(max(now - run.updated, 0))} ago"
+        timing += f", last kept something {format_duration(max(now - run.updated, 0))} ago"
     if (verdict := run.details.get("verdict")) is not None:
-        when += f"\ngate {_gate_word(run)}"
-        when += f", level {levels_text(verdict)}" if levels_text(verdict) else ""
-    rows = [[p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", of_trials(p)] for p in run.progress]
-    lines = [printable(head), printable(when, keep="\n")]
+        timing += f"\ngate {_format_gate(run)}"
+        timing += f", level {format_levels(verdict)}" if format_levels(verdict) else ""
+    rows = [
+        [p.test_set, f"{p.comparisons:,}", f"{p.reached:,}", f"{p.finished:,}", format_progress(p)]
+        for p in run.progress
+    ]
+    lines = [make_printable(head), make_printable(timing, keep="\n")]
     if rows:
-        lines += ["", lay_out(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
+        lines += ["", format_table(["test set", "comparisons", "with a bound", "finished", "of trials"], rows, width)]
         lines += [
             "",
-            f"{status.have:,} of {count_noun(status.wanted, 'trial')} ({percent(status.have, status.wanted)})",
+            (
+                f"{status.n_counted:,} of {format_count(status.n_wanted, 'trial')} "
+                f"({format_percent(status.n_counted, status.n_wanted)})"
+            ),
         ]
     if status.state == "running":
-        lines.append(f"{status.rate:,.0f} trials a second; {_time_left(status)}")
+        lines.append(f"{status.rate:,.0f} trials a second; {_describe_time_left(status)}")
     elif status.state in {"killed", "stopped", "failed"}:
         lines.append("run it again: it goes on from what is kept")
     return "\n".join(lines)
 
 
-def _time_left(status: Status) -> str:
-    """Say how long it still takes; where a rule may stop early, at most."""
-    left = status.seconds_left
-    if left is None:
+def _describe_time_left(status: Status) -> str:
+    """Return the estimated time left; an upper limit where a rule may stop early."""
+    seconds = status.seconds_left
+    if seconds is None:
         return "time left unknown"
-    return f"{'at most' if status.run.seconds_left is None else 'about'} {duration(left)} left"
+    return f"{'at most' if status.run.seconds_left is None else 'about'} {format_duration(seconds)} left"
 
 
-def history_text(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
-    """List runs, the latest first, below a line that says how it ended."""
-    judged = any(_gate_word(run) for run, _ in runs)
+def format_history(runs: Sequence[tuple[PlanRun, int]], *, width: int | None = None) -> str:
+    """Return a list of runs, the latest first, below a line about the latest."""
+    is_judged = any(_format_gate(run) for run, _ in runs)
     rows = []
     for run, changed in runs:
-        took = duration((run.ended or run.updated) - run.started)
-        counted = sum(p.counted for p in run.progress)
+        time_taken = format_duration((run.ended or run.updated) - run.started)
+        n_counted = sum(p.counted for p in run.progress)
         versions = run.details.get("versions", {})
         rows.append(
-            [str(run.number), clock(run.started), took, run.state, *([_gate_word(run)] if judged else []),
-             *([_levels(run)] if judged else []),
-             f"{sum(p.comparisons for p in run.progress):,}", f"{counted:,}", f"{changed:,}",
-             versions.get("sigdask", ""), run.message]
-        )  # fmt: skip
-    names = ["run", "started", "took", "state", *(["gate", "level"] if judged else []), "comparisons", "trials",
+            [
+                str(run.number),
+                format_time(run.started),
+                time_taken,
+                run.state,
+                *([_format_gate(run)] if is_judged else []),
+                *([_format_run_levels(run)] if is_judged else []),
+                f"{sum(p.comparisons for p in run.progress):,}",
+                f"{n_counted:,}",
+                f"{changed:,}",
+                versions.get("sigdask", ""),
+                run.message,
+            ]
+        )
+    names = ["run", "started", "took", "state", *(["gate", "level"] if is_judged else []), "comparisons", "trials",
              "changed", "sigdask", ""]  # fmt: skip
-    return "\n".join([*map(printable, _latest(runs)), "", lay_out(names, rows, width)])
+    return "\n".join([*map(make_printable, _describe_latest(runs)), "", format_table(names, rows, width)])
 
 
-def _latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
+def _describe_latest(runs: Sequence[tuple[PlanRun, int]]) -> Iterator[str]:
     """Yield how the latest run ended, and why its gate failed."""
     (run, changed), *_ = runs
-    verdict, word = run.details.get("verdict"), _gate_word(run)
-    n_failed = sum(_gate_word(own) == FAILED for own, _ in runs)
-    n_alarms = sum(is_alarm(own.details["verdict"]) for own, _ in runs if _gate_word(own) == FAILED)
+    verdict, word = run.details.get("verdict"), _format_gate(run)
+    n_failed = sum(_format_gate(past_run) == FAILED for past_run, _ in runs)
+    n_alarms = sum(is_alarm(past_run.details["verdict"]) for past_run, _ in runs if _format_gate(past_run) == FAILED)
     gate = f", gate {word}" if word else ""
-    often = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
-    if often and n_alarms < n_failed:
-        often += f", {n_alarms} of them for outputs that had not failed before"
-    results = count_noun(changed, "result")
-    yield f"plan {run.plan}, run {run.number}: {run.state}{_why(run)}{gate}, {results} changed{often}"
+    failures_text = f"; the gate failed in {n_failed} of these {len(runs)} runs" if n_failed and len(runs) > 1 else ""
+    if failures_text and n_alarms < n_failed:
+        failures_text += f", {n_alarms} of them for outputs that had not failed before"
+    results = format_count(changed, "result")
+    state = f"{run.state}{_format_message(run)}{gate}"
+    yield f"plan {run.plan}, run {run.number}: {state}, {results} changed{failures_text}"
     if verdict is not None:
-        yield from (f"    ! {reason['text']}" for reason in islice(reasons(verdict), MOST_REASONS))
+        yield from (f"    ! {reason['text']}" for reason in islice(iter_reasons(verdict), MOST_REASONS))
 
 
-def _levels(run: PlanRun) -> str:
+def _format_run_levels(run: PlanRun) -> str:
     verdict = run.details.get("verdict")
-    return "" if verdict is None else levels_text(verdict)
+    return "" if verdict is None else format_levels(verdict)
 
 
-def _gate_word(run: PlanRun) -> str:
+def _format_gate(run: PlanRun) -> str:
     verdict = run.details.get("verdict")
     return "" if verdict is None else "passed" if verdict["passed"] else FAILED
 
 
-def changes_text(changes: Changes, alpha: float, *, everything: bool = False) -> str:
-    """Say what is otherwise since the run before: significances gained and lost first, then scores."""
+def format_changes(changes: Changes, alpha: float, *, everything: bool = False) -> str:
+    """Return the changes since the run before: significances gained and lost first, then scores."""
     if not changes:
         return "Nothing changed since the run before."
     kinds = changes.kinds
-    order = sorted(range(len(changes)), key=lambda k: (_rank(kinds[k]), k))
-    told = [k for k in order if everything or _rank(kinds[k]) < 3]
-    shown = told if everything else told[:SHOWN]
-    lines = [f"Changed since the run before: {counted(changes)}.", *(_line(changes[k], kinds[k], alpha) for k in shown)]
-    if len(shown) < len(told):
-        lines.append(f"    … and {len(told) - len(shown):,} more (--all shows all)")
+    order = sorted(range(len(changes)), key=lambda k: (_rank_change(kinds[k]), k))
+    selected = [k for k in order if everything or _rank_change(kinds[k]) < 3]
+    shown = selected if everything else selected[:MOST_CHANGES]
+    lines = [
+        f"Changed since the run before: {count_changes(changes)}.",
+        *(_format_change(changes[k], kinds[k], alpha) for k in shown),
+    ]
+    if len(shown) < len(selected):
+        lines.append(f"    … and {len(selected) - len(shown):,} more (--all shows all)")
     return "\n".join(lines)
 
 
-def report_text(
+def format_report(
     report: PlanReport, *, everything: bool = False, verbose: bool = False, width: int | None = None
 ) -> str:
-    """Return results and what changed: of several test sets the answers of all first."""
+    """Return results and changes; for several test sets, their answers first."""
     run = report.run
-    lines = [printable(f"plan {run.plan}, run {run.number} of {clock(run.started)}: {run.state}{_why(run)}"), ""]
+    lines = [
+        make_printable(
+            f"plan {run.plan}, run {run.number} of {format_time(run.started)}: {run.state}{_format_message(run)}"
+        ),
+        "",
+    ]
     if len(report.results) > 1:
-        lines += [answers_text(report.results), ""]
+        lines += [format_answers(report.results), ""]
     if report.results:
-        lines += [results_text(report.results, everything=everything, verbose=verbose, width=width), ""]
-    for name, text in evaluations_text(report.evaluations, everything=everything, width=width).items():
-        lines += [printable(f"== {name} =="), text, ""]
-    lines += list(_looks(run))
+        lines += [format_results(report.results, everything=everything, verbose=verbose, width=width), ""]
+    for name, text in format_evaluations(report.evaluations, everything=everything, width=width).items():
+        lines += [make_printable(f"== {name} =="), text, ""]
+    lines += list(_describe_looks(run))
     if report.n_incomplete:
-        lacking = count_noun(report.n_incomplete, "result")
-        lines += [f"Some trials of {lacking} are missing; the bounds are valid as they are.", ""]
+        missing_text = format_count(report.n_incomplete, "result")
+        lines += [f"Some trials of {missing_text} are missing; the bounds are valid as they are.", ""]
     if report.before is not None:
-        lines.append(changes_text(report.changes, report.alpha, everything=everything))
+        lines.append(format_changes(report.changes, report.alpha, everything=everything))
     return "\n".join(lines)
 
 
-def evaluations_text(
-    found: Mapping[str, Evaluation | Independences], *, everything: bool = False, width: int | None = None
+def format_evaluations(
+    evaluations: Mapping[str, Evaluation | Independences], *, everything: bool = False, width: int | None = None
 ) -> dict[str, str]:
-    """Return, by name, what is said of rankings of candidates and tests of independence."""
+    """Return candidate rankings and tests of independence as text, by name."""
     return {
-        name: independence.render(one, width=width)
-        if isinstance(one, Independences)
-        else candidate_rankings.render(one, everything=everything, width=width)
-        for name, one in found.items()
+        name: independence.render(evaluation, width=width)
+        if isinstance(evaluation, Independences)
+        else candidate_rankings.render(evaluation, everything=everything, width=width)
+        for name, evaluation in evaluations.items()
     }
 
 
-def report_dict(report: PlanReport) -> dict[str, Any]:
-    """Return what `--json` writes, but for the results themselves: rankings, the run, and what changed."""
-    made = [results.around() for results in report.results.values()]
-    whole: dict[str, Any] = {**made[0]} if made else {"sigdask": made_by(), "schema_version": VERSION}
-    families = [each["family"] for each in made]
-    whole["family"] = families[0] if families and all(family == families[0] for family in families) else None
-    whole["families"] = dict(zip(report.results, families, strict=True))
-    notes = distinct(each for results in report.results.values() for each in results.notes)
-    whole["warnings"], whole["notes"] = list(texts(notes)), dicts(notes)
+def build_report_dict(report: PlanReport) -> dict[str, Any]:
+    """Return the JSON document of `--json` without the results: rankings, the run and changes."""
+    heads = [results.around() for results in report.results.values()]
+    document: dict[str, Any] = {**heads[0]} if heads else {"sigdask": get_version(), "schema_version": VERSION}
+    families = [entry["family"] for entry in heads]
+    document["family"] = families[0] if families and all(family == families[0] for family in families) else None
+    document["families"] = dict(zip(report.results, families, strict=True))
+    notes = drop_duplicates(entry for results in report.results.values() for entry in results.notes)
+    document["warnings"], document["notes"] = list(list_texts(notes)), list_dicts(notes)
     for key in ("results", "rankings", "together"):
-        whole[key] = [row for each in made for row in each.get(key, ())]
+        document[key] = [row for entry in heads for row in entry.get(key, ())]
     run = report.run
-    whole["plan"] = run.plan
-    whole["run"] = {
-        "number": run.number, "state": run.state, "message": run.message, "started": iso(run.started),
-        "ended": None if run.ended is None else iso(run.ended), "host": run.host,
-        "versions": run.details.get("versions", {}), "inputs": _inputs(report),
+    document["plan"] = run.plan
+    document["run"] = {
+        "number": run.number, "state": run.state, "message": run.message, "started": format_iso(run.started),
+        "ended": None if run.ended is None else format_iso(run.ended), "host": run.host,
+        "versions": run.details.get("versions", {}), "inputs": _get_inputs(report),
         "second_looks": run.details.get("second_looks", {}), "incomplete": report.n_incomplete,
     }  # fmt: skip
     if (verdict := run.details.get("verdict")) is not None:
-        whole["gate"] = verdict
-    whole["changes"] = _change_dicts(report.changes)
-    beside = report.evaluations.items()
-    if ranked := {name: one.as_dict() for name, one in beside if isinstance(one, Evaluation)}:
-        whole["candidates"] = ranked
-    if tested := {name: one.to_dict() for name, one in beside if isinstance(one, Independences)}:
-        whole["independence"] = tested
-    return whole
+        document["gate"] = verdict
+    document["changes"] = _build_change_dicts(report.changes)
+    evaluations = report.evaluations.items()
+    if rankings := {
+        name: evaluation.as_dict() for name, evaluation in evaluations if isinstance(evaluation, Evaluation)
+    }:
+        document["candidates"] = rankings
+    if independences := {
+        name: evaluation.to_dict() for name, evaluation in evaluations if isinstance(evaluation, Independences)
+    }:
+        document["independence"] = independences
+    return document
 
 
-def _inputs(report: PlanReport) -> dict[str, dict[str, str]]:
-    """Return the files that a run read, by test set, with their digests."""
-    found: dict[str, dict[str, str]] = report.run.details.get("inputs", {})
-    return found
+def _get_inputs(report: PlanReport) -> dict[str, dict[str, str]]:
+    """Return the digests of the files that a run read, by test set."""
+    inputs: dict[str, dict[str, str]] = report.run.details.get("inputs", {})
+    return inputs
 
 
-def report_json(report: PlanReport) -> Iterator[str]:
-    """Yield the JSON text that `--json` writes, in parts: the results of all test sets, the run, and what changed."""
-    lines = (part for results in report.results.values() for part in results.json_lines())
-    return json_parts(report_dict(report) | {"results": JsonMembers(lines)})
+def render_json(report: PlanReport) -> Iterator[str]:
+    """Yield the JSON text of `--json` in parts: results of all test sets, the run and changes."""
+    members = (line for results in report.results.values() for line in results.json_lines())
+    return iter_json(build_report_dict(report) | {"results": JsonMembers(members)})
 
 
-def report_markdown(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
-    """Yield tables for papers as Markdown, those of each test set."""
-    return to_markdown(_paper_tables(report, printed))
+def render_markdown(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
+    """Yield the tables for papers of each test set as Markdown."""
+    return to_markdown(_iter_paper_tables(report, printed))
 
 
-def report_latex(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
-    """Yield tables for papers as LaTeX, those of each test set."""
-    return to_latex(_paper_tables(report, printed))
+def render_latex(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
+    """Yield the tables for papers of each test set as LaTeX."""
+    return to_latex(_iter_paper_tables(report, printed))
 
 
-def _paper_tables(report: PlanReport, printed: HowPrinted) -> Iterator[PaperTable]:
+def _iter_paper_tables(report: PlanReport, printed: HowPrinted) -> Iterator[PaperTable]:
     for results in report.results.values():
         yield from results.paper_tables(**printed)
 
@@ -263,14 +296,14 @@ def write_files(
     parquet: Path | None = None,
     markdown: Path | None = None,
     latex: Path | None = None,
-    printed: HowPrinted = AS_EVER,
+    printed: HowPrinted = DEFAULT_LAYOUT,
     text: Path | None = None,
     html: Path | None = None,
     figures: Path | None = None,
     figure_format: Sequence[str] = (),
-    opened: Sequence[ComparisonDetails] = (),
+    opened_details: Sequence[ComparisonDetails] = (),
 ) -> Iterator[UnfinishedError]:
-    """Write a report's files, each whole or not at all; yield what cannot be written.
+    """Write a report's files, each whole or not at all; yield an error for each that fails.
 
     Parameters
     ----------
@@ -284,19 +317,19 @@ def write_files(
         A folder for those that fit.
     figure_format : sequence of str
         What they are written as.
-    opened : sequence of ComparisonDetails
+    opened_details : sequence of ComparisonDetails
         Comparisons that the page opens, by their rows of all results.
     """
     tables = [results.table for results in report.results.values()]
     writers: list[tuple[Path | None, Callable[[Path], object]]] = [
-        (json, lambda path: write_parts(path, chain(report_json(report), ["\n"]))),
-        (csv, lambda path: write_parts(path, csv_parts(tables))),
+        (json, lambda path: write_parts(path, chain(render_json(report), ["\n"]))),
+        (csv, lambda path: write_parts(path, iter_csv(tables))),
         (parquet, lambda path: write_parquet(path, tables)),
-        (markdown, lambda path: write_parts(path, report_markdown(report, **printed))),
-        (latex, lambda path: write_parts(path, report_latex(report, **printed))),
-        (text, lambda path: write_whole(path, report_text(report, everything=True) + "\n")),
-        (html, lambda path: write_report(path, report, opened)),
-        (figures, lambda path: write_figures(path, of_report(report, opened), figure_format)),
+        (markdown, lambda path: write_parts(path, render_markdown(report, **printed))),
+        (latex, lambda path: write_parts(path, render_latex(report, **printed))),
+        (text, lambda path: write_whole_text(path, format_report(report, everything=True) + "\n")),
+        (html, lambda path: write_report(path, report, opened_details)),
+        (figures, lambda path: write_figures(path, plot_report(report, opened_details), figure_format)),
     ]
     for path, write in writers:
         if path is not None:
@@ -308,37 +341,39 @@ def write_files(
                 yield UnfinishedError(str(error))
 
 
-def write_report(path: Path, report: PlanReport, opened: Sequence[ComparisonDetails] = ()) -> None:
-    """Write a report as a page; comparisons are opened where the data are at hand, as in the run itself."""
-    ranked = evaluations_text(report.evaluations)
+def write_report(path: Path, report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> None:
+    """Write a report as a page, with the details of single comparisons that are given."""
+    evaluation_texts = format_evaluations(report.evaluations)
     write_page(
         path,
         report.results,
         report.run.plan,
-        inputs=_inputs(report),
-        candidates=ranked,
+        inputs=_get_inputs(report),
+        candidates=evaluation_texts,
         command=shlex.join(["sigdask", "run", report.run.path]),
-        parts={"plan": page.part(report), **_details(report, opened)},
+        parts={"plan": page.build_part(report), **_build_details(report, opened_details)},
     )
 
 
-def _details(report: PlanReport, opened: Sequence[ComparisonDetails]) -> dict[str, PagePart]:
+def _build_details(report: PlanReport, opened_details: Sequence[ComparisonDetails]) -> dict[str, PagePart]:
     tables = [results.table for results in report.results.values() if len(results)]
     if not tables:
         return {}
     settings, versions = (report.run.details.get(name, {}) for name in ("settings", "versions"))
-    made_of = {"seed": str(settings.get("seed", "")), **versions}
-    return details.part(Table.joined(tables), opened, why=OPENED if opened else NOT_OPENED, made_of=made_of)
+    origins = {"seed": str(settings.get("seed", "")), **versions}
+    return details.build_part(
+        Table.join(tables), opened_details, reason=OPENED if opened_details else NOT_OPENED, origins=origins
+    )
 
 
-def status_dict(status: Status) -> dict[str, Any]:
-    """Return what `status --json` writes."""
+def build_status_dict(status: Status) -> dict[str, Any]:
+    """Return the JSON document of `status --json`."""
     run = status.run
     return {
         "plan": run.plan, "run": run.number, "state": status.state, "message": run.message,
-        "started": iso(run.started), "updated": iso(run.updated),
-        "ended": None if run.ended is None else iso(run.ended), "host": run.host, "pid": run.pid,
-        "trials": status.have, "wanted": status.wanted, "trials_per_second": status.rate,
+        "started": format_iso(run.started), "updated": format_iso(run.updated),
+        "ended": None if run.ended is None else format_iso(run.ended), "host": run.host, "pid": run.pid,
+        "trials": status.n_counted, "wanted": status.n_wanted, "trials_per_second": status.rate,
         "seconds_left": status.seconds_left, "gate": run.details.get("verdict"),
         "test_sets": [
             {"test_set": p.test_set, "comparisons": p.comparisons, "reached": p.reached, "finished": p.finished,
@@ -348,8 +383,8 @@ def status_dict(status: Status) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _change_dicts(changes: Changes) -> list[dict[str, Any]]:
-    sides = [_sides(table, rows.tolist()) for table, rows in changes.sides]
+def _build_change_dicts(changes: Changes) -> list[dict[str, Any]]:
+    sides = [_list_sides(table, rows.tolist()) for table, rows in changes.sides]
     return [
         {**(now or before)[0], "kinds": list(kinds), "before": before and before[1], "now": now and now[1]}
         for before, now, kinds in zip(*sides, changes.kinds, strict=True)
@@ -359,72 +394,78 @@ def _change_dicts(changes: Changes) -> list[dict[str, Any]]:
 NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted", "n_trials")
 
 
-def _sides(table: Table, rows: Sequence[int]) -> list[Any]:
-    """Return (names, numbers) of rows, None where there is none."""
-    names = [getattr(table, name).listed() for name in ("test_set", "subset", "a", "b", "metric")]
-    columns = [plain(getattr(table, name).tolist()) for name in NUMBERS]
+def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
+    """Return (names, numbers) for each row, or None for a negative row."""
+    names = [getattr(table, name).to_list() for name in ("test_set", "subset", "a", "b", "metric")]
+    columns = [to_plain(getattr(table, name).tolist()) for name in NUMBERS]
     return [
-        None if row < 0
-        else (_names(*(column[row] for column in names)), {n: c[row] for n, c in zip(NUMBERS, columns, strict=True)})
+        None
+        if row < 0
+        else (
+            _build_names(*(column[row] for column in names)),
+            {n: c[row] for n, c in zip(NUMBERS, columns, strict=True)},
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
-def _names(test_set: str, subset: Subset | None, a: str, b: str, metric: ScoredMetric) -> dict[str, Any]:
-    return {"test_set": test_set, "subset": subset and plain(subset), "a": a, "b": b, "metric": metric.name}
+def _build_names(test_set: str, subset: Subset | None, a: str, b: str, metric: ScoredMetric) -> dict[str, Any]:
+    return {"test_set": test_set, "subset": subset and to_plain(subset), "a": a, "b": b, "metric": metric.name}
 
 
-def _rank(kinds: Sequence[str]) -> int:
+def _rank_change(kinds: Sequence[str]) -> int:
     return 0 if "lost" in kinds else 1 if "gained" in kinds and "new" not in kinds else 2 if "scores" in kinds else 3
 
 
-def _line(change: Change, kinds: Sequence[str], alpha: float) -> str:
+def _format_change(change: Change, kinds: Sequence[str], alpha: float) -> str:
     r = change.now or change.before
     assert r is not None
     subset = f" ({r.subset['value']})" if r.subset else ""
-    before, now = (_side(one, alpha) for one in (change.before, change.now))
-    what = [kind for kind in kinds if kind != "p"] or ["p"]
-    return printable(f"    {', '.join(what)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {before} -> {now}")
+    before, now = (_format_side(result, alpha) for result in (change.before, change.now))
+    main_kinds = [kind for kind in kinds if kind != "p"] or ["p"]
+    return make_printable(
+        f"    {', '.join(main_kinds)}: {r.test_set}{subset}: {r.a} and {r.b} by {r.metric}: {before} -> {now}"
+    )
 
 
-def _side(r: Result | None, alpha: float) -> str:
+def _format_side(r: Result | None, alpha: float) -> str:
     if r is None:
         return "nothing"
-    adjusted = "" if r.p_adjusted is None else f", adjusted {p_equals(r.p_adjusted, alpha)}"
-    return f"{score_text(r.score_a)} / {score_text(r.score_b)}, {chance(r, alpha)}{adjusted}"
+    adjusted = "" if r.p_adjusted is None else f", adjusted {format_p_equals(r.p_adjusted, alpha)}"
+    return f"{format_score(r.score_a)} / {format_score(r.score_b)}, {describe_p(r, alpha)}{adjusted}"
 
 
-def _looks(run: PlanRun) -> Iterator[str]:
+def _describe_looks(run: PlanRun) -> Iterator[str]:
     for name, n in run.details.get("second_looks", {}).items():
-        yield printable(
-            f"second look: {count_noun(n, 'comparison')} of {name} had a result with fewer trials before; "
+        yield make_printable(
+            f"second look: {format_count(n, 'comparison')} of {name} had a result with fewer trials before; "
             "their p is a later look"
         )
 
 
-def _why(run: PlanRun) -> str:
+def _format_message(run: PlanRun) -> str:
     return f" ({run.message})" if run.message else ""
 
 
-def iso(seconds: float) -> str:
-    """Write a time as ISO 8601, with its zone."""
+def format_iso(seconds: float) -> str:
+    """Return a time as ISO 8601 text with its zone."""
     return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
 
 
-def of_trials(own: Progress) -> str:
-    """Write the share of a test set's trials that are counted; all of them may be those of a test set above."""
-    is_above = not own.wanted and own.finished < own.comparisons
-    return "counted above" if is_above else percent(own.kept + own.counted, own.wanted)
+def format_progress(progress: Progress) -> str:
+    """Return the share of a test set's trials that are counted, or a note that they are counted above."""
+    is_above = not progress.wanted and progress.finished < progress.comparisons
+    return "counted above" if is_above else format_percent(progress.kept + progress.counted, progress.wanted)
 
 
-def percent(part: int, whole: int) -> str:
-    """Write a share, rounded down: 100 % only when all is done.
+def format_percent(n: int, total: int) -> str:
+    """Return a percentage rounded down, so that only complete work is 100 %.
 
     Examples
     --------
-    >>> percent(999_999, 1_000_000), percent(0, 0)
+    >>> format_percent(999_999, 1_000_000), format_percent(0, 0)
     ('99.9 %', '100 %')
     """
-    if part >= whole:
+    if n >= total:
         return "100 %"
-    return f"{math.floor(1000 * part / whole) / 10:g} %"
+    return f"{math.floor(1000 * n / total) / 10:g} %"

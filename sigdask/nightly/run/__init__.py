@@ -1,4 +1,4 @@
-"""Overnight: a plan is counted whatever happens, and what is counted is never counted again."""
+"""Runs of plans: interrupted runs resume from the store, and stored trials are not counted again."""
 
 from sigdask.nightly.run.driver import Outcome, run_plan
 from sigdask.nightly.run.interrupt import parse_deadline

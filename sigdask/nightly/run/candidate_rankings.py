@@ -1,4 +1,4 @@
-"""The rankings of a plan: read, counted beside its test sets, and kept with each run."""
+"""The candidate rankings of a plan: read them, watch their progress, and evaluate them."""
 
 from __future__ import annotations
 
@@ -7,57 +7,59 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
-from sigdask.execution.clusters import Where
+from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.run import count_jobs
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import RankedCandidates
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.randomization.jobs import Job
-from sigdask.report.presentable import Evaluation, presented
+from sigdask.report.presentable import Evaluation, convert_results
 
 
 @dataclass(frozen=True, eq=False)
 class PlanRankings:
-    """One list of candidates of a plan, as it was read.
+    """One candidate list of a plan, as read from its file.
 
     Attributes
     ----------
-    asked : RankedCandidates
+    entry : RankedCandidates
         What the plan says of it.
     lists : MeasureRankings
         The candidates as each measure ranks them.
     """
 
-    asked: RankedCandidates
+    entry: RankedCandidates
     lists: MeasureRankings
 
     @staticmethod
-    def of(asked: RankedCandidates) -> PlanRankings:
+    def from_entry(entry: RankedCandidates) -> PlanRankings:
         """Read the file."""
-        return PlanRankings(asked, MeasureRankings(asked.read(), asked.asked))
+        return PlanRankings(entry, MeasureRankings(entry.read(), entry.spec))
 
     @property
     def jobs(self) -> list[Job]:
-        """What is counted and kept: exchanges of ranks."""
-        return self.lists.exchange_jobs
+        """Jobs to count and store: swaps of ranks."""
+        return self.lists.swap_jobs
 
-    def watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return what its progress is told by: every hypothesis of a job is as far as the job."""
+    def build_watch(self, ledger: Ledger) -> ProgressWatch:
+        """Return the progress watch, on which every hypothesis is as far as its job."""
         sizes = [job.panel.shape[0] for job in self.jobs]
         n = sum(sizes)
-        places = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)
+        positions = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)
         wanted = np.repeat(np.array([job.n_trials for job in self.jobs], np.int64), sizes)
-        cells = {0: (places, wanted, np.arange(n))} if n else {}
-        return ProgressWatch(self.asked.name, n, cells, (np.zeros(n, np.int64), places), 0)
+        cells = {0: (positions, wanted, np.arange(n))} if n else {}
+        return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), positions), 0)
 
-    def evaluation(self, ledger: Ledger, cluster: Where, workers: int | None) -> Evaluation:
-        """Return what is found, with the trials that are counted; samples are drawn again, which is soon done."""
+    def evaluate(self, ledger: Ledger, cluster: ClusterLike, workers: int | None) -> Evaluation:
+        """Return the evaluation from the counted trials; samples are drawn again, which is quick."""
         jobs = self.lists.sample_jobs
-        drawn = count_jobs(jobs, cluster=cluster, workers=workers) if jobs else []
-        return presented(self.lists.evaluation([*(ledger.tally(job) for job in self.jobs), *drawn]), Evaluation)
+        samples = count_jobs(jobs, cluster=cluster, workers=workers) if jobs else []
+        return convert_results(
+            self.lists.build_evaluation([*(ledger.build_tally(job) for job in self.jobs), *samples]), Evaluation
+        )
 
 
 def read_rankings(plan: Plan) -> list[PlanRankings]:
-    """Read the lists of candidates of a plan."""
-    return [PlanRankings.of(asked) for asked in plan.rankings]
+    """Read the candidate lists of a plan."""
+    return [PlanRankings.from_entry(entry) for entry in plan.rankings]

@@ -1,4 +1,4 @@
-"""Count what a ledger lacks, breadth first, and commit it as it comes, through lost clusters and failing tasks."""
+"""Count the trials that a ledger lacks, and commit them, despite lost clusters and failing tasks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import ExitStack, contextmanager
 from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
 from sigdask.execution import clusters, prefetch
-from sigdask.execution.clusters import Cluster, Where
-from sigdask.execution.run import Counted, Progress, chosen, run_tasks
-from sigdask.execution.tasks import partition, seconds_per_trial, task_seconds
+from sigdask.execution.clusters import Cluster, ClusterLike
+from sigdask.execution.run import CountedRanges, Progress, resolve_cluster, run_tasks
+from sigdask.execution.tasks import compute_task_seconds, measure_trial_seconds, split_jobs
 from sigdask.nightly.run.interrupt import StopSignal
-from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, breadth_first, trials_of
+from sigdask.nightly.run.ledger import CommitQueue, Ledger, LedgerEntry, count_trials, schedule_jobs
 from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.randomization.jobs import Job
 
-Note = Callable[[str], None]
+MessageCallback = Callable[[str], None]
 
 FLUSH_SECONDS = 0.5
 FLUSH_SHARE = 30
@@ -31,8 +31,8 @@ START_SECONDS = 60.0
 """How long to try to start a cluster that has not worked yet in this run."""
 
 
-class Counting:
-    """The counting of a ledger: how much was counted, and what could not be.
+class CountRunner:
+    """The counting of a ledger's missing trials, with totals and problems.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Counting:
         self,
         ledger: Ledger,
         stop: StopSignal,
-        note: Note,
+        note: MessageCallback,
         *,
         progress: Progress | None = None,
         early: EarlyStopping | None = None,
@@ -66,155 +66,155 @@ class Counting:
         self._pace: prefetch.CountingPace | None = None
         self.problems: list[str] = []
 
-    def count(self, cluster: Where, workers: int | None) -> None:
-        """Count what is missing: all at once, or with a rule to stop early one round after the other."""
+    def count(self, cluster: ClusterLike, workers: int | None) -> None:
+        """Count what is missing at once, or round by round with a rule to stop early."""
         while True:
             if self.early is not None:
-                self.early.look()
-            lines = self.ledger.missing()
-            if not lines:
+                self.early.update()
+            entries = self.ledger.list_missing()
+            if not entries:
                 break
-            self.n_all = self.n_done + trials_of(lines)
-            self._count_lines(lines, cluster, workers)
-            if not self.ledger.take_beyond_gaps() and self.early is None:
+            self.n_all = self.n_done + count_trials(entries)
+            self._count_entries(entries, cluster, workers)
+            if not self.ledger.load_beyond_gaps() and self.early is None:
                 return
         if self.early is not None:
-            self.early.recall(*self.ledger.earlier(self.ledger.store.results()))
-            with self.stop.waiting():
-                self.early.find()
+            self.early.restore(*self.ledger.match_stored(self.ledger.store.fetch_results()))
+            with self.stop.interruptible():
+                self.early.find_stop_trials()
 
-    def _count_lines(self, lines: list[LedgerEntry], cluster: Where, workers: int | None) -> None:
+    def _count_entries(self, entries: list[LedgerEntry], cluster: ClusterLike, workers: int | None) -> None:
         costs: dict[int, float] = {}
         lost_since = 0.0
-        while lines := [line for line in lines if line.first < line.stop and not line.left_out]:
-            self._measure(lines, costs)
-            jobs, lines_of_jobs = breadth_first(lines)
+        while entries := [entry for entry in entries if entry.first < entry.stop and not entry.left_out]:
+            self._measure_costs(entries, costs)
+            jobs, entries_of_jobs = schedule_jobs(entries)
             if not jobs:  # all were left out: nothing to start a cluster for
                 return
-            before = self.n_done
+            n_before = self.n_done
             try:
-                self._count_on(cluster, workers, jobs, lines_of_jobs, [costs[id(job.panel)] for job in jobs])
+                self._count_on_cluster(cluster, workers, jobs, entries_of_jobs, [costs[id(job.panel)] for job in jobs])
             except ClusterLostError as error:
-                if clusters.is_gone(cluster):
+                if clusters.is_closed(cluster):
                     raise UnfinishedError(f"{error}; what was counted is kept") from None
-                lost_since = time.monotonic() if self.n_done > before or not lost_since else lost_since
+                lost_since = time.monotonic() if self.n_done > n_before or not lost_since else lost_since
                 self._wait_for_cluster(error, lost_since)
             except TaskError as error:
-                self._leave_out([lines_of_jobs[k] for k in error.jobs], str(error))
+                self._leave_out([entries_of_jobs[k] for k in error.jobs], str(error))
             except InputError:
                 if not lost_since:
                     raise
                 self._wait_for_cluster(ClusterLostError("the scheduler is not back yet"), lost_since)
-            for line in lines:
-                line.waiting.clear()
+            for entry in entries:
+                entry.pending.clear()
 
-    def _measure(self, lines: Sequence[LedgerEntry], costs: dict[int, float]) -> None:
-        """Time a trial of each panel."""
-        for line in lines:
-            if id(line.panel) in costs:
+    def _measure_costs(self, entries: Sequence[LedgerEntry], costs: dict[int, float]) -> None:
+        """Measure the seconds per trial of each panel."""
+        for entry in entries:
+            if id(entry.panel) in costs:
                 continue
             try:
-                with self.stop.waiting():
-                    costs[id(line.panel)] = seconds_per_trial(line.panel)
+                with self.stop.interruptible():
+                    costs[id(entry.panel)] = measure_trial_seconds(entry.panel)
             except SigdaskError as error:
-                costs[id(line.panel)] = math.inf
-                self._leave_out([other for other in lines if other.panel is line.panel], str(error))
+                costs[id(entry.panel)] = math.inf
+                self._leave_out([other for other in entries if other.panel is entry.panel], str(error))
 
-    def _count_on(
+    def _count_on_cluster(
         self,
-        cluster: Where,
+        cluster: ClusterLike,
         workers: int | None,
         jobs: Sequence[Job],
-        lines: Sequence[LedgerEntry],
+        entries: Sequence[LedgerEntry],
         costs: Sequence[float],
     ) -> None:
         work = sum(cost * job.n_trials for cost, job in zip(costs, jobs, strict=True))
         if isinstance(cluster, Cluster):
-            self._drain(cluster, jobs, lines, costs, work)
+            self._run_jobs(cluster, jobs, entries, costs, work)
             return
         with ExitStack() as stack:
-            with self.stop.waiting():  # a queue may let us wait for long
-                connected = stack.enter_context(_connected(chosen(cluster, jobs, work), workers))
-            self._drain(connected, jobs, lines, costs, work)
+            with self.stop.interruptible():  # a queue may let us wait for long
+                connected = stack.enter_context(_connect(resolve_cluster(cluster, jobs, work), workers))
+            self._run_jobs(connected, jobs, entries, costs, work)
 
-    def _drain(
-        self, cluster: Cluster, jobs: Sequence[Job], lines: Sequence[LedgerEntry], costs: Sequence[float], work: float
+    def _run_jobs(
+        self, cluster: Cluster, jobs: Sequence[Job], entries: Sequence[LedgerEntry], costs: Sequence[float], work: float
     ) -> None:
-        """Take what is counted as it comes, and keep it twice a second or, where keeping takes long, less often."""
-        pace = prefetch.tell(self.progress, jobs, costs, cluster.n_threads)
+        """Run jobs and commit their tallies twice a second, or less often where commits are slow."""
+        pace = prefetch.start_pace(self.progress, jobs, costs, cluster.n_threads)
         if self.early is None:  # else it is of one round alone
             self._pace = pace
             self.ledger.store.commit((), (), pace.seconds_left)
-        tasks = partition(jobs, costs, task_seconds(work, cluster.n_threads))
-        queue, found = CommitQueue(lines), run_tasks(cluster, jobs, tasks)
-        last, pause = time.monotonic(), FLUSH_SECONDS
+        tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads))
+        queue, completed = CommitQueue(entries), run_tasks(cluster, jobs, tasks)
+        last_commit, pause = time.monotonic(), FLUSH_SECONDS
         try:
             while True:
-                with self.stop.waiting():
-                    counted = next(found, None)
-                if counted is None:
+                with self.stop.interruptible():
+                    task_results = next(completed, None)
+                if task_results is None:
                     break
-                self._take(queue, counted, lines)
-                if time.monotonic() - last >= pause:
+                self._queue_tallies(queue, task_results, entries)
+                if time.monotonic() - last_commit >= pause:
                     start = time.monotonic()
-                    self._keep(queue)
-                    last = time.monotonic()
-                    pause = max(FLUSH_SECONDS, FLUSH_SHARE * (last - start))
+                    self._commit(queue)
+                    last_commit = time.monotonic()
+                    pause = max(FLUSH_SECONDS, FLUSH_SHARE * (last_commit - start))
         except StoreError:
             raise
         except BaseException:
-            self._keep(queue)
+            self._commit(queue)
             raise
         finally:
-            found.close()  # type: ignore[attr-defined]
-        self._keep(queue)
+            completed.close()  # type: ignore[attr-defined]
+        self._commit(queue)
 
-    def _take(self, queue: CommitQueue, counted: Counted, lines: Sequence[LedgerEntry]) -> None:
-        for trials, tally in counted:
+    def _queue_tallies(self, queue: CommitQueue, task_results: CountedRanges, entries: Sequence[LedgerEntry]) -> None:
+        for trials, tally in task_results:
             if isinstance(tally, SigdaskError):
-                self._leave_out([lines[trials.job]], str(tally))
-            elif not lines[trials.job].left_out:
-                queue.offer(trials, tally)
+                self._leave_out([entries[trials.job]], str(tally))
+            elif not entries[trials.job].left_out:
+                queue.add(trials, tally)
                 if self._pace is not None:
-                    self._pace.count(trials.job, trials.n_trials)
+                    self._pace.add_trials(trials.job, trials.n_trials)
 
-    def _leave_out(self, lines: Sequence[LedgerEntry], why: str) -> None:
-        """Go on without what cannot be counted."""
-        for line in lines:
-            line.left_out = True
-            self.ledger.give_up(line)
-        self.miss(why)
+    def _leave_out(self, entries: Sequence[LedgerEntry], reason: str) -> None:
+        """Exclude entries that cannot be counted, and note the reason."""
+        for entry in entries:
+            entry.left_out = True
+            self.ledger.give_up(entry)
+        self.add_problem(reason)
 
-    def miss(self, why: str) -> None:
-        """Note, once, what cannot be counted or scored."""
-        if why not in self.problems:
-            self.problems.append(why)
-            self.note(f"{why}; going on without it")
+    def add_problem(self, reason: str) -> None:
+        """Report, once, a reason why something cannot be counted or scored."""
+        if reason not in self.problems:
+            self.problems.append(reason)
+            self.note(f"{reason}; going on without it")
 
-    def _keep(self, queue: CommitQueue) -> None:
-        """Commit what follows on what is kept."""
-        taken = queue.take()
-        if not taken:
+    def _commit(self, queue: CommitQueue) -> None:
+        """Save the tallies that continue the stored ones."""
+        ready = queue.pop_ready()
+        if not ready:
             return
-        kept = [each for found in taken for each in self.ledger.add(*found)]
-        touched = [(k, watch.now(self.ledger)) for k, watch in enumerate(self.watches)]
-        self.ledger.store.commit(kept, touched, None if self._pace is None else self._pace.seconds_left)
-        n = sum(tally.n_trials * len(line.places) for line, _, _, tally in taken)
+        stored = [tallies for tallied in ready for tallies in self.ledger.add(*tallied)]
+        progress_rows = [(k, watch.compute_progress(self.ledger)) for k, watch in enumerate(self.watches)]
+        self.ledger.store.commit(stored, progress_rows, None if self._pace is None else self._pace.seconds_left)
+        n = sum(tally.n_trials * len(entry.numbers) for entry, _, _, tally in ready)
         self.n_done += n
         self.n_counted += n
-        prefetch.report(self.progress, self.n_done, self.n_all, self._pace)
+        prefetch.report_progress(self.progress, self.n_done, self.n_all, self._pace)
 
     def _wait_for_cluster(self, error: ClusterLostError, since: float) -> None:
-        patience = RECONNECT_SECONDS if self.n_counted else START_SECONDS
-        if time.monotonic() - since > patience:
-            raise UnfinishedError(f"{error}; looked for it for {patience:.0f} s; what was counted is kept")
+        max_seconds = RECONNECT_SECONDS if self.n_counted else START_SECONDS
+        if time.monotonic() - since > max_seconds:
+            raise UnfinishedError(f"{error}; looked for it for {max_seconds:.0f} s; what was counted is kept")
         self.note(f"{error}; going on from the store as soon as there is a cluster")
         self.stop.sleep(2.0)
 
 
 @contextmanager
-def _connected(cluster: Where, workers: int | None) -> Iterator[Cluster]:
-    """Start or reach a cluster; one that fails to start, or to close, is a lost one."""
+def _connect(cluster: ClusterLike, workers: int | None) -> Iterator[Cluster]:
+    """Start or reach a cluster, and raise ClusterLostError if it fails to start or close."""
     try:
         with clusters.connect(cluster, workers=workers) as connected:
             yield connected

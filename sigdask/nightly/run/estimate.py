@@ -1,4 +1,4 @@
-"""What a plan would cost: its data read, its comparisons listed, the speed of each panel measured."""
+"""Estimate the cost of a plan from its data and the measured speed of each panel."""
 
 from __future__ import annotations
 
@@ -10,34 +10,40 @@ import numpy as np
 
 from sigdask import formats
 from sigdask import metrics as known
-from sigdask.analysis.comparison.pairs import Comparisons, bind
-from sigdask.analysis.comparison.spec import pairs_of
+from sigdask.analysis.comparison.pairs import Comparisons, bind_metric
+from sigdask.analysis.comparison.spec import list_pairs
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution import clusters, prefetch
 from sigdask.execution.clusters.description import Description
 from sigdask.execution.extract import ClusterExtraction
-from sigdask.execution.tasks import seconds_per_trial
+from sigdask.execution.tasks import measure_trial_seconds
 from sigdask.io import addresses
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets
-from sigdask.metrics.extraction import ExtractionLog, StatisticsSource, Tell, at_home, extracted
-from sigdask.nightly.gate import NotWorse, Rule, asks_for, check_direction
+from sigdask.metrics.extraction import (
+    ExtractionLog,
+    ProgressCallback,
+    StatisticsSource,
+    extract_statistics,
+    get_user_cache,
+)
+from sigdask.nightly.gate import NotWorse, Rule, check_direction, covers_metric
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.plan.errors import Complaint
-from sigdask.nightly.plan.lines import Key
-from sigdask.nightly.plan.load import refusal
+from sigdask.nightly.plan.lines import PlanKey
+from sigdask.nightly.plan.load import build_late_error
 from sigdask.nightly.plan.model import CANDIDATE, Cost, RankedCandidates, TestedLabels
 from sigdask.nightly.run.candidate_rankings import PlanRankings
 from sigdask.nightly.run.independence import PlanIndependence
-from sigdask.nightly.run.ledger import Ledger, breadth_first
-from sigdask.nightly.run.work import study_of
-from sigdask.randomization.jobs import Job, total_trials
+from sigdask.nightly.run.ledger import Ledger, schedule_jobs
+from sigdask.nightly.run.work import build_study
+from sigdask.randomization.jobs import Job, sum_trials
 
 _T = TypeVar("_T")
 
 
-def estimate(plan: Plan, tell: Tell | None = None) -> list[Cost]:
-    """Read the data of every test set and return what each takes, in the order of the plan.
+def estimate_costs(plan: Plan, tell: ProgressCallback | None = None) -> list[Cost]:
+    """Read the data of every test set and return the cost of each, in the order of the plan.
 
     One test set is in memory at a time.
 
@@ -53,43 +59,46 @@ def estimate(plan: Plan, tell: Tell | None = None) -> list[Cost]:
     InputError
         Listing everything that the data cannot give, of all test sets.
     """
-    addresses.look_in(plan.path.parent)
+    addresses.add_folder(plan.path.parent)
     complaints: list[Complaint] = []
-    source = StatisticsSource(at_home(), ClusterExtraction(plan.cluster, plan.workers), tell or ExtractionLog())
-    found = [_of(plan, number, source, complaints) for number in range(len(plan.test_sets))]
-    found += [_attempt(complaints, ("rankings", k), _ranked, one) for k, one in enumerate(plan.rankings)]
-    found += [_attempt(complaints, ("independence", k), _tested, one) for k, one in enumerate(plan.independence)]
+    source = StatisticsSource(get_user_cache(), ClusterExtraction(plan.cluster, plan.workers), tell or ExtractionLog())
+    costs = [_estimate_test_set(plan, number, source, complaints) for number in range(len(plan.test_sets))]
+    costs += [_attempt(complaints, ("rankings", k), _estimate_rankings, entry) for k, entry in enumerate(plan.rankings)]
+    costs += [
+        _attempt(complaints, ("independence", k), _estimate_independence, entry)
+        for k, entry in enumerate(plan.independence)
+    ]
     if complaints:
-        raise refusal(plan.path, complaints)
-    return [cost for cost in found if cost is not None]
+        raise build_late_error(plan.path, complaints)
+    return [cost for cost in costs if cost is not None]
 
 
-def n_threads(plan: Plan) -> int | None:
-    """Return how many threads the plan's cluster has on this machine, None where it is another."""
+def count_threads(plan: Plan) -> int | None:
+    """Return the number of threads of the plan's cluster on this machine, or None if it is remote."""
     if plan.cluster == "none":
         return 1
     described = plan.cluster if isinstance(plan.cluster, Description) else None
     kind = described.kind if described else plan.cluster
-    wanted = plan.workers or (described.expected if described else None)
-    return wanted or clusters.cores() if kind in clusters.HERE else wanted
+    n_wanted = plan.workers or (described.max_workers if described else None)
+    return n_wanted or clusters.count_cores() if kind in clusters.LOCAL_WORDS else n_wanted
 
 
-def _of(plan: Plan, number: int, source: StatisticsSource, complaints: list[Complaint]) -> Cost | None:
-    asked, key = plan.test_sets[number], ("test_set", number)
-    read = _attempt(complaints, key, _read, asked)
-    if read is None:
+def _estimate_test_set(plan: Plan, number: int, source: StatisticsSource, complaints: list[Complaint]) -> Cost | None:
+    test_set, key = plan.test_sets[number], ("test_set", number)
+    set_and_counts = _attempt(complaints, key, _read_test_set, test_set)
+    if set_and_counts is None:
         return None
-    asked, counts = read
-    before = len(complaints)
-    metrics = _metrics(asked, counts, source, key, complaints)
-    _attempt(complaints, (*key, "pairs"), pairs_of, counts, asked.pairs, asked.baseline)
-    if len(complaints) > before:
+    test_set, counts = set_and_counts
+    n_before = len(complaints)
+    metrics = _bind_metrics(test_set, counts, source, key, complaints)
+    _attempt(complaints, (*key, "pairs"), list_pairs, counts, test_set.pairs, test_set.baseline)
+    if len(complaints) > n_before:
         return None
-    _check_gate(plan, asked, counts, metrics, complaints)
-    return _attempt(complaints, key, _cost, plan, asked, counts, metrics)
+    _check_gate(plan, test_set, counts, metrics, complaints)
+    return _attempt(complaints, key, _build_cost, plan, test_set, counts, metrics)
 
 
-def _attempt(complaints: list[Complaint], key: Key, call: Callable[..., _T], *arguments: Any) -> _T | None:
+def _attempt(complaints: list[Complaint], key: PlanKey, call: Callable[..., _T], *arguments: Any) -> _T | None:
     try:
         return call(*arguments)
     except InputError as error:
@@ -97,134 +106,136 @@ def _attempt(complaints: list[Complaint], key: Key, call: Callable[..., _T], *ar
         return None
 
 
-def _metrics(
-    asked: TestSet, counts: Counts, source: StatisticsSource, key: Key, complaints: list[Complaint]
+def _bind_metrics(
+    test_set: TestSet, counts: Counts, source: StatisticsSource, key: PlanKey, complaints: list[Complaint]
 ) -> list[Any]:
-    """Return the metrics, bound or black boxes, each refusal a complaint."""
+    """Return the bound metrics or black boxes; a metric that is refused becomes a complaint."""
 
-    def found(name: str) -> BoundMetric | BoundSets | BlackBox:
-        metric = known.find(name, counts)
-        return bind(metric, extracted([(counts, [metric])], source)[0].counts)
+    def bind_by_name(name: str) -> BoundMetric | BoundSets | BlackBox:
+        metric = known.find_metric(name, counts)
+        return bind_metric(metric, extract_statistics([(counts, [metric])], source)[0].counts)
 
-    names = asked.metrics or counts.suggested
-    return [_attempt(complaints, (*key, "metrics"), found, name) for name in names]
+    names = test_set.metrics or counts.suggested
+    return [_attempt(complaints, (*key, "metrics"), bind_by_name, name) for name in names]
 
 
 def _check_gate(
-    plan: Plan, asked: TestSet, counts: Counts, metrics: Iterable[Any], complaints: list[Complaint]
+    plan: Plan, test_set: TestSet, counts: Counts, metrics: Iterable[Any], complaints: list[Complaint]
 ) -> None:
-    """Complain where a rule could not be judged in the morning."""
+    """Complain about rules that could not be judged at the end of the run."""
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
-        baseline = rule.baseline or asked.baseline
-        if (rule.test_sets and asked.name not in rule.test_sets) or baseline is None:
+        baseline = rule.baseline or test_set.baseline
+        if (rule.test_sets and test_set.name not in rule.test_sets) or baseline is None:
             continue
-        key: Key = ("gate", "rules", number)
+        key: PlanKey = ("gate", "rules", number)
         if baseline not in counts.systems:
-            text = f"no system {baseline!r} on test set {asked.name!r}; systems: {', '.join(counts.systems)}"
+            text = f"no system {baseline!r} on test set {test_set.name!r}; systems: {', '.join(counts.systems)}"
             complaints.append(Complaint((*key, "baseline"), text))
             continue
         if not isinstance(rule, NotWorse):
             continue
         for metric in metrics:
-            if not asks_for(rule, metric.name):
+            if not covers_metric(rule, metric.name):
                 continue
-            for i, j in pairs_of(counts, asked.pairs, asked.baseline):
+            for i, j in list_pairs(counts, test_set.pairs, test_set.baseline):
                 a, b = counts.systems[i], counts.systems[j]
                 if baseline in {a, b} and not _attempt(
-                    complaints, key, check_direction, a, b, baseline, asked.alternative, metric
+                    complaints, key, check_direction, a, b, baseline, test_set.alternative, metric
                 ):
                     return
 
 
-def _cost(plan: Plan, asked: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
-    study = study_of(plan, [(asked, counts)], metrics)
+def _build_cost(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> Cost:
+    study = build_study(plan, [(test_set, counts)], metrics)
     [analysis] = study.analyses
     comparisons = analysis.main.comparisons
     sampled = comparisons.n_trials[comparisons.sampled]
-    total, seconds = _work(study.jobs)
+    total, seconds = _measure_work(study.jobs)
     return Cost(
-        test_set=asked.name,
-        format=asked.format,
+        test_set=test_set.name,
+        format=test_set.format,
         unit=counts.unit,
         n_systems=counts.n_systems,
         n_items=counts.n_items,
-        n_units=analysis.main.asked.units.n_units,
+        n_units=analysis.main.spec.units.n_units,
         n_comparisons=len(comparisons),
         n_enumerated=len(comparisons) - len(sampled),
         n_trials=int(sampled.max(initial=0)),
         total=total,
         seconds=seconds,
-        n_gated=tuple(_n_gated(rule, asked, counts, comparisons) for rule in (plan.gate.rules if plan.gate else ())),
+        n_gated=tuple(
+            _count_gated(rule, test_set, counts, comparisons) for rule in (plan.gate.rules if plan.gate else ())
+        ),
         warnings=counts.notices,
     )
 
 
-def _n_gated(rule: Rule, asked: TestSet, counts: Counts, comparisons: Comparisons) -> int:
-    """Return how many comparisons of a test set a rule speaks of."""
-    baseline = rule.baseline or asked.baseline
-    if (rule.test_sets and asked.name not in rule.test_sets) or baseline not in counts.systems:
+def _count_gated(rule: Rule, test_set: TestSet, counts: Counts, comparisons: Comparisons) -> int:
+    """Return the number of comparisons of a test set that a rule covers."""
+    baseline = rule.baseline or test_set.baseline
+    if (rule.test_sets and test_set.name not in rule.test_sets) or baseline not in counts.systems:
         return 0
-    place = counts.systems.index(baseline)
-    asks = np.array([asks_for(rule, metric.name) for metric in comparisons.metrics], np.bool_)
-    speaks = ((comparisons.a == place) | (comparisons.b == place)) & asks[comparisons.metric]
-    return int(np.count_nonzero(speaks))
+    index = counts.systems.index(baseline)
+    is_asked = np.array([covers_metric(rule, metric.name) for metric in comparisons.metrics], np.bool_)
+    is_covered = ((comparisons.a == index) | (comparisons.b == index)) & is_asked[comparisons.metric]
+    return int(np.count_nonzero(is_covered))
 
 
-def _ranked(asked: RankedCandidates) -> Cost:
-    """Return what a list of candidates takes."""
-    one = PlanRankings.of(asked)
-    given, jobs = one.lists.candidates, one.jobs
+def _estimate_rankings(entry: RankedCandidates) -> Cost:
+    """Return the cost of a candidate list."""
+    rankings = PlanRankings.from_entry(entry)
+    candidates, jobs = rankings.lists.candidates, rankings.jobs
     return Cost(
-        test_set=asked.name,
+        test_set=entry.name,
         format="candidates",
         unit=CANDIDATE,
-        n_systems=len(given.measures),
-        n_items=len(given),
-        n_units=len(given),
+        n_systems=len(candidates.measures),
+        n_items=len(candidates),
+        n_units=len(candidates),
         n_comparisons=sum(job.panel.shape[0] for job in jobs),
         n_enumerated=0,
-        n_trials=asked.asked.trials if jobs else 0,
-        total=_work(jobs)[0],
-        seconds=_work(one.lists.jobs)[1],
-        warnings=given.notes,
+        n_trials=entry.spec.trials if jobs else 0,
+        total=_measure_work(jobs)[0],
+        seconds=_measure_work(rankings.lists.jobs)[1],
+        warnings=candidates.notes,
     )
 
 
-def _tested(asked: TestedLabels) -> Cost:
-    """Return what tests of independence take."""
-    one = PlanIndependence.of(asked)
-    own, n = one.tests.labellings, len(one.tests.scores) * len(one.tests.metrics)
-    total, seconds = _work(one.jobs)
+def _estimate_independence(entry: TestedLabels) -> Cost:
+    """Return the cost of tests of independence."""
+    independence = PlanIndependence.from_entry(entry)
+    labellings, n = independence.tests.labellings, len(independence.tests.scores) * len(independence.tests.metrics)
+    total, seconds = _measure_work(independence.jobs)
     return Cost(
-        test_set=asked.name,
-        format=asked.format,
+        test_set=entry.name,
+        format=entry.format,
         unit="item",
-        n_systems=len(own.names),
-        n_items=own.n_items,
-        n_units=own.n_items,
+        n_systems=len(labellings.names),
+        n_items=labellings.n_items,
+        n_units=labellings.n_items,
         n_comparisons=n,
-        n_enumerated=n - len(one.tests.sampled),
-        n_trials=max((job.n_trials for job in one.jobs), default=0),
+        n_enumerated=n - len(independence.tests.sampled),
+        n_trials=max((job.n_trials for job in independence.jobs), default=0),
         total=total,
         seconds=seconds,
-        warnings=one.tests.counts.notices,
+        warnings=independence.tests.counts.notices,
     )
 
 
-def _work(jobs: Sequence[Job]) -> tuple[int, float]:
-    """Return what a run would count: trials summed over comparisons, and seconds of one core, as the run states both.
+def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
+    """Return trials over all comparisons and seconds on one core, as a run reports them.
 
     What several jobs hold in common is counted once.
     """
-    work, _ = breadth_first(Ledger(None, jobs).missing())
-    rates = {panel: seconds_per_trial(panel) for panel in {job.panel: None for job in work}}
-    return total_trials(work), prefetch.predict(work, [rates[job.panel] for job in work], 1).seconds
+    work, _ = schedule_jobs(Ledger(None, jobs).list_missing())
+    rates = {panel: measure_trial_seconds(panel) for panel in {job.panel: None for job in work}}
+    return sum_trials(work), prefetch.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
 
 
-def _read(asked: TestSet) -> tuple[TestSet, Counts]:
-    """Return a test set with the format that its files are in, and what they hold."""
-    with formats.reading_once():
-        if asked.format == "auto":
-            chosen = formats.detect(asked.sources, asked.gold, asked.options)
-            asked = replace(asked, format=chosen, options=replace(asked.options, is_detected=True))
-        return asked, asked.read()
+def _read_test_set(test_set: TestSet) -> tuple[TestSet, Counts]:
+    """Return a test set with its format detected, and its counts."""
+    with formats.cache_tables():
+        if test_set.format == "auto":
+            format_name = formats.detect(test_set.sources, test_set.gold, test_set.options)
+            test_set = replace(test_set, format=format_name, options=replace(test_set.options, is_detected=True))
+        return test_set, test_set.read()

@@ -1,4 +1,4 @@
-"""The tests of independence of a plan: read, counted beside its test sets, and kept with each run."""
+"""The tests of independence of a plan: read them, watch their progress, and evaluate them."""
 
 from __future__ import annotations
 
@@ -7,56 +7,57 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigdask.analysis.independence.test import IndependenceTests
-from sigdask.execution.clusters import Where
+from sigdask.execution.clusters import ClusterLike
 from sigdask.nightly.plan import Plan
 from sigdask.nightly.plan.model import TestedLabels
 from sigdask.nightly.run.ledger import Ledger
 from sigdask.nightly.run.progress import ProgressWatch
 from sigdask.randomization.jobs import Job
-from sigdask.report.presentable import Independences, presented
+from sigdask.report.presentable import Independences, convert_results
 
 
 @dataclass(frozen=True, eq=False)
 class PlanIndependence:
-    """One test of independence of a plan, as it was read.
+    """One test of independence of a plan, as read from its files.
 
     Attributes
     ----------
-    asked : TestedLabels
+    entry : TestedLabels
         What the plan says of it.
     tests : IndependenceTests
         The labellings under each metric, with their exact p where that is at hand.
     """
 
-    asked: TestedLabels
+    entry: TestedLabels
     tests: IndependenceTests
 
     @staticmethod
-    def of(asked: TestedLabels) -> PlanIndependence:
+    def from_entry(entry: TestedLabels) -> PlanIndependence:
         """Read the files."""
         return PlanIndependence(
-            asked, IndependenceTests.of(asked.read(), asked.metrics, asked.reference, asked.within, asked.how)
+            entry,
+            IndependenceTests.from_counts(entry.read(), entry.metrics, entry.reference, entry.within, entry.settings),
         )
 
     @property
     def jobs(self) -> list[Job]:
-        """What is counted and kept: random permutations, where p is not exact."""
+        """Jobs to count and store: random permutations, where p is not exact."""
         return self.tests.jobs
 
-    def watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return what its progress is told by."""
+    def build_watch(self, ledger: Ledger) -> ProgressWatch:
+        """Return the progress watch of its comparisons."""
         n = len(self.tests.scores) * len(self.tests.metrics)
         cells = {
             job.run: (ledger.at[job].ravel(), np.full(n, job.n_trials, np.int64), np.arange(n)) for job in self.jobs
         }
-        of_p = cells[0][0] if cells else np.full(n, -1, np.int64)
-        return ProgressWatch(self.asked.name, n, cells, (np.zeros(n, np.int64), of_p), 0)
+        p_positions = cells[0][0] if cells else np.full(n, -1, np.int64)
+        return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), p_positions), 0)
 
-    def evaluation(self, ledger: Ledger, _cluster: Where, _workers: int | None) -> Independences:
-        """Return what is found, with the trials that are counted."""
-        return presented(self.tests.judged([ledger.tally(job) for job in self.jobs]), Independences)
+    def evaluate(self, ledger: Ledger, _cluster: ClusterLike, _workers: int | None) -> Independences:
+        """Return the results from the counted trials."""
+        return convert_results(self.tests.build_results([ledger.build_tally(job) for job in self.jobs]), Independences)
 
 
 def read_tests(plan: Plan) -> list[PlanIndependence]:
-    """Read the labellings of a plan."""
-    return [PlanIndependence.of(asked) for asked in plan.independence]
+    """Read the labellings of a plan's tests of independence."""
+    return [PlanIndependence.from_entry(entry) for entry in plan.independence]

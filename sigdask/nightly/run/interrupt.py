@@ -1,4 +1,4 @@
-"""When to stop: a deadline or a signal. Neither looks at the counts, so what was counted stays valid."""
+"""Stop a run by deadline or signal. Neither looks at the counts, so counted trials stay valid."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any
 from sigdask.errors import InputError
 
 DEADLINE = "the deadline"
-SECONDS = {"h": 3600, "m": 60, "s": 1}
+SECONDS_PER_UNIT = {"h": 3600, "m": 60, "s": 1}
 
 
 class StopRequest(BaseException):  # no error, and nothing on the way may take it for one
-    """Raised where the driver waits, when it is time to stop."""
+    """Raised in an interruptible section when it is time to stop."""
 
 
 class StopSignal:
-    """Says when to stop, and why.
+    """A deadline or signal that stops a run, with the reason.
 
     Attributes
     ----------
@@ -37,25 +37,25 @@ class StopSignal:
         self.reason = ""
         self._waiting = False
 
-    def due(self) -> bool:
-        """Say whether it is time."""
+    def is_due(self) -> bool:
+        """Return whether it is time to stop."""
         if not self.reason and self.deadline is not None and time.time() >= self.deadline:
             self.reason = DEADLINE
         return bool(self.reason)
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Be interrupted at once while waiting for others; elsewhere `due` is asked."""
+    def interruptible(self) -> Iterator[None]:
+        """Allow immediate interruption within a block; elsewhere the driver asks `is_due`."""
         self._waiting = True
         try:
-            if self.due():
+            if self.is_due():
                 raise StopRequest
             yield
         finally:
             self._waiting = False
 
-    def leave(self, seconds: float) -> None:
-        """Stop this much before the deadline, to have time to judge; at most half of what is left."""
+    def reserve_time(self, seconds: float) -> None:
+        """Move the deadline earlier to leave time to judge, by at most half of the time left."""
         if self.deadline is None:
             return
         self.deadline -= min(seconds, max(self.deadline - time.time(), 0) / 2)
@@ -67,42 +67,42 @@ class StopSignal:
             signal.setitimer(signal.ITIMER_REAL, max(self.deadline - time.time(), 1e-3), 1.0)
 
     def sleep(self, seconds: float) -> None:
-        """Wait, or stop."""
-        with self.waiting():
+        """Wait for some seconds, or stop."""
+        with self.interruptible():
             time.sleep(seconds)
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Take SIGTERM, SIGINT and the deadline's alarm; a second signal ends the program as usual."""
+    def catch_signals(self) -> Iterator[None]:
+        """Handle SIGTERM, SIGINT and the deadline's alarm; a second signal ends the program as usual."""
         if threading.current_thread() is not threading.main_thread():
             yield  # signals reach the main thread alone; the deadline is still asked between tasks
             return
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)}
+        previous = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)}
 
-        def taken(number: int, _frame: Any) -> None:
+        def on_signal(number: int, _frame: Any) -> None:
             if number == signal.SIGALRM:
-                self.due()
+                self.is_due()
             else:
                 self.reason = self.reason or signal.Signals(number).name
-                signal.signal(number, before[signal.Signals(number)])
+                signal.signal(number, previous[signal.Signals(number)])
             if self._waiting and self.reason:
                 self._waiting = False
                 raise StopRequest
 
-        for number in before:
-            signal.signal(number, taken)
+        for number in previous:
+            signal.signal(number, on_signal)
         self._set_alarm()
         try:
             yield
         finally:
             if self.deadline is not None:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
 
 def parse_deadline(text: str, now: datetime | None = None) -> float:
-    """Read a time of day (the next one), a date and time, or a duration; return seconds since 1970.
+    """Return seconds since 1970 of a time of day (the next one), a date and time, or a duration.
 
     Examples
     --------
@@ -115,13 +115,13 @@ def parse_deadline(text: str, now: datetime | None = None) -> float:
     now = now or datetime.now()  # noqa: DTZ005  # local time is meant
     parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text.strip())
     if parts is not None and any(parts.groups()):
-        seconds = sum(int(n) * unit for n, unit in zip(parts.groups("0"), SECONDS.values(), strict=True))
-        return (now + _span(seconds, text)).timestamp()
+        seconds = sum(int(n) * unit for n, unit in zip(parts.groups("0"), SECONDS_PER_UNIT.values(), strict=True))
+        return (now + _build_span(seconds, text)).timestamp()
     try:
         if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text.strip()):
             hours, minutes, *rest = (int(part) for part in text.split(":"))
-            at = now.replace(hour=hours, minute=minutes, second=rest[0] if rest else 0, microsecond=0)
-            return (at if at > now else at + timedelta(days=1)).timestamp()
+            time_today = now.replace(hour=hours, minute=minutes, second=rest[0] if rest else 0, microsecond=0)
+            return (time_today if time_today > now else time_today + timedelta(days=1)).timestamp()
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError, OSError):
         raise InputError(
@@ -129,7 +129,7 @@ def parse_deadline(text: str, now: datetime | None = None) -> float:
         ) from None
 
 
-def _span(seconds: int, text: str) -> timedelta:
+def _build_span(seconds: int, text: str) -> timedelta:
     try:
         return timedelta(seconds=min(seconds, 10 * 365 * 86400))
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What a plan must count, what is counted, and in which order: breadth first, kept in the trials' order.
+"""The ledger of a plan's comparisons: trials requested, trials counted, and the order of counting.
 
 Comparisons are known by the digest of their content, so what two test sets, two names or two
 nights share is counted once.
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import CountPositions
-from sigdask.analysis.comparison.stopping.counted import Blocks
+from sigdask.analysis.comparison.stopping.counted import RoundTallies
 from sigdask.execution.tasks import TrialRange
-from sigdask.identity import identity_of
+from sigdask.identity import get_identity
 from sigdask.nightly.store import Store, StoredResults, StoredTallies
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
-from sigdask.randomization.panels.digests import Digests, packed
-from sigdask.randomization.tallies import TAILS, Tally, round_of, rounds
+from sigdask.randomization.panels.digests import Digests, pack_digests
+from sigdask.randomization.tallies import TAILS, Tally, find_round, split_rounds
 from sigdask.results.table import Table
 
 NO_LIMIT = 2**62
@@ -32,7 +32,7 @@ N_TAILS = len(TAILS)
 
 @dataclass(eq=False)
 class LedgerEntry:
-    """Comparisons that are counted together: trials `first` to `stop - 1` of one run of one panel.
+    """Comparisons counted together: trials `first` to `stop - 1` of one run of one panel.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class LedgerEntry:
         What is counted.
     run, first, stop : int
         The trials.
-    places : int64 array, shape (n_pairs * n_metrics,)
+    numbers : int64 array, shape (n_pairs * n_metrics,)
         The ledger's comparison of each pair and metric; of a family, shape (1,).
     label : str
         For errors.
-    whole : bool
+    is_whole : bool
         Counted as a whole.
     """
 
@@ -52,31 +52,31 @@ class LedgerEntry:
     run: int
     first: int
     stop: int
-    places: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     label: str
-    whole: bool
-    waiting: dict[int, tuple[int, Tally]] = field(default_factory=dict)
+    is_whole: bool
+    pending: dict[int, tuple[int, Tally]] = field(default_factory=dict)
     left_out: bool = False
 
-    def offer(self, first: int, tally: Tally) -> None:
-        """Take what was counted, in any order."""
-        self.waiting[first] = (first + tally.n_trials, tally)
+    def add(self, first: int, tally: Tally) -> None:
+        """Add counted trials, in any order."""
+        self.pending[first] = (first + tally.n_trials, tally)
 
-    def take(self) -> Iterator[tuple[int, int, Tally]]:
-        """Give up what follows on `first` without a gap: (first, stop, tally), one for each round."""
-        while self.first in self.waiting:
-            start, (end, total) = self.first, self.waiting.pop(self.first)
-            border = round_of(start)[1]
-            while end < border and end in self.waiting:
-                end, more = self.waiting.pop(end)
-                total += more
+    def pop_ready(self) -> Iterator[tuple[int, int, Tally]]:
+        """Yield (first, stop, tally) by round for the trials that continue from `first` without a gap."""
+        while self.first in self.pending:
+            start, (end, total) = self.first, self.pending.pop(self.first)
+            border = find_round(start)[1]
+            while end < border and end in self.pending:
+                end, next_tally = self.pending.pop(end)
+                total += next_tally
             self.first = end
             yield start, end, total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LedgerPositions:
-    """Where counts of some results stand in a ledger: int64 arrays of shape (n,).
+    """Positions of results' counts in a ledger: int64 arrays of shape (n,).
 
     Attributes
     ----------
@@ -89,12 +89,12 @@ class LedgerPositions:
     """
 
     run: NDArray[np.int64]
-    place: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     wanted: NDArray[np.int64]
 
 
 class Ledger:
-    """Trials and exceedances of all comparisons of a plan, beside the store.
+    """Trials and exceedances of all comparisons of a plan, in memory and in the store.
 
     Attributes
     ----------
@@ -112,18 +112,18 @@ class Ledger:
 
     def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
         """Take what a store has; with None nothing is kept, for what counting would take from scratch."""
-        self.digests, self.at, kinds = _numbered(jobs)
+        self.digests, self.at, kinds = _number_comparisons(jobs)
         n = len(self.digests)
         if store is not None:
             self.store = store
-        self.ids = np.arange(n) if store is None else store.ids_of(self.digests, kinds)
+        self.ids = np.arange(n) if store is None else store.fetch_ids(self.digests, kinds)
         self.n_trials: dict[int, NDArray[np.int64]] = {}
         self.stored: dict[int, NDArray[np.int64]] = {}
         self.gap: dict[int, NDArray[np.int64]] = {}
         self._counts: dict[int, NDArray[np.int64]] = {}
-        self._whole: dict[tuple[int, int], NDArray[np.int64]] = {}
-        self._before: dict[int, NDArray[np.int64]] = {}  # of those counts, what the rounds before the last have
-        self._whole_before: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._whole_counts: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._earlier_counts: dict[int, NDArray[np.int64]] = {}  # of those counts, what the rounds before the last have
+        self._earlier_whole_counts: dict[tuple[int, int], NDArray[np.int64]] = {}
         self.wanted: dict[int, NDArray[np.int64]] = {}
         self.limit: dict[int, NDArray[np.int64]] = {}
         self.given_up: dict[int, NDArray[np.bool_]] = {}
@@ -131,245 +131,267 @@ class Ledger:
             self.wanted[run], self.limit[run] = np.zeros(n, np.int64), np.full(n, NO_LIMIT, np.int64)
             self.given_up[run], self.stored[run] = np.zeros(n, np.bool_), np.zeros(n, np.int64)
             self.n_trials[run], self._counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
-            self.gap[run], self._before[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
-        for job, at in self.at.items():
-            np.maximum.at(self.wanted[job.run], at.ravel(), job.n_trials)
+            self.gap[run], self._earlier_counts[run] = np.zeros(n, np.int64), np.zeros((n, N_TAILS), np.int64)
+        for job, numbers in self.at.items():
+            np.maximum.at(self.wanted[job.run], numbers.ravel(), job.n_trials)
         if store is not None:
             self.load()
 
     def load(self) -> None:
-        """Take what the store has."""
+        """Load the trials and exceedances that the store has."""
         for run in self.wanted:
-            self._load_wholes(run, {int(at[0, 0]): job for job, at in self.at.items() if _is_whole_of(job, run)})
+            self._load_whole_panels(
+                run, {int(numbers[0, 0]): job for job, numbers in self.at.items() if _is_whole_in_run(job, run)}
+            )
         for run, wanted in self.wanted.items():
-            self._load(run, np.flatnonzero(wanted > 0))
+            self._load_pairs(run, np.flatnonzero(wanted > 0))
 
-    def _load(self, run: int, some: NDArray[np.int64]) -> None:
-        pairs = np.setdiff1d(some, [k for k, of in self._whole if of == run], assume_unique=True)
-        kept = self.store.prefixes(self.ids[pairs], run)
-        self.stored[run][pairs] = kept.n_trials
-        self.n_trials[run][pairs], self._counts[run][pairs] = kept.n_trials, kept.counts
-        self._before[run][pairs], self.gap[run][pairs] = kept.before, kept.gap
-        over = pairs[kept.n_trials > self.wanted[run][pairs]]
-        if len(over):
-            cut = self.store.rounds(self.ids[over], run, self.wanted[run][over])
-            self.n_trials[run][over], self._counts[run][over] = cut.n_trials, cut.counts
+    def _load_pairs(self, run: int, numbers: NDArray[np.int64]) -> None:
+        pairs = np.setdiff1d(
+            numbers, [k for k, whole_run in self._whole_counts if whole_run == run], assume_unique=True
+        )
+        stored = self.store.fetch_prefixes(self.ids[pairs], run)
+        self.stored[run][pairs] = stored.n_trials
+        self.n_trials[run][pairs], self._counts[run][pairs] = stored.n_trials, stored.counts
+        self._earlier_counts[run][pairs], self.gap[run][pairs] = stored.before, stored.gap
+        surplus = pairs[stored.n_trials > self.wanted[run][pairs]]
+        if len(surplus):
+            cut = self.store.fetch_rounds(self.ids[surplus], run, self.wanted[run][surplus])
+            self.n_trials[run][surplus], self._counts[run][surplus] = cut.n_trials, cut.counts
 
-    def _load_wholes(self, run: int, jobs: Mapping[int, Job]) -> None:
+    def _load_whole_panels(self, run: int, jobs: Mapping[int, Job]) -> None:
         sizes = {int(self.ids[k]): math.prod((*job.panel.shape, job.panel.manner.n_tails)) for k, job in jobs.items()}
-        found = self.store.prefixes_of_wholes(sizes, run) if sizes else {}
+        prefixes = self.store.fetch_family_prefixes(sizes, run) if sizes else {}
         for k in jobs:
-            number, most = int(self.ids[k]), int(self.wanted[run][k])
-            kept = found[number]
-            self.stored[run][k], self.gap[run][k] = kept.n_trials[0], kept.gap[0]
-            if kept.n_trials[0] > most:
-                kept = self.store.prefixes_of_wholes({number: sizes[number]}, run, most)[number]
-            self.n_trials[run][k], self._whole[k, run] = kept.n_trials[0], kept.counts[0]
-            self._whole_before[k, run] = kept.before[0]
+            number, n_wanted = int(self.ids[k]), int(self.wanted[run][k])
+            stored = prefixes[number]
+            self.stored[run][k], self.gap[run][k] = stored.n_trials[0], stored.gap[0]
+            if stored.n_trials[0] > n_wanted:
+                stored = self.store.fetch_family_prefixes({number: sizes[number]}, run, n_wanted)[number]
+            self.n_trials[run][k], self._whole_counts[k, run] = stored.n_trials[0], stored.counts[0]
+            self._earlier_whole_counts[k, run] = stored.before[0]
 
-    def take_beyond_gaps(self) -> bool:
-        """Take what the store has beyond trials that it lacked until now; say whether there is any."""
+    def load_beyond_gaps(self) -> bool:
+        """Reload stored trials beyond gaps that are now closed; return whether there are any."""
         closed = any(((gap > 0) & (gap <= self.n_trials[run])).any() for run, gap in self.gap.items())
         if closed:
             self.load()
         return closed
 
-    def tally(self, job: Job) -> Tally:
-        """Return the tally of a job, as far as it is counted."""
-        at = self.at[job]
-        trials = self.n_trials[job.run][at]
+    def build_tally(self, job: Job) -> Tally:
+        """Return the tally of a job as far as it is counted."""
+        numbers = self.at[job]
+        trials = self.n_trials[job.run][numbers]
         if job.panel.is_whole:
-            counts = self._whole[int(at[0, 0]), job.run].reshape(*job.panel.shape, job.panel.manner.n_tails)
+            counts = self._whole_counts[int(numbers[0, 0]), job.run].reshape(*job.panel.shape, job.panel.manner.n_tails)
             return Tally(int(trials[0, 0]), counts)
-        counts = np.zeros((*at.shape, job.panel.manner.n_tails), np.int64)
-        counts[..., :N_TAILS] = self._counts[job.run][at]
+        counts = np.zeros((*numbers.shape, job.panel.manner.n_tails), np.int64)
+        counts[..., :N_TAILS] = self._counts[job.run][numbers]
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
-    def spots(self, jobs: Sequence[Job], standing: CountPositions) -> LedgerPositions:
-        """Return where counts of results stand, of jobs by their places."""
-        place = standing.numbered(jobs, self.at)
+    def find_positions(self, jobs: Sequence[Job], standing: CountPositions) -> LedgerPositions:
+        """Return the ledger positions of results' counts, given their positions in jobs."""
+        numbers = standing.look_up_numbers(jobs, self.at)
         run, wanted = (np.array([*(getattr(job, n) for job in jobs), 0], np.int64) for n in ("run", "n_trials"))
-        return LedgerPositions(run[standing.job], place, wanted[standing.job])
+        return LedgerPositions(run[standing.job], numbers, wanted[standing.job])
 
-    def is_complete(self, spots: LedgerPositions) -> NDArray[np.bool_]:
-        """Say of each result whether all trials that are wanted of it are counted, or none stand there."""
-        complete = spots.place < 0
+    def is_complete(self, positions: LedgerPositions) -> NDArray[np.bool_]:
+        """Return for each result whether all its requested trials are counted, or it has no counts."""
+        complete = positions.numbers < 0
         for run in self.wanted:
-            here = np.flatnonzero((spots.run == run) & ~complete)
-            places = spots.place[here]
-            complete[here] = self.n_trials[run][places] >= np.minimum(spots.wanted[here], self.limit[run][places])
+            rows = np.flatnonzero((positions.run == run) & ~complete)
+            numbers = positions.numbers[rows]
+            complete[rows] = self.n_trials[run][numbers] >= np.minimum(positions.wanted[rows], self.limit[run][numbers])
         return complete
 
-    def end_at(
+    def set_end(
         self,
         run: int,
-        places: NDArray[np.int64],
-        upto: NDArray[np.int64],
+        numbers: NDArray[np.int64],
+        end: NDArray[np.int64],
         stopped: NDArray[np.bool_],
         n_trials: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> None:
-        """Want trials up to `upto` of some comparisons, of which those kept count; no more of what is stopped."""
-        self.wanted[run][places] = np.where(self.given_up[run][places], 0, upto)
-        self.n_trials[run][places], self._counts[run][places] = n_trials, counts
-        self.limit[run][places] = np.where(stopped, upto, NO_LIMIT)
+        """Request trials of some comparisons up to `end`, and no more of those that have stopped."""
+        self.wanted[run][numbers] = np.where(self.given_up[run][numbers], 0, end)
+        self.n_trials[run][numbers], self._counts[run][numbers] = n_trials, counts
+        self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
 
-    def rounds_of(self, run: int, places: NDArray[np.int64], limit: NDArray[np.int64]) -> Blocks:
-        """Return the rounds that end within the trials asked for, and what was counted again of the next one."""
-        starts, stops, counts = self.store.blocks(self.ids[places], run)
-        inside = (stops > 0) & (stops <= limit)  # (n_rounds, n)
-        n_trials, counts = np.where(inside, stops - starts[:, None], 0), counts * inside[..., None]
-        again = self.n_trials[run][places] - n_trials.sum(axis=0)
-        some = np.flatnonzero(again > 0)
-        after = np.count_nonzero(n_trials[:, some], axis=0)
-        counts[after, some] = self._counts[run][places[some]] - counts[:, some].sum(axis=0)
-        n_trials[after, some] = again[some]
+    def get_rounds(self, run: int, numbers: NDArray[np.int64], limit: NDArray[np.int64]) -> RoundTallies:
+        """Return rounds of comparisons that end within `limit` trials, and the recounted next round."""
+        starts, stops, counts = self.store.fetch_blocks(self.ids[numbers], run)
+        is_inside = (stops > 0) & (stops <= limit)  # (n_rounds, n)
+        n_trials, counts = np.where(is_inside, stops - starts[:, None], 0), counts * is_inside[..., None]
+        n_recounted = self.n_trials[run][numbers] - n_trials.sum(axis=0)
+        partial = np.flatnonzero(n_recounted > 0)
+        next_round = np.count_nonzero(n_trials[:, partial], axis=0)
+        counts[next_round, partial] = self._counts[run][numbers[partial]] - counts[:, partial].sum(axis=0)
+        n_trials[next_round, partial] = n_recounted[partial]
         if len(n_trials):
-            last = np.maximum(np.count_nonzero(n_trials, axis=0) - 1, 0)
-            self._before[run][places] = counts.sum(axis=0) - counts[last, np.arange(len(places))]
-        return Blocks(n_trials, counts)
+            last_round = np.maximum(np.count_nonzero(n_trials, axis=0) - 1, 0)
+            self._earlier_counts[run][numbers] = counts.sum(axis=0) - counts[last_round, np.arange(len(numbers))]
+        return RoundTallies(n_trials, counts)
 
-    def earlier(self, held: StoredResults) -> tuple[Table, NDArray[np.int64]]:
-        """Return results that earlier runs have found, and the comparison of each; -1 where it is not complete."""
+    def match_stored(self, stored_results: StoredResults) -> tuple[Table, NDArray[np.int64]]:
+        """Return stored results of earlier runs, and the comparison of each, -1 if it is incomplete."""
         order = np.argsort(self.ids)
-        at = np.minimum(np.searchsorted(self.ids, held.comparison, sorter=order), len(order) - 1)
-        known = held.complete & (self.ids[order[at]] == held.comparison)
-        return held.table, np.where(known, order[at], -1)
+        index = np.minimum(np.searchsorted(self.ids, stored_results.comparison, sorter=order), len(order) - 1)
+        is_known = stored_results.complete & (self.ids[order[index]] == stored_results.comparison)
+        return stored_results.table, np.where(is_known, order[index], -1)
 
-    def give_up(self, line: LedgerEntry) -> None:
-        """Want no more of what cannot be counted."""
-        self.wanted[line.run][line.places] = 0
-        self.given_up[line.run][line.places] = True
+    def give_up(self, entry: LedgerEntry) -> None:
+        """Request no more trials of comparisons that cannot be counted."""
+        self.wanted[entry.run][entry.numbers] = 0
+        self.given_up[entry.run][entry.numbers] = True
 
-    def missing(self) -> list[LedgerEntry]:
-        """Return what is still to be counted, as lines that share panels.
+    def list_missing(self) -> list[LedgerEntry]:
+        """Return the trials still to count, as entries that share panels.
 
         A comparison that several jobs hold is in the line of the first.
         """
-        taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
-        lines = []
-        for job, at in self.at.items():
-            wanted, gap = self.wanted[job.run][at], self.gap[job.run][at]
+        is_taken = {run: wanted == 0 for run, wanted in self.wanted.items()}
+        entries = []
+        for job, numbers in self.at.items():
+            wanted, gap = self.wanted[job.run][numbers], self.gap[job.run][numbers]
             wanted = np.where((gap > 0) & (gap < wanted), gap, wanted)  # first what the store lacks before it goes on
-            n = self.n_trials[job.run][at]
-            own = ~taken[job.run][at] & _first_of_each(at)
-            taken[job.run][at] = True
-            lines += list(_lines(job, at, n, wanted, own & (n < wanted)))
-        return lines
+            n = self.n_trials[job.run][numbers]
+            is_new = ~is_taken[job.run][numbers] & _mark_first(numbers)
+            is_taken[job.run][numbers] = True
+            entries += list(_iter_entries(job, numbers, n, wanted, is_new & (n < wanted)))
+        return entries
 
-    def add(self, line: LedgerEntry, first: int, stop: int, tally: Tally) -> Iterator[StoredTallies]:
-        """Enter what was counted, of one round; give the store those rounds so far of which it has less."""
-        new = self.stored[line.run][line.places] < stop
-        ids = self.ids[line.places[new]]
-        if line.whole:
-            key = int(line.places[0]), line.run
-            counts, before, more = self._whole[key], self._whole_before[key], tally.counts.ravel()
-            at: Any = ...
+    def add(self, entry: LedgerEntry, first: int, stop: int, tally: Tally) -> Iterator[StoredTallies]:
+        """Add the tally of one round; yield it for the store where that has fewer trials."""
+        new = self.stored[entry.run][entry.numbers] < stop
+        ids = self.ids[entry.numbers[new]]
+        if entry.is_whole:
+            key = int(entry.numbers[0]), entry.run
+            counts, earlier_counts, new_counts = (
+                self._whole_counts[key],
+                self._earlier_whole_counts[key],
+                tally.counts.ravel(),
+            )
+            index: Any = ...
         else:
-            counts, before, more = self._counts[line.run], self._before[line.run], _flat(tally)
-            at = line.places
-        start, _ = round_of(first)
+            counts, earlier_counts, new_counts = (
+                self._counts[entry.run],
+                self._earlier_counts[entry.run],
+                _flatten_tails(tally),
+            )
+            index = entry.numbers
+        start, _ = find_round(first)
         if first == start:
-            before[at] = counts[at]
-        counts[at] += more
-        self.n_trials[line.run][line.places] = stop
-        self.stored[line.run][line.places[new]] = stop
+            earlier_counts[index] = counts[index]
+        counts[index] += new_counts
+        self.n_trials[entry.run][entry.numbers] = stop
+        self.stored[entry.run][entry.numbers[new]] = stop
         if new.any():
-            own = (counts[at] - before[at]).reshape(len(new), -1)[new]
-            yield StoredTallies(ids, line.run, start, stop, own, whole=line.whole)
+            round_counts = (counts[index] - earlier_counts[index]).reshape(len(new), -1)[new]
+            yield StoredTallies(ids, entry.run, start, stop, round_counts, whole=entry.is_whole)
 
 
-def breadth_first(lines: Sequence[LedgerEntry]) -> tuple[list[Job], list[LedgerEntry]]:
-    """Return jobs that bring all lines through one round before the next, first runs first, and the line of each."""
-    found = [
-        ((round_of(first)[0], line.run), k, Job(line.panel, stop - first, line.run, label=line.label, first=first))
-        for k, line in enumerate(lines)
-        for first, stop in rounds(line.first, line.stop)
-        if not line.left_out
+def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[LedgerEntry]]:
+    """Return jobs that take all entries through one round before the next, and the entry of each."""
+    ordered = [
+        (
+            (find_round(first)[0], entry.run),
+            k,
+            Job(entry.panel, stop - first, entry.run, label=entry.label, first=first),
+        )
+        for k, entry in enumerate(entries)
+        for first, stop in split_rounds(entry.first, entry.stop)
+        if not entry.left_out
     ]
-    found.sort(key=lambda each: each[:2])
-    return [job for _, _, job in found], [lines[k] for _, k, _ in found]
+    ordered.sort(key=lambda item: item[:2])
+    return [job for _, _, job in ordered], [entries[k] for _, k, _ in ordered]
 
 
 class CommitQueue:
-    """What was counted and is not yet kept, given up in the order of its trials."""
+    """Counted trials that are not yet stored, released in the order of the trials."""
 
     def __init__(self, lines_of_jobs: Sequence[LedgerEntry]) -> None:
-        self._lines = lines_of_jobs
+        self._entries = lines_of_jobs
         self._touched: dict[int, LedgerEntry] = {}
 
-    def offer(self, trials: TrialRange, tally: Tally) -> None:
-        """Take what was counted of some trials."""
-        line = self._lines[trials.job]
-        line.offer(trials.first, tally)
-        self._touched[id(line)] = line
+    def add(self, trials: TrialRange, tally: Tally) -> None:
+        """Add the tally of some trials."""
+        entry = self._entries[trials.job]
+        entry.add(trials.first, tally)
+        self._touched[id(entry)] = entry
 
-    def take(self) -> list[tuple[LedgerEntry, int, int, Tally]]:
-        """Give up all that follows without a gap on what was given up before."""
-        taken = [(line, *found) for line in self._touched.values() for found in line.take()]
+    def pop_ready(self) -> list[tuple[LedgerEntry, int, int, Tally]]:
+        """Return all tallies that continue the released ones without a gap."""
+        ready = [(entry, *tallied) for entry in self._touched.values() for tallied in entry.pop_ready()]
         self._touched.clear()
-        return taken
+        return ready
 
 
-def _numbered(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray[np.int64]], list[str]]:
-    """Return distinct digests, the number of each job's pairs and metrics among them, and what each is."""
+def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray[np.int64]], list[str]]:
+    """Return distinct digests, their numbers for each job's pairs and metrics, and the kind of each."""
     panels = {id(job.panel): job.panel for job in jobs}
-    own = {key: panel.digests() for key, panel in panels.items()}
-    listed = np.concatenate([found.ravel() for found in own.values()]) if own else packed(())
-    _, first, number = np.unique(listed, return_index=True, return_inverse=True)
+    panel_digests = {key: panel.compute_digests() for key, panel in panels.items()}
+    all_digests = (
+        np.concatenate([digests.ravel() for digests in panel_digests.values()]) if panel_digests else pack_digests(())
+    )
+    _, first, number = np.unique(all_digests, return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they come
     numbers = np.argsort(order)[number]
-    ends = np.cumsum([found.size for found in own.values()])
-    at = {
-        key: numbers[end - found.size : end].reshape(found.shape)
-        for (key, found), end in zip(own.items(), ends, strict=True)
+    ends = np.cumsum([digests.size for digests in panel_digests.values()])
+    panel_numbers = {
+        key: numbers[end - digests.size : end].reshape(digests.shape)
+        for (key, digests), end in zip(panel_digests.items(), ends, strict=True)
     }
-    names = [_kind(panel) for panel in panels.values()]
+    names = [_name_kind(panel) for panel in panels.values()]
     kinds = [names[k] for k in np.searchsorted(ends, first[order], side="right")]
-    return listed[first[order]], {job: at[id(job.panel)] for job in jobs}, kinds
+    return all_digests[first[order]], {job: panel_numbers[id(job.panel)] for job in jobs}, kinds
 
 
-def _is_whole_of(job: Job, run: int) -> bool:
+def _is_whole_in_run(job: Job, run: int) -> bool:
     return job.panel.is_whole and job.run == run
 
 
-def _kind(panel: AnyPanel) -> str:
+def _name_kind(panel: AnyPanel) -> str:
     if panel.is_whole:
-        known = identity_of(type(panel))
-        assert known is not None
-        return known.tag.lower()
+        identity = get_identity(type(panel))
+        assert identity is not None
+        return identity.tag.lower()
     return "all arrangements" if panel.enumerated else "pair"
 
 
-def _first_of_each(at: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which cells hold a comparison for the first time."""
-    first = np.zeros(at.size, np.bool_)
-    first[np.unique(at.ravel(), return_index=True)[1]] = True
-    return first.reshape(at.shape)
+def _mark_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a mask of the cells that hold a comparison for the first time."""
+    is_first = np.zeros(numbers.size, np.bool_)
+    is_first[np.unique(numbers.ravel(), return_index=True)[1]] = True
+    return is_first.reshape(numbers.shape)
 
 
-def _lines(
-    job: Job, at: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], open_: NDArray[np.bool_]
+def _iter_entries(
+    job: Job, numbers: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], is_open: NDArray[np.bool_]
 ) -> Iterator[LedgerEntry]:
-    """Yield lines of one job: pairs and metrics that have the same trials to go."""
+    """Yield entries of one job: pairs and metrics that lack the same trials."""
     if job.panel.is_whole:
-        if open_[0, 0]:
-            yield LedgerEntry(job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), at[0, :1], job.label, whole=True)
+        if is_open[0, 0]:
+            yield LedgerEntry(
+                job.panel, job.run, int(n[0, 0]), int(wanted[0, 0]), numbers[0, :1], job.label, is_whole=True
+            )
         return
-    for first, stop in np.unique(np.stack([n[open_], wanted[open_]]), axis=1).T.tolist():
-        here = open_ & (n == first) & (wanted == stop)
-        some = np.flatnonzero(here.any(axis=1))
-        patterns, of_row = np.unique(here[some], axis=0, return_inverse=True)
-        for k, pattern in enumerate(patterns):
-            rows, columns = some[of_row.ravel() == k], np.flatnonzero(pattern)
-            panel = job.panel.part(rows.tolist(), columns.tolist())
-            yield LedgerEntry(panel, job.run, first, stop, at[np.ix_(rows, columns)].ravel(), job.label, whole=False)
+    for first, stop in np.unique(np.stack([n[is_open], wanted[is_open]]), axis=1).T.tolist():
+        is_selected = is_open & (n == first) & (wanted == stop)
+        open_rows = np.flatnonzero(is_selected.any(axis=1))
+        patterns, pattern_of_row = np.unique(is_selected[open_rows], axis=0, return_inverse=True)
+        for pattern_index, pattern in enumerate(patterns):
+            rows, columns = open_rows[pattern_of_row.ravel() == pattern_index], np.flatnonzero(pattern)
+            panel = job.panel.select(rows.tolist(), columns.tolist())
+            yield LedgerEntry(
+                panel, job.run, first, stop, numbers[np.ix_(rows, columns)].ravel(), job.label, is_whole=False
+            )
 
 
-def trials_of(lines: Iterable[LedgerEntry]) -> int:
-    """Return the trials that lines have to go, of all their comparisons."""
-    return sum((line.stop - line.first) * len(line.places) for line in lines)
+def count_trials(entries: Iterable[LedgerEntry]) -> int:
+    """Return the number of trials to count over all comparisons of the entries."""
+    return sum((entry.stop - entry.first) * len(entry.numbers) for entry in entries)
 
 
-def _flat(tally: Tally) -> NDArray[np.int64]:
+def _flatten_tails(tally: Tally) -> NDArray[np.int64]:
     return tally.counts.reshape(-1, tally.counts.shape[-1])[:, :N_TAILS]

@@ -1,4 +1,4 @@
-"""Telling others how a gate ended: a command, a web hook; both limited in time, neither changes the verdict."""
+"""Notify others of a gate's outcome by command or web hook, each with a time limit."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from sigdask.errors import InputError
 from sigdask.nightly.gate import GateVerdict, web_hook
 from sigdask.nightly.plan import NotifySettings
 from sigdask.nightly.report.gate import render
-from sigdask.text import as_json, printable_json
+from sigdask.text import as_json, escape_json
 
-LONGEST_WORD = 300
+MOST_CHARACTERS = 300
 """Characters kept of what a command or server answered."""
 
 
-def tell(to: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
-    """Tell whom the plan names; yield what could not be told.
+def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> Iterator[str]:
+    """Run the command and call the web hook of the plan; yield a message for each failure.
 
     The command gets the verdict's JSON on its standard input and SIGDASK_GATE = passed or failed; a web
     hook gets the same JSON by POST, with a `text` that chat programs show, or what its template makes of it.
 
     Parameters
     ----------
-    to : NotifySettings
+    settings : NotifySettings
         Of the plan.
     verdict : GateVerdict
         How it ended.
@@ -40,35 +40,35 @@ def tell(to: NotifySettings, verdict: GateVerdict, name: str, folder: Path) -> I
     folder : Path
         The plan's, where the command runs.
     """
-    if (to.when != "always" and verdict.passed) or (to.when == "new" and not verdict.is_new):
+    if (settings.when != "always" and verdict.passed) or (settings.when == "new" and not verdict.is_new):
         return
     ending = "passed" if verdict.passed else "failed"
     fields = {"plan": name, "text": f"{name}: {render(verdict)}", **verdict.to_dict()}
-    body = printable_json(as_json(fields, lines=False)).encode()
-    if to.command and (trouble := _run(to, body, ending, folder)):
-        yield f"gate.command {to.command[0]}: {trouble}"
-    if to.webhook is None:
+    body = escape_json(as_json(fields, lines=False)).encode()
+    if settings.command and (trouble := _run_command(settings, body, ending, folder)):
+        yield f"gate.command {settings.command[0]}: {trouble}"
+    if settings.webhook is None:
         return
     try:
-        sent = body if to.body is None else web_hook.write(to.body, fields)
+        payload = body if settings.body is None else web_hook.render_json(settings.body, fields)
     except InputError as error:
         yield f"gate.webhook_body: {error}; the gate's JSON is sent instead"
-        sent = body
-    if trouble := _post(to.webhook, sent, to.timeout):
+        payload = body
+    if trouble := _post_in_thread(settings.webhook, payload, settings.timeout):
         yield f"gate.webhook: {trouble}"
 
 
-def _run(to: NotifySettings, body: bytes, ending: str, folder: Path) -> str | None:
-    """Run the command in a group of its own; what it leaves running when it ends in time is its own affair."""
-    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as words:
+def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Path) -> str | None:
+    """Run the command in its own process group, which is killed only at the time limit."""
+    with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as error_file:
         try:
-            told.write(body)
-            told.seek(0)
+            input_file.write(body)
+            input_file.seek(0)
             process = subprocess.Popen(  # noqa: S603  # the plan's own list, no shell
-                to.command,
-                stdin=told,
+                settings.command,
+                stdin=input_file,
                 stdout=subprocess.DEVNULL,
-                stderr=words,
+                stderr=error_file,
                 cwd=folder,
                 env={**os.environ, "SIGDASK_GATE": ending},
                 start_new_session=True,
@@ -76,33 +76,33 @@ def _run(to: NotifySettings, body: bytes, ending: str, folder: Path) -> str | No
         except (OSError, ValueError) as error:
             return str(error)
         try:
-            process.wait(to.timeout)
+            process.wait(settings.timeout)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            return f"did not end within {to.timeout:g} s and was stopped"
+            return f"did not end within {settings.timeout:g} s and was stopped"
         if process.returncode == 0:
             return None
-        words.seek(0)
-        word = words.read(4 * LONGEST_WORD).decode(errors="replace").strip()[:LONGEST_WORD]
-        return f"ended with status {process.returncode}{f': {word}' if word else ''}"
+        error_file.seek(0)
+        error_text = error_file.read(4 * MOST_CHARACTERS).decode(errors="replace").strip()[:MOST_CHARACTERS]
+        return f"ended with status {process.returncode}{f': {error_text}' if error_text else ''}"
 
 
-def _post(url: str, body: bytes, timeout: float) -> str | None:
-    """Post in a thread, since the time limit of a socket is one for each piece of the answer."""
-    answered: list[str | None] = []
-    thread = threading.Thread(target=lambda: answered.append(_answer(url, body, timeout)), daemon=True)
+def _post_in_thread(url: str, body: bytes, timeout: float) -> str | None:
+    """Post in a thread, because a socket's time limit applies to each piece of the answer alone."""
+    answers: list[str | None] = []
+    thread = threading.Thread(target=lambda: answers.append(_send_request(url, body, timeout)), daemon=True)
     thread.start()
     thread.join(timeout)
-    return answered[0] if answered else f"no answer within {timeout:g} s"
+    return answers[0] if answers else f"no answer within {timeout:g} s"
 
 
-def _answer(url: str, body: bytes, timeout: float) -> str | None:
+def _send_request(url: str, body: bytes, timeout: float) -> str | None:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")  # noqa: S310  # checked with the plan
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
-            answer.read(LONGEST_WORD)
+            answer.read(MOST_CHARACTERS)
     except urllib.error.HTTPError as error:
         return f"answered with status {error.code}"
     except (OSError, ValueError) as error:  # URLError and timeouts are OSErrors

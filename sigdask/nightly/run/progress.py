@@ -1,4 +1,4 @@
-"""How far a test set has come, told from the ledger in one sweep over arrays."""
+"""Progress of each test set, computed from the ledger in one pass over arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sigdask.nightly.store import Progress
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgressWatch:
-    """What a test set's progress is told by: the cells of its results, flat.
+    """The ledger cells from which a test set's progress is computed.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class ProgressWatch:
         Comparisons.
     cells : mapping of run to (int64 arrays of comparisons, of trials wanted, of results)
         Where their counts stand in the ledger.
-    first : int64 arrays
+    p_positions : int64 arrays
         Run, comparison of each result's p.
     kept : int
         Trials that the store had.
@@ -36,57 +36,60 @@ class ProgressWatch:
     name: str
     n_results: int
     cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
-    first: tuple[NDArray[np.int64], NDArray[np.int64]]
+    p_positions: tuple[NDArray[np.int64], NDArray[np.int64]]
     kept: int
     counted: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @staticmethod
-    def of(ledger: Ledger, batch: Batch, of_set: int) -> ProgressWatch:
-        """Watch one of the test sets of a batch."""
-        own = np.flatnonzero(batch.set_of == of_set)
+    def from_batch(ledger: Ledger, batch: Batch, set_index: int) -> ProgressWatch:
+        """Return the watch of one test set in a batch."""
+        selected = np.flatnonzero(batch.set_indices == set_index)
         jobs = batch.study.jobs
-        spots = [ledger.spots(jobs, standing) for standing in batch.standings]
-        run, place, wanted = (
-            np.concatenate([getattr(each, n)[own] for each in spots]) for n in LedgerPositions.__slots__
+        positions = [ledger.find_positions(jobs, count_positions) for count_positions in batch.positions]
+        runs, numbers, wanted = (
+            np.concatenate([getattr(set_positions, n)[selected] for set_positions in positions])
+            for n in LedgerPositions.__slots__
         )
-        result = np.tile(np.arange(len(own)), len(spots))
+        results = np.tile(np.arange(len(selected)), len(positions))
         cells = {}
-        for number in ledger.wanted:
-            here = np.flatnonzero((run == number) & (place >= 0))
-            here = here[np.argsort(result[here], kind="stable")]
-            cells[number] = place[here], wanted[here], result[here]
-        of_p = ledger.spots(jobs, batch.of_p)
-        return ProgressWatch(batch.names[of_set], len(own), cells, (of_p.run[own], of_p.place[own]), 0)
+        for run in ledger.wanted:
+            indices = np.flatnonzero((runs == run) & (numbers >= 0))
+            indices = indices[np.argsort(results[indices], kind="stable")]
+            cells[run] = numbers[indices], wanted[indices], results[indices]
+        p_positions = ledger.find_positions(jobs, batch.p_positions)
+        return ProgressWatch(
+            batch.names[set_index], len(selected), cells, (p_positions.run[selected], p_positions.numbers[selected]), 0
+        )
 
     @staticmethod
-    def all_of(watches: Iterable[ProgressWatch], ledger: Ledger) -> list[ProgressWatch]:
-        """Return watches whose trials add up to those of the ledger, with what it has now as what the store had."""
-        taken = {run: np.zeros(len(ledger.ids), np.bool_) for run in ledger.wanted}
-        found = []
+    def divide_trials(watches: Iterable[ProgressWatch], ledger: Ledger) -> list[ProgressWatch]:
+        """Return watches that count each trial of the ledger once, and note what is stored so far."""
+        is_taken = {run: np.zeros(len(ledger.ids), np.bool_) for run in ledger.wanted}
+        divided = []
         for watch in watches:
             counted = {}
-            for run, (places, _, _) in watch.cells.items():
-                once = np.unique(places, return_index=True)[1]
-                counted[run] = once[~taken[run][places[once]]]
-                taken[run][places] = True
-            own = replace(watch, counted=counted)
-            found.append(replace(own, kept=own.now(ledger).counted))
-        return found
+            for run, (numbers, _, _) in watch.cells.items():
+                first_cells = np.unique(numbers, return_index=True)[1]
+                counted[run] = first_cells[~is_taken[run][numbers[first_cells]]]
+                is_taken[run][numbers] = True
+            distinct = replace(watch, counted=counted)
+            divided.append(replace(distinct, kept=distinct.compute_progress(ledger).counted))
+        return divided
 
-    def now(self, ledger: Ledger) -> Progress:
-        """Return how far it is."""
-        done = wanted_all = 0
+    def compute_progress(self, ledger: Ledger) -> Progress:
+        """Return the progress at present."""
+        n_done = n_wanted = 0
         finished = np.ones(self.n_results, np.bool_)
-        for run, (places, wanted, results) in self.cells.items():
-            wanted = np.minimum(wanted, ledger.limit[run][places])  # noqa: PLW2901  # less where a rule stopped
-            have = np.minimum(ledger.n_trials[run][places], wanted)
-            once = self.counted[run]
-            done, wanted_all = done + int(have[once].sum()), wanted_all + int(wanted[once].sum())
-            finished[results[have < wanted]] = False
-        runs, places = self.first
-        reached = int(np.count_nonzero(places < 0))  # of which p is had without counting
-        reached += sum(
-            int((ledger.n_trials[run][places[(runs == run) & (places >= 0)]] > 0).sum()) for run in self.cells
+        for run, (numbers, wanted, results) in self.cells.items():
+            wanted = np.minimum(wanted, ledger.limit[run][numbers])  # noqa: PLW2901  # less where a rule stopped
+            n_counted = np.minimum(ledger.n_trials[run][numbers], wanted)
+            counted_cells = self.counted[run]
+            n_done, n_wanted = n_done + int(n_counted[counted_cells].sum()), n_wanted + int(wanted[counted_cells].sum())
+            finished[results[n_counted < wanted]] = False
+        runs, numbers = self.p_positions
+        n_reached = int(np.count_nonzero(numbers < 0))  # of which p is had without counting
+        n_reached += sum(
+            int((ledger.n_trials[run][numbers[(runs == run) & (numbers >= 0)]] > 0).sum()) for run in self.cells
         )
-        kept = min(self.kept, done)  # less than the store had where a rule stopped before
-        return Progress(self.name, self.n_results, reached, int(finished.sum()), kept, done - kept, wanted_all)
+        kept = min(self.kept, n_done)  # less than the store had where a rule stopped before
+        return Progress(self.name, self.n_results, n_reached, int(finished.sum()), kept, n_done - kept, n_wanted)

@@ -1,4 +1,4 @@
-"""A plan's work: the test sets that are judged together, read, and what they want counted."""
+"""Prepare a plan's work: read its test sets, and list the jobs to count."""
 
 from __future__ import annotations
 
@@ -13,15 +13,22 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison import pairs as comparisons
 from sigdask.analysis.comparison.pairs import CountPositions
-from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec, pairs_of
-from sigdask.analysis.comparison.study import Study, prepare
+from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec, list_pairs
+from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
-from sigdask.execution.clusters import Where
+from sigdask.execution.clusters import ClusterLike
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress
 from sigdask.io import addresses
-from sigdask.metrics.extraction import ExtractedData, ExtractionLog, LayeredCache, StatisticsSource, at_home, extracted
-from sigdask.nightly.gate import Key
+from sigdask.metrics.extraction import (
+    ExtractedData,
+    ExtractionLog,
+    LayeredCache,
+    StatisticsSource,
+    extract_statistics,
+    get_user_cache,
+)
+from sigdask.nightly.gate import ComparisonKey
 from sigdask.nightly.plan import Plan, TestSet
 from sigdask.nightly.store import Store
 
@@ -36,38 +43,41 @@ class Batch:
         The test sets, by name, as they were read.
     study : Study
         What is counted and judged.
-    set_of : int64 array, shape (n_results,)
+    set_indices : int64 array, shape (n_results,)
         The test set of each result, a place among them.
-    of_p : CountPositions
+    p_positions : CountPositions
         Where the counts stand that each result's p is of; jobs by their places in the study's.
-    standings : tuple of CountPositions
+    positions : tuple of CountPositions
         Where all counts of the results stand: of both runs, of all arrangements, of other units, of families,
         of intervals.
     """
 
     counts: dict[str, Counts]
     study: Study
-    set_of: NDArray[np.int64]
-    of_p: CountPositions
-    standings: tuple[CountPositions, ...]
+    set_indices: NDArray[np.int64]
+    p_positions: CountPositions
+    positions: tuple[CountPositions, ...]
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
-        """The files that were taken for each test set, where folders or patterns were given."""
-        return [(name, one.main.asked.counts.files) for name, one in zip(self.names, self.study.analyses, strict=True)]
+        """Files read for each test set, where folders or patterns were given."""
+        return [
+            (name, analysis.main.spec.counts.files)
+            for name, analysis in zip(self.names, self.study.analyses, strict=True)
+        ]
 
     @staticmethod
-    def of(counts: dict[str, Counts], study: Study) -> Batch:
-        """Make a batch of test sets, in the order of the study."""
+    def from_study(counts: dict[str, Counts], study: Study) -> Batch:
+        """Build a batch of test sets, in the order of the study."""
         sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
-        slots = (study.slots, *study.beside)
-        standings = [standing for own in slots for standing in own.each]
-        of_p = reduce(_first_of, (slots[0].first, slots[0].exact, slots[0].known))
-        standings += [study.of_families, study.of_companions, *study.of_intervals]
-        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), of_p, tuple(standings))
+        slots = (study.slots, *study.contrast_slots)
+        positions = [count_positions for slot in slots for count_positions in slot.all_kinds]
+        p_positions = reduce(_merge_positions, (slots[0].first, slots[0].exact, slots[0].exact_p))
+        positions += [study.family_positions, study.companion_positions, *study.interval_positions]
+        return Batch(counts, study, np.repeat(np.arange(len(counts)), sizes), p_positions, tuple(positions))
 
     def __len__(self) -> int:
-        return len(self.set_of)
+        return len(self.set_indices)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,57 +85,70 @@ class Batch:
         return tuple(self.counts)
 
 
-def _first_of(one: CountPositions, other: CountPositions) -> CountPositions:
-    """Return where counts stand: the first, and where there are none the other."""
-    is_first = one.job >= 0
-    return CountPositions(*(np.where(is_first, getattr(one, n), getattr(other, n)) for n in ("job", "row", "column")))
+def _merge_positions(first: CountPositions, second: CountPositions) -> CountPositions:
+    """Return the first positions, replaced by the second where there are no counts."""
+    is_first = first.job >= 0
+    return CountPositions(
+        *(np.where(is_first, getattr(first, n), getattr(second, n)) for n in ("job", "row", "column"))
+    )
 
 
-def source_of(
-    store: Store, cluster: Where, workers: int | None, progress: Progress | None, note: Callable[[str], None]
+def build_source(
+    store: Store, cluster: ClusterLike, workers: int | None, progress: Progress | None, note: Callable[[str], None]
 ) -> StatisticsSource:
-    """Return where a run has what its metrics take from outputs: its store, the cache of `check`, its cluster."""
+    """Return a run's source of extracted statistics: its store, the cache of `check`, and its cluster."""
     tell = getattr(progress, "extracting", None) or ExtractionLog(note)
-    return StatisticsSource(LayeredCache(store.shelf, at_home()), ClusterExtraction(cluster, workers), tell)
+    return StatisticsSource(
+        LayeredCache(store.extraction_cache, get_user_cache()), ClusterExtraction(cluster, workers), tell
+    )
 
 
 def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dict[str, Any]]:
-    """Read the test sets of a plan and list what they want counted.
+    """Read the test sets of a plan, and prepare the studies to count.
 
     Returns
     -------
     (list of Batch, dict)
         And, for the run's record, what its metrics took from outputs (`source`): by test set.
     """
-    addresses.look_in(plan.path.parent)
+    addresses.add_folder(plan.path.parent)
     files = [(test_set, test_set.read()) for test_set in plan.test_sets]
-    found = extracted([(c, _wanted(plan, t, c, ()).found(c)) for t, c in files], source)
-    read = [(test_set, own.counts) for (test_set, _), own in zip(files, found, strict=True)]
-    whole = plan.family == "plan" and plan.adjust != "none"
-    groups = [read] if whole else [[each] for each in read]
-    batches = [Batch.of({t.name: counts for t, counts in group}, study_of(plan, group)) for group in groups]
-    return batches, {t.name: _record(own) for (t, _), own in zip(files, found, strict=True) if own.made or own.n_kept}
+    extractions = extract_statistics([(c, _build_spec(plan, t, c, ()).find_metrics(c)) for t, c in files], source)
+    sets_and_counts = [
+        (test_set, extraction.counts) for (test_set, _), extraction in zip(files, extractions, strict=True)
+    ]
+    is_joint = plan.family == "plan" and plan.adjust != "none"
+    groups = [sets_and_counts] if is_joint else [[pair] for pair in sets_and_counts]
+    batches = [Batch.from_study({t.name: counts for t, counts in group}, build_study(plan, group)) for group in groups]
+    return batches, {
+        t.name: _build_record(extraction)
+        for (t, _), extraction in zip(files, extractions, strict=True)
+        if extraction.made or extraction.n_kept
+    }
 
 
-def _record(own: ExtractedData) -> dict[str, Any]:
-    """Say whose outputs were counted now, by metric, and how many were found in the store."""
-    return {"made": {metric: list(systems) for metric, systems in own.made.items()}, "kept": own.n_kept}
+def _build_record(extraction: ExtractedData) -> dict[str, Any]:
+    """Return the systems whose outputs were extracted now, by metric, and how many were stored."""
+    return {"made": {metric: list(systems) for metric, systems in extraction.made.items()}, "kept": extraction.n_kept}
 
 
-def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:
-    """List what must be counted for some test sets of a plan, judged together as the plan wants.
+def build_study(plan: Plan, sets_and_counts: Sequence[tuple[TestSet, Counts]], metrics: Sequence[Any] = ()) -> Study:
+    """Return the study of test sets that the plan judges together.
 
     Parameters
     ----------
     plan : Plan
         Its seed, level and adjustment.
-    read : sequence of (TestSet, Counts)
+    sets_and_counts : sequence of (TestSet, Counts)
         Test sets and what they read.
     metrics : sequence, optional
         Metrics, instead of the test sets' own.
     """
-    return prepare(
-        [(counts, _wanted(plan, test_set, counts, metrics), test_set.alternative) for test_set, counts in read],
+    return prepare_study(
+        [
+            (counts, _build_spec(plan, test_set, counts, metrics), test_set.alternative)
+            for test_set, counts in sets_and_counts
+        ],
         alpha=plan.alpha,
         adjust=plan.adjust,
         by_metric=plan.family == "metric",
@@ -133,15 +156,15 @@ def study_of(plan: Plan, read: Sequence[tuple[TestSet, Counts]], metrics: Sequen
     )
 
 
-def left_out(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[Key]:
-    """Yield what a plan asks of a test set and its data do not have: the systems have no such item in common."""
-    wanted = _wanted(plan, test_set, counts, ())
-    pairs = pairs_of(counts, wanted.pairs, wanted.baseline)
-    for subset, a, b, metric in comparisons.left_out(counts, pairs, wanted.found(counts), wanted.by):
+def iter_missing(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
+    """Yield requested comparisons that cannot be made: the systems have no item in common."""
+    spec = _build_spec(plan, test_set, counts, ())
+    pairs = list_pairs(counts, spec.pairs, spec.baseline)
+    for subset, a, b, metric in comparisons.list_left_out(counts, pairs, spec.find_metrics(counts), spec.by):
         yield counts.name, subset, a, b, metric
 
 
-def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
+def _build_spec(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any]) -> CompareSpec:
     return CompareSpec(
         metrics=metrics or test_set.metrics or counts.suggested,
         pairs=test_set.pairs,
@@ -153,5 +176,5 @@ def _wanted(plan: Plan, test_set: TestSet, counts: Counts, metrics: Sequence[Any
         trials=test_set.trials,
         seed=plan.seed,
         tests=test_set.tests,
-        sureness=IntervalSpec.asked(test_set.interval, test_set.confidence, test_set.resamples),
+        interval_spec=IntervalSpec.from_options(test_set.interval, test_set.confidence, test_set.resamples),
     )

@@ -1,4 +1,4 @@
-"""Where counts, results and history are kept: SQLite by default, PostgreSQL by URL.
+"""The store of counts, results and history: SQLite by default, PostgreSQL by URL.
 
 A `Store` is open for writing by one driver at a time. What it says it has kept is on disk; what was
 interrupted leaves no trace.
@@ -17,26 +17,35 @@ from numpy.typing import NDArray
 
 from sigdask.errors import DamagedError, SigdaskError, StoreError
 from sigdask.nightly.store import history, results, tallies
-from sigdask.nightly.store.checksums import keys_of
-from sigdask.nightly.store.database import Database, open_to_read, open_to_write, shown
+from sigdask.nightly.store.checksums import compute_keys
+from sigdask.nightly.store.database import Database, describe_location, open_to_read, open_to_write
 from sigdask.nightly.store.extraction_cache import StoredExtractionCache
 from sigdask.nightly.store.history import PlanRun, Progress
 from sigdask.nightly.store.lease import Lease
-from sigdask.nightly.store.repair import check
+from sigdask.nightly.store.repair import check_store
 from sigdask.nightly.store.results import StoredResults
 from sigdask.nightly.store.tallies import StoredPrefixes, StoredTallies
 from sigdask.report.presentable import Evaluation, Independences
 from sigdask.results.table import Table
 from sigdask.statistics.bounds import MAX_TRIALS
 
-__all__ = ["PlanRun", "Progress", "Store", "StoredPrefixes", "StoredResults", "StoredTallies", "open_store", "reading"]
+__all__ = [
+    "PlanRun",
+    "Progress",
+    "Store",
+    "StoredPrefixes",
+    "StoredResults",
+    "StoredTallies",
+    "open_for_reading",
+    "open_store",
+]
 
 PATIENCE = 30.0
 """Seconds to try again for, when the connection to a database is lost."""
 
 
 class Store:
-    """A store open for writing, by this driver alone.
+    """A store open for writing, by this process alone.
 
     Attributes
     ----------
@@ -46,7 +55,7 @@ class Store:
         What opens it again.
     notes : tuple of str
         What the user should know of it.
-    shelf : StoredExtractionCache
+    extraction_cache : StoredExtractionCache
         What metrics took from outputs.
     """
 
@@ -58,164 +67,164 @@ class Store:
         self.notes = database.notes
         self._patient = patient
         self._run = 0
-        self._known = np.zeros(0, np.int64), np.zeros(0, np.uint64)
-        self.shelf = StoredExtractionCache(database, self._surely)
-        what = "" if database.is_sqlite else plan  # a file takes one writer at a time
-        self._lease = Lease(database, what)
+        self._known_keys = np.zeros(0, np.int64), np.zeros(0, np.uint64)
+        self.extraction_cache = StoredExtractionCache(database, self._commit_once)
+        lease_name = "" if database.is_sqlite else plan  # a file takes one writer at a time
+        self._lease = Lease(database, lease_name)
 
     def close(self) -> None:
-        """Let another driver at it."""
-        self._lease.give_back()
+        """Give back the lease, so that another process can open the store."""
+        self._lease.release()
 
-    def ids_of(self, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
-        """Return the numbers of comparisons, entering those that are new."""
-        with self.database.writing() as connection:
+    def fetch_ids(self, digests: NDArray[np.void], labels: Sequence[str]) -> NDArray[np.int64]:
+        """Return the numbers of comparisons, inserting new ones."""
+        with self.database.write_transaction() as connection:
             self._lease.renew(connection)
-            ids = tallies.ids_of(connection, digests, labels)
+            ids = tallies.fetch_ids(connection, digests, labels)
         numbers, keys = (
-            np.concatenate(both) for both in zip(self._known, (ids, keys_of(digests.tolist())), strict=True)
+            np.concatenate(pair) for pair in zip(self._known_keys, (ids, compute_keys(digests.tolist())), strict=True)
         )
-        numbers, first = np.unique(numbers, return_index=True)
-        self._known = numbers, keys[first]
+        numbers, first_indices = np.unique(numbers, return_index=True)
+        self._known_keys = numbers, keys[first_indices]
         return ids
 
-    def prefixes(self, ids: NDArray[np.int64], run: int) -> StoredPrefixes:
-        """Return what is kept of comparisons of pairs."""
+    def fetch_prefixes(self, ids: NDArray[np.int64], run: int) -> StoredPrefixes:
+        """Return the stored tallies of pair comparisons."""
         with self.database.transaction() as connection:
-            return tallies.read(connection, ids, self._keys_of(ids), run)
+            return tallies.read(connection, ids, self._get_keys(ids), run)
 
-    def blocks(
+    def fetch_blocks(
         self, ids: NDArray[np.int64], run: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
+        """Return tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
         with self.database.transaction() as connection:
-            return tallies.read_blocks(connection, ids, self._keys_of(ids), run)
+            return tallies.read_blocks(connection, ids, self._get_keys(ids), run)
 
-    def rounds(self, ids: NDArray[np.int64], run: int, most: NDArray[np.int64]) -> StoredPrefixes:
-        """Return what is kept of comparisons in whole rounds up to trial `most`."""
+    def fetch_rounds(self, ids: NDArray[np.int64], run: int, max_stop: NDArray[np.int64]) -> StoredPrefixes:
+        """Return the stored tallies of comparisons, in whole rounds up to a trial each."""
         with self.database.transaction() as connection:
-            return tallies.read_rounds(connection, ids, self._keys_of(ids), run, most)
+            return tallies.read_rounds(connection, ids, self._get_keys(ids), run, max_stop)
 
-    def prefixes_of_wholes(
-        self, sizes: Mapping[int, int], run: int, most: int = MAX_TRIALS
+    def fetch_family_prefixes(
+        self, sizes: Mapping[int, int], run: int, max_stop: int = MAX_TRIALS
     ) -> dict[int, StoredPrefixes]:
-        """Return what is kept of what is counted as a whole, so many counts by number, in rounds up to trial `most`."""
+        """Return the stored tallies of families of given sizes, by number, in rounds up to a trial."""
         with self.database.transaction() as connection:
-            return tallies.read_whole(connection, sizes, run, most)
+            return tallies.read_families(connection, sizes, run, max_stop)
 
-    def begin(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
+    def begin_run(self, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
         """Record that a run began; return its number."""
-        with self.database.writing() as connection:
+        with self.database.write_transaction() as connection:
             self._lease.renew(connection)
-            self._run = history.begin(connection, self.plan, path, details, sets)
+            self._run = history.begin_run(connection, self.plan, path, details, sets)
         return self._run
 
-    def evaluations(self, found: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
-        """Return what this run keeps of evaluations of rankings and tests of independence."""
+    def pack_evaluations(self, evaluations: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
+        """Return what this run stores of evaluations of rankings and tests of independence."""
         with self.database.transaction() as connection:
-            return history.recorded(connection, self.plan, found)
+            return history.pack_evaluations(connection, self.plan, evaluations)
 
     def commit(
         self,
-        kept: Sequence[StoredTallies],
+        new_tallies: Sequence[StoredTallies],
         sets: Iterable[tuple[int, Progress]] = (),
         seconds_left: float | None = None,
     ) -> None:
-        """Keep tallies and progress in one transaction; where the connection is lost, try again."""
-        listed, keys = list(sets), [self._keys_of(one.ids) for one in kept]
+        """Save tallies and progress in one transaction, retrying if the connection is lost."""
+        progress, keys = list(sets), [self._get_keys(entry.ids) for entry in new_tallies]
 
         def write(connection: Any) -> None:
-            tallies.write(connection, kept, keys)
-            history.update(connection, self._run, listed, seconds_left)
+            tallies.write_tallies(connection, new_tallies, keys)
+            history.update_run(connection, self._run, progress, seconds_left)
 
-        self._surely(write)
+        self._commit_once(write)
 
-    def record(self, found: Sequence[StoredResults]) -> int:
-        """Keep what the run found; return how many results are new or otherwise."""
+    def save_results(self, new_results: Sequence[StoredResults]) -> int:
+        """Save the run's results; return how many are new, changed or gone."""
         changed = 0
 
         def write(connection: Any) -> None:
             nonlocal changed
-            changed = results.record(connection, self.plan, self._run, found)
+            changed = results.save_results(connection, self.plan, self._run, new_results)
 
-        self._surely(write)
+        self._commit_once(write)
         return changed
 
-    def end(self, state: str, message: str, details: dict[str, Any], sets: Sequence[Progress] = ()) -> None:
-        """Record how the run ended, and how far it came."""
+    def end_run(self, state: str, message: str, details: dict[str, Any], sets: Sequence[Progress] = ()) -> None:
+        """Record how the run ended, and the progress it made."""
 
         def write(connection: Any) -> None:
-            history.update(connection, self._run, enumerate(sets))
-            history.end(connection, self._run, state, message, details)
+            history.update_run(connection, self._run, enumerate(sets))
+            history.end_run(connection, self._run, state, message, details)
 
-        self._surely(write)
+        self._commit_once(write)
 
-    def amend(self, number: int, more: dict[str, Any]) -> None:
+    def amend_run(self, number: int, added: dict[str, Any]) -> None:
         """Add details to a run that has ended."""
-        self._surely(lambda connection: history.amend(connection, number, more))
+        self._commit_once(lambda connection: history.amend_run(connection, number, added))
 
-    def first_looks(self, comparisons: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the smallest number of trials that a complete result of each was had with; 0 where none was."""
+    def fetch_first_looks(self, comparisons: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return each comparison's smallest number of trials with a complete result, 0 for none."""
         with self.database.transaction() as connection:
-            return results.first_looks(connection, self.plan, comparisons)
+            return results.find_first_looks(connection, self.plan, comparisons)
 
-    def runs(self) -> list[PlanRun]:
-        """Return the plan's runs, the first first."""
+    def list_runs(self) -> list[PlanRun]:
+        """Return the plan's runs, earliest first."""
         with self.database.transaction() as connection:
-            return history.runs_of(connection, self.plan)[::-1]
+            return history.list_runs(connection, self.plan)[::-1]
 
-    def results(self, alpha: float = math.nan) -> StoredResults:
-        """Return the results that hold, with a level for their words."""
+    def fetch_results(self, alpha: float = math.nan) -> StoredResults:
+        """Return the current results, with a level for their verdicts."""
         with self.database.transaction() as connection:
-            return results.found_at(connection, self.plan, alpha)
+            return results.fetch_current(connection, self.plan, alpha)
 
-    def unchanged(self, before: int) -> Table:
-        """Return the results that hold now whose outputs are those of an earlier run."""
+    def fetch_unchanged(self, earlier_run: int) -> Table:
+        """Return the current results whose outputs are those of an earlier run."""
         with self.database.transaction() as connection:
-            return results.results_of(results.unchanged(connection, self.plan, before), math.nan)
+            return results.build_results_table(results.find_unchanged(connection, self.plan, earlier_run), math.nan)
 
-    def results_after(self, number: int) -> Table:
-        """Return the results that held after a run."""
+    def fetch_results_after(self, number: int) -> Table:
+        """Return the results that were current after a run."""
         with self.database.transaction() as connection:
-            return results.results_of(results.results_at(connection, self.plan, number), math.nan)
+            return results.build_results_table(results.fetch_results_at(connection, self.plan, number), math.nan)
 
-    def _keys_of(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return what checksums know comparisons by."""
-        numbers, keys = self._known
+    def _get_keys(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the keys of comparisons for checksums."""
+        numbers, keys = self._known_keys
         return keys[np.searchsorted(numbers, ids)]
 
-    def _surely(self, write: Callable[[Any], None]) -> None:
-        """Make one transaction, once: a lost connection may have lost only the answer."""
+    def _commit_once(self, write: Callable[[Any], None]) -> None:
+        """Commit one transaction exactly once, although a lost connection may hide that it did."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                with self.database.writing() as connection:
+                with self.database.write_transaction() as connection:
                     self._lease.renew(connection, commits=1)
                     write(connection)
             except StoreError as error:
                 if not error.lost or time.monotonic() > until or not self._patient():
                     raise
-                if self._was_made():
+                if self._was_committed():
                     break
                 time.sleep(0.5)
             else:
                 break
         self._lease.commits += 1
 
-    def _was_made(self) -> bool:
+    def _was_committed(self) -> bool:
         try:
-            return self._lease.commits_made() == self._lease.commits + 1
+            return self._lease.count_commits() == self._lease.commits + 1
         except StoreError:
             return False
 
 
 @contextmanager
-def open_store(where: str, plan: str, patient: Callable[[], bool] = lambda: True) -> Iterator[Store]:
-    """Open a store for one plan's driver.
+def open_store(location: str, plan: str, patient: Callable[[], bool] = lambda: True) -> Iterator[Store]:
+    """Open a store for writing, for the driver of one plan.
 
     Parameters
     ----------
-    where : str
+    location : str
         Path of a SQLite file, or a URL.
     plan : str
         Name of the plan.
@@ -228,36 +237,36 @@ def open_store(where: str, plan: str, patient: Callable[[], bool] = lambda: True
         Another driver is at work.
     """
     with (
-        _damage_told(where),
-        closing(open_to_write(where)) as database,
+        _report_damage(location),
+        closing(open_to_write(location)) as database,
         closing(Store(database, plan, patient)) as store,
     ):
         yield store
 
 
 @contextmanager
-def reading(where: str) -> Iterator[Any]:
-    """Open a store to look at it: a connection."""
-    with _damage_told(where), closing(open_to_read(where)) as database, database.transaction() as connection:
+def open_for_reading(location: str) -> Iterator[Any]:
+    """Open an existing store and yield a connection."""
+    with _report_damage(location), closing(open_to_read(location)) as database, database.transaction() as connection:
         yield connection
 
 
 @contextmanager
-def _damage_told(where: str) -> Iterator[None]:
-    """Say of what fails for no reason of its own whether the store is damaged."""
+def _report_damage(location: str) -> Iterator[None]:
+    """Raise DamagedError for an unexpected error if the store is damaged."""
     try:
         yield
     except SigdaskError:
         raise
     except Exception as error:
-        if found := _faults(where):
-            raise DamagedError(found, shown(where)) from error
+        if faults := _find_faults(location):
+            raise DamagedError(faults, describe_location(location)) from error
         raise
 
 
-def _faults(where: str) -> list[str]:
+def _find_faults(location: str) -> list[str]:
     try:
-        return [fault.text for fault in check(where).faults]
+        return [fault.text for fault in check_store(location).faults]
     except DamagedError as error:
         return list(error.faults)
     except SigdaskError:

@@ -1,4 +1,4 @@
-"""Checksums of rows, by which it is told that what is read is what was kept.
+"""Checksums of rows, which show whether a row reads as it was written.
 
 Those of tallies are made of thousands at once, and of the digest of what was counted, so that a row that came under
 another comparison is told too. What they are made of is mixed as in SplitMix64: each step can be undone, so that a
@@ -33,15 +33,15 @@ UNSEALED = -1
 """The checksum of no row."""
 
 
-def keys_of(digests: Sequence[bytes]) -> Keys:
-    """Return what checksums know comparisons by, made of the whole of each one's digest."""
-    whole = b"".join([bytes(digest[:KEY_BYTES]).ljust(KEY_BYTES, b"\0") for digest in digests])
-    words = np.frombuffer(whole, "<u8").reshape(-1, KEY_BYTES // 8)
+def compute_keys(digests: Sequence[bytes]) -> Keys:
+    """Return the keys of comparisons for checksums, each from a whole digest."""
+    padded = b"".join([bytes(digest[:KEY_BYTES]).ljust(KEY_BYTES, b"\0") for digest in digests])
+    words = np.frombuffer(padded, "<u8").reshape(-1, KEY_BYTES // 8)
     return np.asarray(words[:, 0] ^ words[:, 1] * MULTIPLIERS[0] ^ words[:, 2] * MULTIPLIERS[1], np.uint64)
 
 
-def of_tallies(keys: Keys, run: Integers, first: Integers, stop: Integers, counts: Integers) -> Integers:
-    """Return the checksums of tallies: arrays of shape (n,), and counts of shape (n, 3)."""
+def compute_tally_checksums(keys: Keys, run: Integers, first: Integers, stop: Integers, counts: Integers) -> Integers:
+    """Return checksums from arrays of shape (n,), and counts of shape (n, 3)."""
     mixed = keys.copy()
     for values in (run, first, stop, *counts.T):
         mixed ^= values.astype(np.uint64)
@@ -53,7 +53,7 @@ def of_tallies(keys: Keys, run: Integers, first: Integers, stop: Integers, count
 
 
 def are_possible(first: Integers, stop: Integers, counts: Integers) -> NDArray[np.bool_]:
-    """Say of tallies whether trials can have given them.
+    """Return which tallies trials can have given.
 
     Whatever is at least as far out on the side of the observed difference is so of two sides too, and what is so of
     two sides is so of one: min(greater, less) <= two-sided <= greater + less.
@@ -63,25 +63,26 @@ def are_possible(first: Integers, stop: Integers, counts: Integers) -> NDArray[n
     return np.asarray(is_within & (np.minimum(greater, less) <= two_sided) & (two_sided - greater <= less))
 
 
-def of_row(values: Sequence[Any]) -> int:
-    """Return the checksum of a row: numbers, texts, bytes, or nothing.
+def compute_checksum(values: Sequence[Any]) -> int:
+    """Return the checksum of a row of numbers, texts, bytes or None.
 
     Examples
     --------
-    >>> of_row((1, "a", None)) == of_row((1, "a", None)), of_row((1, "a")) == of_row((1, b"a"))
+    >>> (compute_checksum((1, "a", None)) == compute_checksum((1, "a", None)),
+    ...  compute_checksum((1, "a")) == compute_checksum((1, b"a")))
     (True, False)
     """
-    found = 0
+    checksum = 0
     for value in values:
         is_bytes = isinstance(value, bytes | bytearray | memoryview)
-        part = bytes(value) if is_bytes else repr(value).encode("utf-8", "surrogatepass")
-        found = zlib.crc32(part, zlib.crc32(f"{is_bytes:d} {len(part)} ".encode(), found))
-    return found
+        data = bytes(value) if is_bytes else repr(value).encode("utf-8", "surrogatepass")
+        checksum = zlib.crc32(data, zlib.crc32(f"{is_bytes:d} {len(data)} ".encode(), checksum))
+    return checksum
 
 
 @dataclass(frozen=True, slots=True)
 class SealedTable:
-    """A table whose rows are sealed one by one.
+    """A table whose rows have a checksum each.
 
     Attributes
     ----------
@@ -114,13 +115,15 @@ SEALED: Mapping[str, SealedTable] = {
 """Tallies beside. The time at which a run went on is told each second, and no part of what is sealed."""
 
 
-def is_whole(table: str, row: Any) -> bool:
-    """Say whether a row is what was kept; one of a version without checksums is taken to be."""
+def is_intact(table: str, row: Any) -> bool:
+    """Return whether a row matches its checksum; true if its version had no checksums."""
     sealed = SEALED[table]
-    return "checksum" not in row or row["checksum"] == of_row([row[name] for name in (*sealed.key, *sealed.values)])
+    return "checksum" not in row or row["checksum"] == compute_checksum(
+        [row[name] for name in (*sealed.key, *sealed.values)]
+    )
 
 
-def rows_of(
+def iter_sealed_rows(
     connection: Connection, table: str, where: str = "", values: Mapping[str, Any] | None = None
 ) -> Iterator[Any]:
     """Yield the rows of a table with their checksums, as mappings."""
@@ -129,13 +132,13 @@ def rows_of(
     yield from connection.execute(text(query), values or {}).mappings()
 
 
-def seal(connection: Connection, table: str, where: str = "", values: Mapping[str, Any] | None = None) -> None:
-    """Give rows of a table the checksums of what they say."""
-    key, said = SEALED[table].key, SEALED[table].values
-    found = [
-        {**{name: row[name] for name in key}, "made": of_row([row[name] for name in (*key, *said)])}
-        for row in rows_of(connection, table, where, values)
+def seal_rows(connection: Connection, table: str, where: str = "", values: Mapping[str, Any] | None = None) -> None:
+    """Write the checksums of rows of a table."""
+    key, value_names = SEALED[table].key, SEALED[table].values
+    updates = [
+        {**{name: row[name] for name in key}, "made": compute_checksum([row[name] for name in (*key, *value_names)])}
+        for row in iter_sealed_rows(connection, table, where, values)
     ]
-    same = " AND ".join(f"{name} = :{name}" for name in key)
-    if found:
-        connection.execute(text(f"UPDATE {table} SET checksum = :made WHERE {same}"), found)  # noqa: S608
+    condition = " AND ".join(f"{name} = :{name}" for name in key)
+    if updates:
+        connection.execute(text(f"UPDATE {table} SET checksum = :made WHERE {condition}"), updates)  # noqa: S608

@@ -1,4 +1,4 @@
-"""Opening the database, its transactions, and its failures in words.
+"""Opening the database, its transactions, and its errors in plain words.
 
 SQLite runs with a rollback journal and full synchronisation: what is committed survives a loss of
 power, and the file can lie on shared file systems whose locks hold (a write-ahead log cannot).
@@ -22,32 +22,52 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 
-from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, missing_extra
-from sigdask.nightly.store.migrations import check_version, migrate, version_of
+from sigdask.errors import DamagedError, InputError, SigdaskError, StoreError, build_extra_error
+from sigdask.nightly.store.migrations import check_version, migrate, read_version
 
 BUSY_SECONDS = 30
 CONNECT_SECONDS = 10
-SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "lustre", "gpfs", "beegfs", "ceph", "glusterfs",
-                    "fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "afs", "ocfs2", "gfs2", "virtiofs"})  # fmt: skip
+SHARED_FILE_SYSTEMS = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "9p",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "ceph",
+        "glusterfs",
+        "fuse.sshfs",
+        "fuse.glusterfs",
+        "fuse.ceph",
+        "afs",
+        "ocfs2",
+        "gfs2",
+        "virtiofs",
+    }
+)
 """File systems of several machines."""
 
-TURN = "SELECT set_config('idle_in_transaction_session_timeout', :patience, true), pg_advisory_xact_lock(:lock)"
-LOCK = int.from_bytes(b"sigdask", "big")
+TAKE_TURN = "SELECT set_config('idle_in_transaction_session_timeout', :patience, true), pg_advisory_xact_lock(:lock)"
+LOCK_ID = int.from_bytes(b"sigdask", "big")
 """Known to all drivers of a PostgreSQL database; of a driver that was stopped in its turn the server lets go."""
 
 STOPPED_SECONDS = 60
 
-PAGES = frozenset({1, *(2**k for k in range(9, 16))})
+PAGE_SIZES = frozenset({1, *(2**k for k in range(9, 16))})
 VERSIONS, FRACTIONS = (b"\x01\x01", b"\x02\x02"), b"\x40\x20\x20"
 """What stands in the header of every SQLite file."""
 
 
 class NoDatabaseError(InputError):
-    """A file is no SQLite database, or none any more."""
+    """A file is no SQLite database, or no longer one."""
 
 
 class Database:
-    """An open store: where it is, and its transactions.
+    """An open store: its location and transactions.
 
     Attributes
     ----------
@@ -61,56 +81,56 @@ class Database:
 
     def __init__(self, engine: Engine, notes: tuple[str, ...] = ()) -> None:
         self.engine = engine
-        self.where = _where(engine.url)
+        self.where = _describe_url(engine.url)
         self.location = self.where if self.is_sqlite else engine.url.render_as_string(hide_password=False)
         self.notes = notes
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file."""
+        """Whether the store is a file."""
         return self.engine.dialect.name == "sqlite"
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Do everything or nothing."""
-        with in_words(self.where), self.engine.begin() as connection:
+        """Commit all statements, or none if one fails."""
+        with translate_errors(self.where), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Do everything or nothing, in turn with other writers: of two, neither waits for what the other holds."""
+    def write_transaction(self) -> Iterator[Connection]:
+        """Commit all statements or none, in turn with other writers, so that none deadlock."""
         with self.transaction() as connection:
             if not self.is_sqlite:  # a file lets one in at a time anyway
-                connection.execute(sa.text(TURN), {"lock": LOCK, "patience": f"{STOPPED_SECONDS}s"})
+                connection.execute(sa.text(TAKE_TURN), {"lock": LOCK_ID, "patience": f"{STOPPED_SECONDS}s"})
             yield connection
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.engine.dispose()
 
 
-def clock(connection: Connection) -> float:
-    """Return the time by the database's own clock, in seconds: those of several hosts differ."""
+def read_clock(connection: Connection) -> float:
+    """Return the database's own time in seconds, as the clocks of hosts differ."""
     if connection.dialect.name == "sqlite":
         return time.time()
     return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
-def rows_of(connection: Connection, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
-    """Return the rows of a query as the driver gives them: of many short ones, wrapping costs more than reading."""
-    found: Any = connection.exec_driver_sql(query, values) if values else connection.exec_driver_sql(query)
-    raised: Any = connection.dialect.dbapi
+def fetch_rows(connection: Connection, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
+    """Return a query's rows as the driver gives them, which is fastest for many short rows."""
+    result: Any = connection.exec_driver_sql(query, values) if values else connection.exec_driver_sql(query)
+    driver: Any = connection.dialect.dbapi
     try:
-        rows: list[tuple[Any, ...]] = found.cursor.fetchall()
-    except raised.Error as error:
-        raise exc.DBAPIError.instance(query, None, error, raised.Error) from error
+        rows: list[tuple[Any, ...]] = result.cursor.fetchall()
+    except driver.Error as error:
+        raise exc.DBAPIError.instance(query, None, error, driver.Error) from error
     finally:
-        found.close()
+        result.close()
     return rows
 
 
 def open_to_write(text: str) -> Database:
-    """Open a store, make it where there is none, and bring it to the newest schema.
+    """Open a store, create it if there is none, and bring it to the newest schema.
 
     Parameters
     ----------
@@ -124,10 +144,10 @@ def open_to_write(text: str) -> Database:
     StoreError
         It cannot be reached or written.
     """
-    url = url_of(text)
+    url = parse_url(text)
     notes = _check_folder(url)
-    database = Database(_engine(url, "BEGIN IMMEDIATE"), notes)
-    with _closed_on_error(database), database.writing() as connection:
+    database = Database(_create_engine(url, "BEGIN IMMEDIATE"), notes)
+    with _close_on_error(database), database.write_transaction() as connection:
         migrate(connection, database.where)
     return database
 
@@ -142,13 +162,13 @@ def open_to_read(text: str) -> Database:
     StoreError
         It cannot be reached.
     """
-    url = url_of(text)
+    url = parse_url(text)
     if url.get_backend_name() == "sqlite":
         _check_file(Path(url.database or ""))
-    database = Database(_engine(url, "BEGIN"))
-    with _closed_on_error(database):
+    database = Database(_create_engine(url, "BEGIN"))
+    with _close_on_error(database):
         with database.transaction() as connection:
-            version = version_of(connection)
+            version = read_version(connection)
         if version == 0:
             raise InputError(f"store {database.where}: nothing was run yet")
         check_version(version, database.where)
@@ -156,7 +176,7 @@ def open_to_read(text: str) -> Database:
 
 
 @contextmanager
-def _closed_on_error(database: Database) -> Iterator[None]:
+def _close_on_error(database: Database) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -164,12 +184,12 @@ def _closed_on_error(database: Database) -> Iterator[None]:
         raise
 
 
-def url_of(text: str) -> URL:
-    """Read a URL, or the path of a SQLite file.
+def parse_url(text: str) -> URL:
+    """Parse a URL, or the path of a SQLite file.
 
     Examples
     --------
-    >>> url_of("night.sqlite").get_backend_name(), url_of("postgresql://me@host/night").drivername
+    >>> parse_url("night.sqlite").get_backend_name(), parse_url("postgresql://me@host/night").drivername
     ('sqlite', 'postgresql+psycopg')
     """
     if "://" not in text:
@@ -181,25 +201,27 @@ def url_of(text: str) -> URL:
     if url.drivername in {"postgresql", "postgres"}:
         url = url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() not in {"sqlite", "postgresql"}:
-        raise InputError(f"store {_where(url)}: {url.drivername!r} is not supported; expected sqlite or postgresql")
+        raise InputError(
+            f"store {_describe_url(url)}: {url.drivername!r} is not supported; expected sqlite or postgresql"
+        )
     if url.get_backend_name() == "sqlite" and not url.database:
         raise InputError(f"store {text!r}: no file named; expected sqlite:///PATH")
     return url
 
 
 @contextmanager
-def in_words(where: str) -> Iterator[None]:
-    """Turn what the database refuses into an error that says what to do."""
+def translate_errors(where: str) -> Iterator[None]:
+    """Turn database errors into errors that say what to do."""
     try:
         yield
     except DamagedError as error:
-        raise error.of(where) from None
+        raise error.with_store(where) from None
     except exc.DBAPIError as error:
-        raise _failure(where, error) from None
+        raise _convert_error(where, error) from None
     except (exc.NoSuchColumnError, UnicodeDecodeError) as error:
-        raise DamagedError([_first_line(error)], where) from None
+        raise DamagedError([_get_first_line(error)], where) from None
     except exc.SQLAlchemyError as error:
-        raise StoreError(f"store {where}: {_first_line(error)}") from None
+        raise StoreError(f"store {where}: {_get_first_line(error)}") from None
 
 
 REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -216,15 +238,29 @@ REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
 """Words of a database's error, and what it means here; the first that fits."""
 
 
-DAMAGE = ("malformed", "corrupt", "unsupported file format", "no such table", "no such column", "duplicate column",
-          "already exists", "could not decode", "datatype mismatch", "invalid page", "could not read block",
-          "missing chunk", "invalid memory alloc", "does not exist", "constraint")  # fmt: skip
+DAMAGE_WORDS = (
+    "malformed",
+    "corrupt",
+    "unsupported file format",
+    "no such table",
+    "no such column",
+    "duplicate column",
+    "already exists",
+    "could not decode",
+    "datatype mismatch",
+    "invalid page",
+    "could not read block",
+    "missing chunk",
+    "invalid memory alloc",
+    "does not exist",
+    "constraint",
+)
 """Words of a database's error that only a store has which is not as it was made."""
 
 
-def _failure(where: str, error: exc.DBAPIError) -> SigdaskError:
-    words = _first_line(error.orig if error.orig is not None else error)
-    if (fault := _damage(where, words)) is not None:
+def _convert_error(where: str, error: exc.DBAPIError) -> SigdaskError:
+    words = _get_first_line(error.orig if error.orig is not None else error)
+    if (fault := _describe_damage(where, words)) is not None:
         return DamagedError([fault], where)
     if "not a database" in words:
         return NoDatabaseError(
@@ -243,16 +279,16 @@ def _failure(where: str, error: exc.DBAPIError) -> SigdaskError:
     return DamagedError([words], where) if is_file else StoreError(f"store {where}: {words}")
 
 
-def _damage(where: str, words: str) -> str | None:
-    """Return what is damaged by the words of an error, None where nothing is."""
-    if any(sign in words.lower() for sign in DAMAGE) and 'role "' not in words and 'database "' not in words:
+def _describe_damage(where: str, words: str) -> str | None:
+    """Return the damage that the words of an error tell of, None for no damage."""
+    if any(sign in words.lower() for sign in DAMAGE_WORDS) and 'role "' not in words and 'database "' not in words:
         return words
-    fault = fault_of_file(Path(where))
+    fault = find_file_fault(Path(where))
     return None if fault is None else f"{fault} ({words})"
 
 
-def fault_of_file(path: Path) -> str | None:
-    """Return what is wrong with the header of a SQLite file, None where nothing is or it is none.
+def find_file_fault(path: Path) -> str | None:
+    """Return what is wrong with a SQLite file's header or size; None for sound or other files.
 
     While a transaction is under way or to be taken back, its journal lies beside it, and its size says nothing.
     """
@@ -262,8 +298,13 @@ def fault_of_file(path: Path) -> str | None:
         size, is_at_rest = path.stat().st_size, not path.with_name(f"{path.name}-journal").exists()
     except (OSError, ValueError):
         return None
-    page, n_pages = (int.from_bytes(header[at], "big") for at in (slice(16, 18), slice(28, 32)))
-    signs = [header[:16] == b"SQLite format 3\0", page in PAGES, header[18:20] in VERSIONS, header[21:24] == FRACTIONS]
+    page, n_pages = (int.from_bytes(header[field], "big") for field in (slice(16, 18), slice(28, 32)))
+    signs = [
+        header[:16] == b"SQLite format 3\0",
+        page in PAGE_SIZES,
+        header[18:20] in VERSIONS,
+        header[21:24] == FRACTIONS,
+    ]
     if sum(signs) < 3:
         return None
     if not all(signs):
@@ -273,33 +314,38 @@ def fault_of_file(path: Path) -> str | None:
     return None
 
 
-def _first_line(error: BaseException) -> str:
+def _get_first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-def shown(text: str) -> str:
-    """Return what a store is called: its file, or its URL without the password."""
-    return _where(url_of(text))
+def describe_location(text: str) -> str:
+    """Return a store's file, or its URL without the password."""
+    return _describe_url(parse_url(text))
 
 
-def _where(url: URL) -> str:
+def _describe_url(url: URL) -> str:
     return url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
 
 
-def _engine(url: URL, begin: str) -> Engine:
+def _create_engine(url: URL, begin: str) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
     try:
-        return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_CONNECTED})
+        return sa.create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS, **_CONNECTION_OPTIONS})
     except ImportError:
-        raise missing_extra("psycopg", "postgres", "a PostgreSQL store") from None
+        raise build_extra_error("psycopg", "postgres", "a PostgreSQL store") from None
 
 
-_CONNECTED = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "application_name": "sigdask",
-              "client_encoding": "utf8"}  # fmt: skip
+_CONNECTION_OPTIONS = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "application_name": "sigdask",
+    "client_encoding": "utf8",
+}
 """How a PostgreSQL is connected to; of a database in SQL_ASCII texts would be bytes without the last."""
 
 
@@ -312,39 +358,39 @@ def _set_up_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what is no file that may be read; it is not opened, as closing it would give up locks of this process."""
-    mode = _mode(path)
+    """Raise for an unreadable file; opening it instead would give up locks of this process."""
+    mode = _get_mode(path)
     if mode is None or not stat.S_ISREG(mode):
         raise InputError(f"store {path}: no such file; nothing was run yet")
     if not os.access(path, os.R_OK):
-        raise _unreadable(path, os.strerror(errno.EACCES))
+        raise _build_unreadable_error(path, os.strerror(errno.EACCES))
 
 
-def _mode(path: Path) -> int | None:
-    """Return what a path leads to, None where there is nothing."""
+def _get_mode(path: Path) -> int | None:
+    """Return the file mode of a path, None if nothing is there."""
     try:
         return path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
+        raise _build_unreadable_error(path, error.strerror or str(error)) from None
 
 
-def _unreadable(path: Path, why: str) -> InputError:
-    return InputError(f"store {path}: cannot be read ({why}); may this user read the file, and enter its folders?")
+def _build_unreadable_error(path: Path, reason: str) -> InputError:
+    return InputError(f"store {path}: cannot be read ({reason}); may this user read the file, and enter its folders?")
 
 
 def _check_folder(url: URL) -> tuple[str, ...]:
     if url.get_backend_name() != "sqlite" or url.database is None:
         return ()
     path = Path(url.database)
-    is_folder = [stat.S_ISDIR(_mode(each) or 0) for each in (path, path.parent)]
+    is_folder = [stat.S_ISDIR(_get_mode(candidate) or 0) for candidate in (path, path.parent)]
     if is_folder != [False, True]:
         raise InputError(f"store {path}: {'a folder' if is_folder[0] else 'its folder does not exist'}")
-    kind = file_system(path.parent)
-    if kind not in SHARED:
+    kind = find_file_system(path.parent)
+    if kind not in SHARED_FILE_SYSTEMS:
         return ()
-    if not _locks(path.parent):
+    if not _can_lock(path.parent):
         raise InputError(
             f"store {path}: its file system ({kind}) takes no locks, so two drivers could spoil it; name a local file "
             "or a PostgreSQL database with --store"
@@ -352,22 +398,22 @@ def _check_folder(url: URL) -> tuple[str, ...]:
     return (f"the store lies on a shared file system ({kind}): it is safe where locks hold between machines",)
 
 
-def file_system(folder: Path, mounts: str = "/proc/self/mounts") -> str:
-    """Return the type of the file system that holds a folder, empty where it cannot be told."""
+def find_file_system(folder: Path, mounts: str = "/proc/self/mounts") -> str:
+    """Return the type of a folder's file system, empty if it is not known."""
     try:
         lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     resolved, best, kind = str(folder.resolve()), "", ""
-    for _, point, found, *_ in (line.split() for line in lines if len(line.split()) > 2):
-        at = point.replace("\\040", " ")
-        inside = resolved == at or resolved.startswith(at.rstrip("/") + "/")
-        if inside and len(at) >= len(best):
-            best, kind = at, found
+    for _, point, type_name, *_ in (line.split() for line in lines if len(line.split()) > 2):
+        mount = point.replace("\\040", " ")
+        is_inside = resolved == mount or resolved.startswith(mount.rstrip("/") + "/")
+        if is_inside and len(mount) >= len(best):
+            best, kind = mount, type_name
     return kind
 
 
-def _locks(folder: Path) -> bool:
+def _can_lock(folder: Path) -> bool:
     try:
         import fcntl
     except ImportError:

@@ -1,4 +1,4 @@
-"""What metrics took from outputs, in the database: bytes under the digest of what they are of.
+"""The extraction cache in the database: bytes by the digest of what they were extracted from.
 
 A store of many nights holds what its plans' files gave, old and new; beyond `MOST_BYTES` those go that no night used
 for longest.
@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import Connection, text
 
-from sigdask.nightly.store.database import Database, clock
+from sigdask.nightly.store.database import Database, read_clock
 
 MOST_BYTES = 2**30
 """Of all that a store keeps of this."""
@@ -20,14 +20,14 @@ MOST_BYTES = 2**30
 AT_ONCE = 500
 """Keys in one query."""
 
-FRESH = 86400.0
+FRESH_SECONDS = 86400.0
 """Seconds for which the time of last use is not told again, so that a night without changes writes nothing here."""
 
 OLDEST_FIRST = "SELECT digest, size FROM extracted ORDER BY used, digest"
 
 
 class StoredExtractionCache:
-    """Keeps statistics in a store (`sigdask.metrics.extraction.ExtractionCache`).
+    """Extracted statistics in a store (`sigdask.metrics.extraction.ExtractionCache`).
 
     Parameters
     ----------
@@ -42,48 +42,48 @@ class StoredExtractionCache:
     def __init__(
         self,
         database: Database,
-        surely: Callable[[Callable[[Connection], None]], None],
+        commit_once: Callable[[Callable[[Connection], None]], None],
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._database = database
-        self._surely = surely
+        self._commit_once = commit_once
         self.most_bytes = most_bytes
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return what is kept of some keys."""
-        with self._database.writing() as connection:
+        """Return the stored bytes of the keys that are known."""
+        with self._database.write_transaction() as connection:
             return read(connection, keys)
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keep entries, in place of those that there are; what was not used for longest makes room."""
+        """Store entries, replacing those of the same key; the longest unused make room."""
 
         def write_all(connection: Connection) -> None:
-            write(connection, entries)
+            write_entries(connection, entries)
             make_room(connection, self.most_bytes)
 
-        self._surely(write_all)
+        self._commit_once(write_all)
 
 
 def read(connection: Connection, keys: Sequence[str]) -> dict[str, bytes]:
-    """Read what is kept of some keys, and note that it is used."""
-    now = clock(connection)
-    query = text("SELECT digest, content, used FROM extracted WHERE digest IN :some").bindparams(_some())
-    found: dict[str, bytes] = {}
+    """Read the stored bytes of some keys, and note that they were used."""
+    now = read_clock(connection)
+    query = text("SELECT digest, content, used FROM extracted WHERE digest IN :some").bindparams(_bind_keys())
+    contents: dict[str, bytes] = {}
     stale: list[str] = []
-    for some in _chunks(keys):
-        for digest, content, used in connection.execute(query, {"some": some}):
-            found[digest] = bytes(content)
-            if now - used > FRESH:
+    for chunk in _split_keys(keys):
+        for digest, content, used in connection.execute(query, {"some": chunk}):
+            contents[digest] = bytes(content)
+            if now - used > FRESH_SECONDS:
                 stale.append(digest)
-    touch = text("UPDATE extracted SET used = :now WHERE digest IN :some").bindparams(_some())
-    for some in _chunks(stale):
-        connection.execute(touch, {"now": now, "some": some})
-    return found
+    touch = text("UPDATE extracted SET used = :now WHERE digest IN :some").bindparams(_bind_keys())
+    for chunk in _split_keys(stale):
+        connection.execute(touch, {"now": now, "some": chunk})
+    return contents
 
 
-def write(connection: Connection, entries: Mapping[str, bytes]) -> None:
-    """Write entries in place of those that there are."""
-    now = clock(connection)
+def write_entries(connection: Connection, entries: Mapping[str, bytes]) -> None:
+    """Insert entries, replacing those of the same digest."""
+    now = read_clock(connection)
     query = text(
         "INSERT INTO extracted (digest, used, size, content) VALUES (:d, :now, :n, :c) ON CONFLICT (digest) DO UPDATE "
         "SET used = excluded.used, size = excluded.size, content = excluded.content"
@@ -94,25 +94,25 @@ def write(connection: Connection, entries: Mapping[str, bytes]) -> None:
 
 
 def make_room(connection: Connection, most_bytes: int) -> None:
-    """Remove what was not used for longest until nine tenths of the room are taken, where it is more than all."""
-    over = connection.execute(text("SELECT coalesce(sum(size), 0) FROM extracted")).scalar_one() - most_bytes
-    if over <= 0:
+    """Remove the longest unused entries of a full cache, until a tenth of it is free."""
+    excess = connection.execute(text("SELECT coalesce(sum(size), 0) FROM extracted")).scalar_one() - most_bytes
+    if excess <= 0:
         return
-    over += most_bytes // 10
-    gone = []
+    excess += most_bytes // 10
+    removed = []
     for digest, size in connection.execute(text(OLDEST_FIRST)):
-        if over <= 0:
+        if excess <= 0:
             break
-        gone.append(digest)
-        over -= size
-    remove = text("DELETE FROM extracted WHERE digest IN :some").bindparams(_some())
-    for some in _chunks(gone):
-        connection.execute(remove, {"some": some})
+        removed.append(digest)
+        excess -= size
+    remove = text("DELETE FROM extracted WHERE digest IN :some").bindparams(_bind_keys())
+    for chunk in _split_keys(removed):
+        connection.execute(remove, {"some": chunk})
 
 
-def _some() -> sa.BindParameter[Any]:
+def _bind_keys() -> sa.BindParameter[Any]:
     return sa.bindparam("some", expanding=True)
 
 
-def _chunks(keys: Sequence[str]) -> Iterator[list[str]]:
+def _split_keys(keys: Sequence[str]) -> Iterator[list[str]]:
     return (list(keys[start : start + AT_ONCE]) for start in range(0, len(keys), AT_ONCE))

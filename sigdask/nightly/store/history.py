@@ -1,4 +1,4 @@
-"""Runs of plans: when, by whom, how far each test set came, and what stands around what they found."""
+"""Runs of plans: when, by whom, how far each test set came, and what belongs to their results."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError, InputError
-from sigdask.nightly.store.checksums import is_whole, seal
+from sigdask.nightly.store.checksums import is_intact, seal_rows
 from sigdask.report.presentable import Evaluation, Independences, Results
-from sigdask.results.messages.notes import earlier
+from sigdask.results.messages.notes import upgrade_warnings
 from sigdask.results.table import Table
-from sigdask.text import plain, value_from_json
+from sigdask.text import to_plain, value_from_json
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one test set is; sums are over its comparisons and runs.
+    """Progress of one test set, summed over its comparisons and runs.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class PlanRun:
     seconds_left: float | None = None
 
 
-def begin(connection: Connection, plan: str, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
+def begin_run(connection: Connection, plan: str, path: str, details: dict[str, Any], sets: Sequence[Progress]) -> int:
     """Record that a run began; return its number."""
     now = time.time()
     insert = text(
@@ -106,33 +106,33 @@ def begin(connection: Connection, plan: str, path: str, details: dict[str, Any],
             ),
             values,
         )
-    seal(connection, "progress", "WHERE run = :run", {"run": number})
-    _seal(connection, number)
+    seal_rows(connection, "progress", "WHERE run = :run", {"run": number})
+    _seal_run(connection, number)
     return number
 
 
-def _seal(connection: Connection, number: int) -> None:
-    seal(connection, "runs", "WHERE id = :run", {"run": number})
+def _seal_run(connection: Connection, number: int) -> None:
+    seal_rows(connection, "runs", "WHERE id = :run", {"run": number})
 
 
-def update(
+def update_run(
     connection: Connection, number: int, sets: Iterable[tuple[int, Progress]], seconds_left: float | None = None
 ) -> None:
-    """Keep a run's progress: (position, progress) of the test sets that went on, and the estimated seconds left."""
-    own = {"now": time.time(), "run": number, "left": seconds_left}
-    connection.execute(text("UPDATE runs SET updated = :now, seconds_left = :left WHERE id = :run"), own)
+    """Save progress: (position, progress) of the test sets that advanced, and the seconds left."""
+    values = {"now": time.time(), "run": number, "left": seconds_left}
+    connection.execute(text("UPDATE runs SET updated = :now, seconds_left = :left WHERE id = :run"), values)
     change = text(
         "UPDATE progress SET reached = :reached, finished = :finished, kept = :kept, counted = :counted, "
         "wanted = :wanted WHERE run = :run AND position = :position"
     )
     for position, p in sets:
         names = ("reached", "finished", "kept", "counted", "wanted")
-        own = {"run": number, "position": position}
-        connection.execute(change, {**own, **{name: getattr(p, name) for name in names}})
-        seal(connection, "progress", "WHERE run = :run AND position = :position", own)
+        values = {"run": number, "position": position}
+        connection.execute(change, {**values, **{name: getattr(p, name) for name in names}})
+        seal_rows(connection, "progress", "WHERE run = :run AND position = :position", values)
 
 
-def end(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:
+def end_run(connection: Connection, number: int, state: str, message: str, details: dict[str, Any]) -> None:
     """Record how a run ended."""
     change = text(
         "UPDATE runs SET ended = :now, updated = :now, state = :state, message = :message, details = :details "
@@ -140,117 +140,131 @@ def end(connection: Connection, number: int, state: str, message: str, details: 
     )
     row = {"now": time.time(), "state": state, "message": message, "details": json.dumps(details), "run": number}
     connection.execute(change, row)
-    _seal(connection, number)
+    _seal_run(connection, number)
 
 
-def amend(connection: Connection, number: int, more: dict[str, Any]) -> None:
+def amend_run(connection: Connection, number: int, added: dict[str, Any]) -> None:
     """Add details to a run that has ended."""
-    found = connection.execute(text("SELECT details FROM runs WHERE id = :run"), {"run": number}).scalar_one()
-    details = {**json.loads(found), **more}
+    stored = connection.execute(text("SELECT details FROM runs WHERE id = :run"), {"run": number}).scalar_one()
+    details = {**json.loads(stored), **added}
     change = text("UPDATE runs SET details = :details WHERE id = :run")
     connection.execute(change, {"details": json.dumps(details), "run": number})
-    _seal(connection, number)
+    _seal_run(connection, number)
 
 
-def runs_of(connection: Connection, plan: str, most: int | None = None) -> list[PlanRun]:
-    """Return the runs of a plan, the latest first."""
+def list_runs(connection: Connection, plan: str, limit: int | None = None) -> list[PlanRun]:
+    """Return the runs of a plan, latest first."""
     query = text("SELECT * FROM runs WHERE plan = :plan ORDER BY id DESC LIMIT :most")
-    found = connection.execute(query, {"plan": plan, "most": most or 2**31 - 1})
-    return [_run(connection, row) for row in found.mappings().all()]
+    result = connection.execute(query, {"plan": plan, "most": limit or 2**31 - 1})
+    return [_build_run(connection, row) for row in result.mappings().all()]
 
 
-def run_before(connection: Connection, run: PlanRun) -> int | None:
-    """Return the number of the plan's run before this one."""
+def find_previous_run(connection: Connection, run: PlanRun) -> int | None:
+    """Return the number of the plan's run before this one, None for the first."""
     query = text("SELECT max(id) FROM runs WHERE plan = :plan AND id < :run")
     return connection.execute(query, {"plan": run.plan, "run": run.number}).scalar_one_or_none()
 
 
-def _run(connection: Connection, row: Any) -> PlanRun:
-    if not is_whole("runs", row):
+def _build_run(connection: Connection, row: Any) -> PlanRun:
+    if not is_intact("runs", row):
         raise DamagedError([f"runs: run {row['id']}"])
-    found = connection.execute(text("SELECT * FROM progress WHERE run = :run ORDER BY position"), {"run": row["id"]})
-    listed = found.mappings().all()
-    if not all(is_whole("progress", own) for own in listed):
+    result = connection.execute(text("SELECT * FROM progress WHERE run = :run ORDER BY position"), {"run": row["id"]})
+    progress_rows = result.mappings().all()
+    if not all(is_intact("progress", progress_row) for progress_row in progress_rows):
         raise DamagedError([f"progress: how far run {row['id']} came"])
-    progress = tuple(Progress(*(own[f.name] for f in fields(Progress))) for own in listed)
+    progress = tuple(Progress(*(progress_row[f.name] for f in fields(Progress))) for progress_row in progress_rows)
     rest = {key: row[key] for key in ("plan", "path", "started", "updated", "ended", "state", "host", "pid", "message")}
-    left = row.get("seconds_left")  # which stores of earlier versions have not
-    return PlanRun(number=row["id"], details=json.loads(row["details"]), progress=progress, seconds_left=left, **rest)
+    seconds_left = row.get("seconds_left")  # which stores of earlier versions have not
+    return PlanRun(
+        number=row["id"], details=json.loads(row["details"]), progress=progress, seconds_left=seconds_left, **rest
+    )
 
 
-def frame(results: Results) -> dict[str, Any]:
-    """Return what stands around the results of a test set, as JSON keeps it."""
-    return {f.name: plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "table"}
+def build_frame(results: Results) -> dict[str, Any]:
+    """Return all fields of a test set's results but the table, as JSON values."""
+    return {f.name: to_plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "table"}
 
 
-def framed(around: dict[str, Any], found: Table) -> Results:
-    """Return results with what stood around them."""
-    results: Results = value_from_json(Results, earlier(around) | {"table": None})
-    return replace(results, table=found)
+def apply_frame(values: dict[str, Any], table: Table) -> Results:
+    """Return results of a table and the other fields that were stored."""
+    results: Results = value_from_json(Results, upgrade_warnings(values) | {"table": None})
+    return replace(results, table=table)
 
 
-def plan_of(connection: Connection, plan: str | None) -> str:
-    """Return the plan that is meant; without a name, the only one in the store."""
+def find_plan(connection: Connection, plan: str | None) -> str:
+    """Return the plan's name; if none is given, that of the only plan in the store."""
     query = text("SELECT DISTINCT plan FROM runs ORDER BY plan")
     names = [row[0] for row in connection.execute(query)]
     if plan is None and len(names) == 1:
         return str(names[0])
     if plan is not None and plan in names:
         return plan
-    listed = ", ".join(names) or "none"
+    known_plans = ", ".join(names) or "none"
     raise InputError(
-        f"several plans are in this store: {listed}; name one" if plan is None and names
-        else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {listed}"
+        f"several plans are in this store: {known_plans}; name one" if plan is None and names
+        else f"no run of a plan {plan or ''!r} is recorded in this store; recorded: {known_plans}"
     )  # fmt: skip
 
 
-BESIDE: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
+EVALUATION_KINDS: dict[str, type[Evaluation | Independences]] = {"rankings": Evaluation, "independence": Independences}
 """Where what was found beside comparisons stands in the details of a run: evaluations of rankings, tests of labels."""
 
 
-def recorded(connection: Connection, plan: str, found: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
-    """Return what a run keeps beside comparisons: each packed, or the number of the run that found the same."""
-    runs = runs_of(connection, plan)
+def pack_evaluations(
+    connection: Connection, plan: str, evaluations_by_name: Mapping[str, Evaluation | Independences]
+) -> dict[str, Any]:
+    """Return what a run stores of evaluations: each packed, or the run with the same one."""
+    runs = list_runs(connection, plan)
     return {
-        where: kept
-        for where, kind in BESIDE.items()
-        if (kept := _recorded(runs, where, {name: own for name, own in found.items() if isinstance(own, kind)}))
+        section: entries
+        for section, kind in EVALUATION_KINDS.items()
+        if (
+            entries := _pack_section(
+                runs,
+                section,
+                {name: evaluation for name, evaluation in evaluations_by_name.items() if isinstance(evaluation, kind)},
+            )
+        )
     }
 
 
-def _recorded(runs: list[PlanRun], where: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    latest = next((run for run in runs if run.details.get(where)), None)
-    by_number = _by_number(runs, where)
-    kept: dict[str, Any] = {}
-    for name, evaluation in found.items():
-        own = _packed(evaluation)
-        before = latest.details[where].get(name, {}) if latest is not None else {}
-        number = before.get("as_in", latest.number if latest is not None else 0)
-        same = by_number.get(number, {}).get(name, {}).get("packed") == own
-        kept[name] = {"as_in": number} if same else {"packed": own}
-    return kept
+def _pack_section(runs: list[PlanRun], section: str, evaluations_by_name: Mapping[str, Any]) -> dict[str, Any]:
+    latest = next((run for run in runs if run.details.get(section)), None)
+    by_number = _map_by_number(runs, section)
+    entries: dict[str, Any] = {}
+    for name, evaluation in evaluations_by_name.items():
+        packed = _pack(evaluation)
+        previous = latest.details[section].get(name, {}) if latest is not None else {}
+        number = previous.get("as_in", latest.number if latest is not None else 0)
+        is_same = by_number.get(number, {}).get(name, {}).get("packed") == packed
+        entries[name] = {"as_in": number} if is_same else {"packed": packed}
+    return entries
 
 
-def evaluations(runs: list[PlanRun], number: int) -> dict[str, Evaluation | Independences]:
-    """Return what a run found beside comparisons, of all runs of its plan."""
+def unpack_evaluations(runs: list[PlanRun], number: int) -> dict[str, Evaluation | Independences]:
+    """Return a run's evaluations of rankings and tests of independence."""
     return {
-        name: own for where, kind in BESIDE.items() for name, own in _evaluations(runs, number, where, kind).items()
+        name: evaluation
+        for section, kind in EVALUATION_KINDS.items()
+        for name, evaluation in _unpack_section(runs, number, section, kind).items()
     }
 
 
-def _evaluations(runs: list[PlanRun], number: int, where: str, kind: type[Any]) -> dict[str, Any]:
-    by_number = _by_number(runs, where)
-    found = {}
-    for name, kept in by_number.get(number, {}).items():
-        whole = by_number.get(kept.get("as_in", number), {}).get(name, {})
-        if "packed" in whole:
-            found[name] = value_from_json(kind, json.loads(zlib.decompress(base64.b64decode(whole["packed"]))))
-    return found
+def _unpack_section(runs: list[PlanRun], number: int, section: str, kind: type[Any]) -> dict[str, Any]:
+    by_number = _map_by_number(runs, section)
+    evaluations_by_name = {}
+    for name, entry in by_number.get(number, {}).items():
+        source = by_number.get(entry.get("as_in", number), {}).get(name, {})
+        if "packed" in source:
+            evaluations_by_name[name] = value_from_json(
+                kind, json.loads(zlib.decompress(base64.b64decode(source["packed"])))
+            )
+    return evaluations_by_name
 
 
-def _by_number(runs: Sequence[PlanRun], where: str) -> dict[int, dict[str, Any]]:
-    return {run.number: run.details.get(where, {}) for run in runs}
+def _map_by_number(runs: Sequence[PlanRun], section: str) -> dict[int, dict[str, Any]]:
+    return {run.number: run.details.get(section, {}) for run in runs}
 
 
-def _packed(evaluation: Any) -> str:
-    return base64.b64encode(zlib.compress(json.dumps(plain(evaluation, exact=True)).encode())).decode()
+def _pack(evaluation: Any) -> str:
+    return base64.b64encode(zlib.compress(json.dumps(to_plain(evaluation, exact=True)).encode())).decode()

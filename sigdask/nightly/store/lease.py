@@ -1,4 +1,4 @@
-"""One driver at a time: a lease that is renewed while its holder lives, and runs out when it does not.
+"""One driver at a time: a lease that is renewed while its holder lives, and expires otherwise.
 
 A driver that lost its lease (it was stopped for a minute, and another took over) cannot commit:
 every transaction renews the lease under its own token first.
@@ -23,19 +23,19 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from sigdask.errors import HeldError, SigdaskError, StoreError
-from sigdask.nightly.store.database import Database, clock
+from sigdask.nightly.store.database import Database, read_clock
 
 log = logging.getLogger("sigdask.nightly.store")
 
-LIFE = 60.0
+LEASE_SECONDS = 60.0
 """Seconds without a sign of life after which a lease is free."""
 
-BEAT = 10.0
+BEAT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """Who holds a lease; `space` and `born` tell a process from another that got its number later."""
+    """The holder of a lease; `space` and `born` tell its process from others of the same number."""
 
     host: str
     pid: int
@@ -43,27 +43,27 @@ class LeaseHolder:
     born: str
 
     @staticmethod
-    def this() -> LeaseHolder:
-        """Return this process."""
-        return LeaseHolder(socket.gethostname(), os.getpid(), _space(), _born(os.getpid()))
+    def from_this_process() -> LeaseHolder:
+        """Describe the running process."""
+        return LeaseHolder(socket.gethostname(), os.getpid(), _get_process_space(), _get_start_time(os.getpid()))
 
     @staticmethod
-    def of(kept: str) -> LeaseHolder:
-        """Return who is named by what is kept; no one that is known where that cannot be read."""
+    def parse(stored: str) -> LeaseHolder:
+        """Read a stored holder; one that cannot be read becomes an unknown process."""
         try:
-            return LeaseHolder(**json.loads(kept))
+            return LeaseHolder(**json.loads(stored))
         except (ValueError, TypeError):
             return LeaseHolder("a host that cannot be told", 0, "", "")
 
     def is_dead(self) -> bool:
-        """Whether it is known to have ended: only where its processes can be seen."""
-        if not self.space or (self.host, self.space) != (socket.gethostname(), _space()):
+        """Return whether the process is known to have ended; false if it cannot be seen from here."""
+        if not self.space or (self.host, self.space) != (socket.gethostname(), _get_process_space()):
             return False
-        return _born(self.pid) != self.born
+        return _get_start_time(self.pid) != self.born
 
 
 class Lease:
-    """The right to write under one name, held until it is given back or runs out.
+    """The right to write under one name, held until it is released or expires.
 
     Attributes
     ----------
@@ -77,106 +77,108 @@ class Lease:
         self.token = secrets.token_hex(16)
         self.commits = 0
         self._ended = threading.Event()
-        self._take()
-        self._beating = threading.Thread(target=self._beat, name="sigdask lease", daemon=True)
+        self._acquire()
+        self._beating = threading.Thread(target=self._keep_alive, name="sigdask lease", daemon=True)
         self._beating.start()
 
     def renew(self, connection: Connection, *, commits: int = 0) -> None:
-        """Show a sign of life, as part of a transaction; raise where another driver took over."""
-        now = clock(connection)
+        """Show a sign of life within a transaction; raise if another driver took over."""
+        now = read_clock(connection)
         renewed = connection.execute(
             text("UPDATE leases SET beat = :now, commits = commits + :more WHERE name = :name AND token = :token"),
             {"now": now, "more": commits, "name": self.name, "token": self.token},
         )
         if renewed.rowcount != 1:
             raise StoreError(
-                f"store {self.database.where}: this driver gave no sign of life for {LIFE:.0f} s, another took over; "
+                f"store {self.database.where}: this driver gave no sign of life for {LEASE_SECONDS:.0f} s, another "
+                "took over; "
                 "its counts are the ones that stay"
             )
 
-    def commits_made(self) -> int:
-        """Return the number of transactions that the database knows of."""
+    def count_commits(self) -> int:
+        """Return the number of commits that the database knows of."""
         with self.database.transaction() as connection:
-            found = connection.execute(
+            n_commits = connection.execute(
                 text("SELECT commits FROM leases WHERE name = :name AND token = :token"),
                 {"name": self.name, "token": self.token},
             ).scalar_one_or_none()
-        return -1 if found is None else int(found)
+        return -1 if n_commits is None else int(n_commits)
 
-    def give_back(self) -> None:
-        """End it; a database that cannot be reached lets it run out."""
+    def release(self) -> None:
+        """End the lease; if the database cannot be reached, it expires."""
         self._ended.set()
-        self._beating.join(BEAT)
+        self._beating.join(BEAT_SECONDS)
         with suppress(SigdaskError), self.database.transaction() as connection:
             connection.execute(
                 text("DELETE FROM leases WHERE name = :name AND token = :token"),
                 {"name": self.name, "token": self.token},
             )
 
-    def _what(self) -> str:
+    def _describe(self) -> str:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
 
-    def _take(self) -> None:
-        """Take it, or raise; a holder whose clock is far ahead is watched for a while: one that lives beats."""
-        ahead = self._taken(None)
-        if ahead is not None:
-            log.info("%s: its last sign of life is from the future; watching for another", self._what())
-            time.sleep(2 * BEAT)
-            self._taken(ahead)
+    def _acquire(self) -> None:
+        """Acquire the lease or raise; a holder whose clock is far ahead is watched for a sign of life."""
+        future_beat = self._try_to_acquire(None)
+        if future_beat is not None:
+            log.info("%s: its last sign of life is from the future; watching for another", self._describe())
+            time.sleep(2 * BEAT_SECONDS)
+            self._try_to_acquire(future_beat)
 
-    def _taken(self, watched: float | None) -> float | None:
-        """Return a beat too far ahead to be judged by, where it is not the one that was `watched`; else it is taken."""
-        with self.database.writing() as connection:
-            now = clock(connection)
+    def _try_to_acquire(self, watched: float | None) -> float | None:
+        """Acquire the lease, or return a beat too far ahead to judge, if it is not the `watched` one."""
+        with self.database.write_transaction() as connection:
+            now = read_clock(connection)
             row = connection.execute(
                 text("SELECT holder, since, beat FROM leases WHERE name = :name"), {"name": self.name}
             ).one_or_none()
             if row is not None:
-                holder, silent = LeaseHolder.of(row.holder), now - row.beat
-                if silent < LIFE and row.beat != watched and not holder.is_dead():
-                    if silent > -LIFE or watched is not None:
-                        raise _held(self._what(), holder, row.since, max(silent, 0.0))
+                holder, silent = LeaseHolder.parse(row.holder), now - row.beat
+                if silent < LEASE_SECONDS and row.beat != watched and not holder.is_dead():
+                    if silent > -LEASE_SECONDS or watched is not None:
+                        raise _build_held_error(self._describe(), holder, row.since, max(silent, 0.0))
                     return float(row.beat)
                 connection.execute(text("DELETE FROM leases WHERE name = :name"), {"name": self.name})
-            mine = {
+            values = {
                 "name": self.name,
                 "token": self.token,
-                "holder": json.dumps(asdict(LeaseHolder.this())),
+                "holder": json.dumps(asdict(LeaseHolder.from_this_process())),
                 "now": now,
             }
-            connection.execute(text("INSERT INTO leases VALUES (:name, :token, :holder, :now, :now, 0)"), mine)
+            connection.execute(text("INSERT INTO leases VALUES (:name, :token, :holder, :now, :now, 0)"), values)
         return None
 
-    def _beat(self) -> None:
-        while not self._ended.wait(BEAT):
+    def _keep_alive(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
             with suppress(SigdaskError), self.database.transaction() as connection:
                 self.renew(connection)
 
 
-def sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: int) -> bool:
-    """Say whether a driver is at work under one of some names: this process on this host."""
-    now = clock(connection)
+def has_sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: int) -> bool:
+    """Return whether a process of a host is at work as a driver under one of some names."""
+    now = read_clock(connection)
     for name in names:
         query = text("SELECT holder, beat FROM leases WHERE name = :name")
         row = connection.execute(query, {"name": name}).one_or_none()
-        if row is None or abs(now - row.beat) >= LIFE:
+        if row is None or abs(now - row.beat) >= LEASE_SECONDS:
             continue
-        holder = LeaseHolder.of(row.holder)
+        holder = LeaseHolder.parse(row.holder)
         if (holder.host, holder.pid) == (host, pid) and not holder.is_dead():
             return True
     return False
 
 
-def _held(what: str, holder: LeaseHolder, since: float, silent: float) -> HeldError:
-    when = f"{datetime.fromtimestamp(since).astimezone():%Y-%m-%d %H:%M:%S}"
+def _build_held_error(description: str, holder: LeaseHolder, since: float, silent: float) -> HeldError:
+    start = f"{datetime.fromtimestamp(since).astimezone():%Y-%m-%d %H:%M:%S}"
     return HeldError(
-        f"{what} is being run by process {holder.pid} on {holder.host} since {when} (last sign of life "
-        f"{silent:.0f} s ago); wait for it, or stop it; if it is dead, run again in {max(LIFE - silent, 1):.0f} s"
+        f"{description} is being run by process {holder.pid} on {holder.host} since {start} (last sign of life "
+        f"{silent:.0f} s ago); wait for it, or stop it; if it is dead, run again in "
+        f"{max(LEASE_SECONDS - silent, 1):.0f} s"
     )
 
 
-def _born(pid: int) -> str:
-    """Return when a process started, empty where there is none (or it cannot be seen); what only waits is none."""
+def _get_start_time(pid: int) -> str:
+    """Return when a process started, empty if there is none, it is a zombie or it cannot be seen."""
     try:
         state, *words = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
         return "" if state in "ZX" else words[18]
@@ -185,8 +187,8 @@ def _born(pid: int) -> str:
 
 
 @cache
-def _space() -> str:
-    """Return what tells this machine's numbers of processes from those of a container or another boot."""
+def _get_process_space() -> str:
+    """Return what tells this machine's process numbers from another container's or boot's."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"

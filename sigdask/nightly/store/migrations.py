@@ -15,8 +15,15 @@ from sqlalchemy import Connection, inspect, text
 
 from sigdask.errors import DamagedError, InputError
 from sigdask.nightly.store import earlier
-from sigdask.nightly.store.blocks import HOLDS, end, end_whole, keep
-from sigdask.nightly.store.checksums import SEALED, UNSEALED, are_possible, keys_of, of_tallies, seal
+from sigdask.nightly.store.blocks import NEVER_ENDED, end_block, end_rows, save_blocks
+from sigdask.nightly.store.checksums import (
+    SEALED,
+    UNSEALED,
+    are_possible,
+    compute_keys,
+    compute_tally_checksums,
+    seal_rows,
+)
 
 V1 = """
 CREATE TABLE comparisons (
@@ -67,7 +74,7 @@ CREATE TABLE ended (
 """
 """Results in blocks of columns: `until` is where the last row of a block ended."""
 
-BINARY = {
+BINARY_DIGESTS = {
     "sqlite": """
 CREATE TABLE hexed AS SELECT * FROM comparisons;
 PRAGMA defer_foreign_keys = ON;
@@ -81,22 +88,22 @@ DROP TABLE hexed;
 """Digests take half the room as bytes."""
 
 
-def _columnar(connection: Connection) -> None:
-    """Bring results into columns, and digests into bytes."""
-    _runs(V3)(connection)
+def _convert_to_columns(connection: Connection) -> None:
+    """Convert results to columns, and digests to bytes."""
+    _build_step(V3)(connection)
     for (plan,) in connection.execute(text("SELECT DISTINCT plan FROM results")).all():
-        for block in earlier.blocks_of(connection, plan):
-            [number] = keep(connection, plan, block.since, block.columns, is_earlier=True)
+        for block in earlier.iter_earlier_blocks(connection, plan):
+            [number] = save_blocks(connection, plan, block.since, block.columns, is_earlier=True)
             entered = replace(block, number=number)
-            for run in np.setdiff1d(block.until, HOLDS).tolist():
-                end(connection, run, entered, np.flatnonzero(block.until == run))
-            if (block.until < HOLDS).all():
-                end_whole(connection, int(block.until.max()), number)
+            for run in np.setdiff1d(block.until, NEVER_ENDED).tolist():
+                end_rows(connection, run, entered, np.flatnonzero(block.until == run))
+            if (block.until < NEVER_ENDED).all():
+                end_block(connection, int(block.until.max()), number)
     connection.execute(text("DROP TABLE results"))
     if connection.dialect.name == "sqlite":
-        opened: Any = connection.connection.driver_connection
-        opened.create_function("unhexed", 1, bytes.fromhex, deterministic=True)
-    _runs(BINARY[connection.dialect.name])(connection)
+        driver_connection: Any = connection.connection.driver_connection
+        driver_connection.create_function("unhexed", 1, bytes.fromhex, deterministic=True)
+    _build_step(BINARY_DIGESTS[connection.dialect.name])(connection)
 
 
 EXTRACTED = """
@@ -121,34 +128,37 @@ TALLIES = (
 COMPARISONS_AT_ONCE = 50_000
 
 
-def _with_checksums(connection: Connection) -> None:
-    """Seal what there is, but for tallies that no trials can have given."""
-    _runs(CHECKSUMS)(connection)
-    last = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one()
-    for low in range(0, (last or 0) + 1, COMPARISONS_AT_ONCE):
+def _add_checksums(connection: Connection) -> None:
+    """Add checksums to all rows except tallies that no trials can have given."""
+    _build_step(CHECKSUMS)(connection)
+    max_id = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one()
+    for low in range(0, (max_id or 0) + 1, COMPARISONS_AT_ONCE):
         _seal_tallies(connection, low, low + COMPARISONS_AT_ONCE - 1)
     for name in SEALED:
-        seal(connection, name)
+        seal_rows(connection, name)
 
 
 def _seal_tallies(connection: Connection, low: int, high: int) -> None:
     between = {"low": low, "high": high}
-    known = connection.execute(
+    comparisons = connection.execute(
         text("SELECT id, digest FROM comparisons WHERE id BETWEEN :low AND :high"), between
     ).all()
     rows = np.array([tuple(row) for row in connection.execute(text(TALLIES), between)], np.int64).reshape(-1, 7)
-    ids, keys = np.array([number for number, _ in known], np.int64), keys_of([digest for _, digest in known])
+    ids, keys = (
+        np.array([number for number, _ in comparisons], np.int64),
+        compute_keys([digest for _, digest in comparisons]),
+    )
     rows = rows[np.isin(rows[:, 0], ids) & are_possible(rows[:, 2], rows[:, 3], rows[:, 4:])]
     order = np.argsort(ids)
-    own = keys[order[np.searchsorted(ids, rows[:, 0], sorter=order)]]
-    made = of_tallies(own, rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4:])
+    row_keys = keys[order[np.searchsorted(ids, rows[:, 0], sorter=order)]]
+    checksums = compute_tally_checksums(row_keys, rows[:, 1], rows[:, 2], rows[:, 3], rows[:, 4:])
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
     query = f"UPDATE tallies SET checksum = {mark} WHERE comparison = {mark} AND run = {mark} AND first = {mark}"  # noqa: S608
     if len(rows):
-        connection.exec_driver_sql(query, [tuple(row) for row in np.column_stack([made, rows[:, :3]]).tolist()])
+        connection.exec_driver_sql(query, [tuple(row) for row in np.column_stack([checksums, rows[:, :3]]).tolist()])
 
 
-def _runs(script: str) -> Callable[[Connection], None]:
+def _build_step(script: str) -> Callable[[Connection], None]:
     def migrate(connection: Connection) -> None:
         sqlite = connection.dialect.name == "sqlite"
         words = {
@@ -163,12 +173,12 @@ def _runs(script: str) -> Callable[[Connection], None]:
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
-    _runs(V1),
-    _runs(V2),
-    _columnar,
-    _runs(EXTRACTED),
-    _with_checksums,
-    _runs(SECONDS_LEFT),
+    _build_step(V1),
+    _build_step(V2),
+    _convert_to_columns,
+    _build_step(EXTRACTED),
+    _add_checksums,
+    _build_step(SECONDS_LEFT),
 )
 """The k-th brings a store from version k to version k + 1."""
 
@@ -178,18 +188,18 @@ COLUMNAR, WITH_CHECKSUMS = 3, 5
 """The versions from which on results are in columns, and rows have checksums."""
 
 
-def version_of(connection: Connection) -> int:
-    """Return the version of a store, 0 where there is none yet."""
+def read_version(connection: Connection) -> int:
+    """Return a store's schema version, 0 if it has none yet."""
     if not inspect(connection).has_table("schema_version"):
         return 0
-    found = connection.execute(text("SELECT version FROM schema_version")).scalars().all()
-    if len(found) != 1 or type(found[0]) is not int or found[0] < 0:
+    versions = connection.execute(text("SELECT version FROM schema_version")).scalars().all()
+    if len(versions) != 1 or type(versions[0]) is not int or versions[0] < 0:
         raise DamagedError(["schema_version: what version it has cannot be told"])
-    return found[0]
+    return versions[0]
 
 
 def check_version(version: int, where: str) -> None:
-    """Refuse a store that a newer program wrote."""
+    """Raise InputError for a store that a newer version wrote."""
     if version > NEWEST:
         raise InputError(
             f"store {where}: written by a newer sigdask (schema {version}, this one knows {NEWEST}); upgrade sigdask"
@@ -198,7 +208,7 @@ def check_version(version: int, where: str) -> None:
 
 def migrate(connection: Connection, where: str) -> None:
     """Bring a store to the newest version, within the caller's transaction."""
-    version = version_of(connection)
+    version = read_version(connection)
     check_version(version, where)
     if version == 0:
         connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))

@@ -1,4 +1,4 @@
-"""What runs found, as long as it holds.
+"""Results of runs, each stored once for as long as it holds.
 
 A block is what one run found new or otherwise; a row of it holds until a run finds otherwise, which then says
 so beside the block (`ended`). So a night in which nothing changes adds one row of a run and nothing else, and
@@ -19,39 +19,39 @@ from sigdask.nightly.store import earlier
 from sigdask.nightly.store.blocks import (
     COMPARISON,
     COMPLETE,
-    HOLDS,
-    OWN,
+    NEVER_ENDED,
     POSITION,
+    STORE_COLUMNS,
     Integers,
     ResultBlock,
-    blocks_of,
-    end,
-    keep,
-    listed,
-    seal_all,
+    end_rows,
+    iter_blocks,
+    iter_packed_blocks,
+    save_blocks,
+    seal_blocks,
 )
 from sigdask.nightly.store.columns import (
     ORIGINS,
     Columns,
     Name,
-    columns_of,
-    joined,
-    matches,
-    only,
-    same,
-    size_of,
-    table_of,
-    taken,
+    are_equal,
+    columns_to_table,
+    count_rows,
+    join_columns,
+    match_rows,
+    select_rows,
+    table_to_columns,
+    take_rows,
 )
-from sigdask.nightly.store.migrations import COLUMNAR, version_of
-from sigdask.nightly.store.packing import packed, unpacked
-from sigdask.results.columns.coded import Coded
-from sigdask.results.rows import table_from_results
+from sigdask.nightly.store.migrations import COLUMNAR, read_version
+from sigdask.nightly.store.packing import pack_columns, unpack_columns
+from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.rows import results_to_table
 from sigdask.results.table import Table
 
 Truths = NDArray[np.bool_]
 
-LOOKS: tuple[Name, ...] = (COMPARISON, COMPLETE, ("exact",), ("n_trials",))
+LOOK_COLUMNS: tuple[Name, ...] = (COMPARISON, COMPLETE, ("exact",), ("n_trials",))
 
 METRIC: Name = ("metric",)
 
@@ -60,10 +60,10 @@ IDENTITY: tuple[Name, ...] = tuple(
 )
 """What makes a result the successor of another; of the metric its name."""
 
-AROUND = ("adjust", "members", "family", "version")
+INDIRECT_INPUTS = ("adjust", "members", "family", "version")
 """What a result comes from beside its own data and stream: it holds as long as these alone are other ones."""
 
-TOLD: tuple[Name, ...] = tuple(
+OUTCOME_COLUMNS: tuple[Name, ...] = tuple(
     (name,)
     for name in (
         "complete", "score_a", "score_b", "difference", "n_items", "n_units", "n_discordant", "exact", "n_trials",
@@ -97,118 +97,134 @@ class StoredResults:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultChanges:
-    """Results that are otherwise than before: first those that there are now, in order, then those that are gone.
+    """Results that changed: first those that there are now, in order, then those that are gone.
 
     Attributes
     ----------
-    was, now : mapping of name to column
+    old, new : mapping of name to column
         Results of before, and of now.
-    before, after : int64 array, shape (n,)
-        Rows of `was` and `now` that are of one comparison; -1 where there is none.
+    old_rows, new_rows : int64 array, shape (n,)
+        Rows of `old` and `new` that are of one comparison; -1 where there is none.
     """
 
-    was: Columns
-    now: Columns
-    before: Integers
-    after: Integers
+    old: Columns
+    new: Columns
+    old_rows: Integers
+    new_rows: Integers
 
 
-def record(connection: Connection, plan: str, number: int, found: Sequence[StoredResults]) -> int:
-    """Keep what a run found: rows that hold stay, others end. Return how many are new, otherwise or gone."""
-    now, live = _of_run(found), _LiveRows.of(list(kept_blocks(connection, plan, "AND until IS NULL")))
-    before = matches(identity_of(live.columns), identity_of(now))  # of each row, the one that it succeeds
-    rows = np.flatnonzero(before >= 0)
-    old = before[rows]
-    is_same = _same(live.columns, now, old, rows)
-    is_retold = ~is_same & live.is_earlier[old] & same(live.columns, now, TOLD, old, rows)
-    holds, otherwise = rows[is_same | is_retold], np.ones(size_of(now), np.bool_)
-    otherwise[holds] = False
-    ended = np.ones(size_of(live.columns), np.bool_)
-    ended[before[holds]] = False
-    gone = np.flatnonzero(ended)
-    for block, which in _of_blocks(live, gone):
-        end(connection, number, block, live.row[gone[which]])
-    retold = _retell(connection, live, old[is_retold], taken(now, rows[is_retold]))
-    keep(connection, plan, number, taken(now, np.flatnonzero(otherwise)))
-    seal_all(connection, plan, number, retold)
-    return int(otherwise.sum()) + size_of(live.columns) - len(rows)
+def save_results(connection: Connection, plan: str, number: int, run_results: Sequence[StoredResults]) -> int:
+    """Save a run's results: unchanged rows stay, others end. Return how many are new, changed or gone."""
+    current, live = (
+        _join_run_results(run_results),
+        _LiveRows.from_blocks(list(iter_stored_blocks(connection, plan, "AND until IS NULL"))),
+    )
+    predecessors = match_rows(
+        select_identity(live.columns), select_identity(current)
+    )  # of each row, the one that it succeeds
+    rows = np.flatnonzero(predecessors >= 0)
+    old = predecessors[rows]
+    is_same = _is_unchanged(live.columns, current, old, rows)
+    is_rewritten = ~is_same & live.is_earlier[old] & are_equal(live.columns, current, OUTCOME_COLUMNS, old, rows)
+    unchanged_rows, is_changed = rows[is_same | is_rewritten], np.ones(count_rows(current), np.bool_)
+    is_changed[unchanged_rows] = False
+    is_ended = np.ones(count_rows(live.columns), np.bool_)
+    is_ended[predecessors[unchanged_rows]] = False
+    gone = np.flatnonzero(is_ended)
+    for block, indices in _group_by_block(live, gone):
+        end_rows(connection, number, block, live.row[gone[indices]])
+    rewritten = _rewrite_rows(connection, live, old[is_rewritten], take_rows(current, rows[is_rewritten]))
+    save_blocks(connection, plan, number, take_rows(current, np.flatnonzero(is_changed)))
+    seal_blocks(connection, plan, number, rewritten)
+    return int(is_changed.sum()) + count_rows(live.columns) - len(rows)
 
 
-def results_at(connection: Connection, plan: str, number: int | None) -> Columns:
-    """Return the results that held after a run (None: that hold now), in order: the columns of a table, and `OWN`."""
-    after = HOLDS - 1 if number is None else number
-    holding = f"AND since <= {after} AND (until IS NULL OR until > {after})"
-    return _in_order(only(block.columns, block.until > after) for block in kept_blocks(connection, plan, holding))
+def fetch_results_at(connection: Connection, plan: str, number: int | None) -> Columns:
+    """Return the columns of results that held after a run (None: that hold now), in order."""
+    last_run = NEVER_ENDED - 1 if number is None else number
+    condition = f"AND since <= {last_run} AND (until IS NULL OR until > {last_run})"
+    return _join_in_order(
+        select_rows(block.columns, block.until > last_run) for block in iter_stored_blocks(connection, plan, condition)
+    )
 
 
-def found_at(connection: Connection, plan: str, alpha: float) -> StoredResults:
+def fetch_current(connection: Connection, plan: str, alpha: float) -> StoredResults:
     """Return the results that hold now, with what the store knows of them."""
-    columns = results_at(connection, plan, None)
-    beside = [np.asarray(columns[name]) if columns else np.zeros(0, np.int64) for name in (COMPARISON, COMPLETE)]
-    return StoredResults(results_of(columns, alpha), beside[0], beside[1].astype(np.bool_))
+    columns = fetch_results_at(connection, plan, None)
+    store_columns = [np.asarray(columns[name]) if columns else np.zeros(0, np.int64) for name in (COMPARISON, COMPLETE)]
+    return StoredResults(build_results_table(columns, alpha), store_columns[0], store_columns[1].astype(np.bool_))
 
 
-def changes(connection: Connection, plan: str, after: int, upto: int) -> ResultChanges:
-    """Return the results that are otherwise after run `upto` than after run `after`."""
-    ended = f"SELECT block FROM ended WHERE run > {after} AND run <= {upto}"  # noqa: S608  # integers
-    touched = f"AND (since > {after} AND since <= {upto} OR id IN ({ended}))"
-    blocks = list(kept_blocks(connection, plan, touched))
-    was = _in_order(only(b.columns, (b.until > after) & (b.until <= upto)) for b in blocks if b.since <= after)
-    now = _in_order(only(b.columns, b.until > upto) for b in blocks if after < b.since <= upto)
-    before = matches(identity_of(was), identity_of(now))
-    rows = np.flatnonzero(before >= 0)
-    alike = rows[_same(was, now, before[rows], rows)]  # changed, and back
-    gone = np.setdiff1d(np.arange(size_of(was)), before)
-    new = np.setdiff1d(np.arange(size_of(now)), alike)
-    return ResultChanges(was, now, np.concatenate([before[new], gone]), np.concatenate([new, np.full(len(gone), -1)]))
+def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) -> ResultChanges:
+    """Return the results that differ after run `to_run` from those after `from_run`."""
+    ended_blocks = f"SELECT block FROM ended WHERE run > {from_run} AND run <= {to_run}"  # noqa: S608  # integers
+    condition = f"AND (since > {from_run} AND since <= {to_run} OR id IN ({ended_blocks}))"
+    blocks = list(iter_stored_blocks(connection, plan, condition))
+    old_columns = _join_in_order(
+        select_rows(b.columns, (b.until > from_run) & (b.until <= to_run)) for b in blocks if b.since <= from_run
+    )
+    new_columns = _join_in_order(
+        select_rows(b.columns, b.until > to_run) for b in blocks if from_run < b.since <= to_run
+    )
+    predecessors = match_rows(select_identity(old_columns), select_identity(new_columns))
+    rows = np.flatnonzero(predecessors >= 0)
+    unchanged_rows = rows[_is_unchanged(old_columns, new_columns, predecessors[rows], rows)]  # changed, and back
+    gone = np.setdiff1d(np.arange(count_rows(old_columns)), predecessors)
+    changed_rows = np.setdiff1d(np.arange(count_rows(new_columns)), unchanged_rows)
+    return ResultChanges(
+        old_columns,
+        new_columns,
+        np.concatenate([predecessors[changed_rows], gone]),
+        np.concatenate([changed_rows, np.full(len(gone), -1)]),
+    )
 
 
-def unchanged(connection: Connection, plan: str, before: int) -> Columns:
-    """Return the results that hold now whose p is of the same outputs as after run `before`, in order.
+def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Columns:
+    """Return the current results whose p is of the same outputs as after an earlier run, in order.
 
     The outputs are known by the digest of what was counted; where there is none, by all numbers that were found.
     """
-    was, now = (results_at(connection, plan, number) for number in (before, None))
-    if not was or not now:
+    old_columns, new_columns = (fetch_results_at(connection, plan, number) for number in (earlier_run, None))
+    if not old_columns or not new_columns:
         return {}
-    of_now = matches(identity_of(was), identity_of(now))
-    rows = np.flatnonzero(of_now >= 0)
-    old = of_now[rows]
-    comparison = np.asarray(now[COMPARISON])[rows]
-    is_same = comparison == np.asarray(was[COMPARISON])[old]
-    is_same &= (comparison >= 0) | same(was, now, TOLD, old, rows)
-    return taken(now, rows[is_same])
+    predecessors = match_rows(select_identity(old_columns), select_identity(new_columns))
+    rows = np.flatnonzero(predecessors >= 0)
+    old_rows = predecessors[rows]
+    comparison = np.asarray(new_columns[COMPARISON])[rows]
+    is_same = comparison == np.asarray(old_columns[COMPARISON])[old_rows]
+    is_same &= (comparison >= 0) | are_equal(old_columns, new_columns, OUTCOME_COLUMNS, old_rows, rows)
+    return take_rows(new_columns, rows[is_same])
 
 
-def n_changed(connection: Connection, plan: str) -> dict[int, int]:
-    """Return how many results each run found new or otherwise."""
+def count_changed(connection: Connection, plan: str) -> dict[int, int]:
+    """Return how many results each run found new or changed."""
     query = text("SELECT since, sum(n) FROM found WHERE plan = :plan GROUP BY since")
     return {int(row[0]): int(row[1]) for row in connection.execute(query, {"plan": plan})}
 
 
-def first_looks(connection: Connection, plan: str, comparisons: Integers) -> Integers:
-    """Return the smallest number of trials that a complete result of each comparison was had with, 0 where none was."""
-    asked, place = np.unique(comparisons, return_inverse=True)
-    least = np.full(len(asked) + 1, HOLDS)  # the last is that of all others
-    for row in listed(connection, plan):
-        own = unpacked(row["columns"], LOOKS)
-        comparison, complete, exact, n_trials = (np.asarray(own[name]) for name in LOOKS)
-        at = np.searchsorted(asked, comparison)
-        is_look = complete & ~exact & np.isin(comparison, asked)
-        np.minimum.at(least, np.where(is_look, at, len(asked)), n_trials)
-    return np.where(least == HOLDS, 0, least)[place]
+def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -> Integers:
+    """Return each comparison's smallest number of trials with a complete result, 0 for none."""
+    distinct, inverse = np.unique(comparisons, return_inverse=True)
+    smallest = np.full(len(distinct) + 1, NEVER_ENDED)  # the last is that of all others
+    for row in iter_packed_blocks(connection, plan):
+        columns = unpack_columns(row["columns"], LOOK_COLUMNS)
+        comparison, complete, exact, n_trials = (np.asarray(columns[name]) for name in LOOK_COLUMNS)
+        positions = np.searchsorted(distinct, comparison)
+        is_look = complete & ~exact & np.isin(comparison, distinct)
+        np.minimum.at(smallest, np.where(is_look, positions, len(distinct)), n_trials)
+    return np.where(smallest == NEVER_ENDED, 0, smallest)[inverse]
 
 
-def results_of(columns: Columns, alpha: float) -> Table:
-    """Return the table of results, without what stands beside it."""
+def build_results_table(columns: Columns, alpha: float) -> Table:
+    """Return the table of results, without the store's own columns."""
     if not columns:
-        return table_from_results([], alpha)
-    return table_of({name: column for name, column in columns.items() if name not in OWN}, alpha)
+        return results_to_table([], alpha)
+    return columns_to_table({name: column for name, column in columns.items() if name not in STORE_COLUMNS}, alpha)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LiveRows:
-    """Rows that hold, with where each stands: shape (n,)."""
+    """Rows that hold, with the block and row of each: arrays of shape (n,)."""
 
     blocks: list[ResultBlock]
     columns: Columns
@@ -217,83 +233,88 @@ class _LiveRows:
     is_earlier: Truths
 
     @staticmethod
-    def of(blocks: list[ResultBlock]) -> _LiveRows:
-        holds = [block.until == HOLDS for block in blocks]
-        sizes = [int(own.sum()) for own in holds]
+    def from_blocks(blocks: list[ResultBlock]) -> _LiveRows:
+        masks = [block.until == NEVER_ENDED for block in blocks]
+        sizes = [int(mask.sum()) for mask in masks]
         return _LiveRows(
             blocks,
-            joined([only(block.columns, own) for block, own in zip(blocks, holds, strict=True)]),
+            join_columns([select_rows(block.columns, mask) for block, mask in zip(blocks, masks, strict=True)]),
             np.repeat(np.arange(len(blocks)), sizes),
-            np.concatenate([np.zeros(0, np.int64), *map(np.flatnonzero, holds)]),
+            np.concatenate([np.zeros(0, np.int64), *map(np.flatnonzero, masks)]),
             np.repeat(np.array([block.is_earlier for block in blocks], np.bool_), sizes),
         )
 
 
-def _of_run(found: Sequence[StoredResults]) -> Columns:
-    """Return the columns of all that a run found."""
-    whole = joined([{**columns_of(one.table), COMPARISON: one.comparison, COMPLETE: one.complete} for one in found])
-    return {**whole, POSITION: np.arange(size_of(whole))}
+def _join_run_results(run_results: Sequence[StoredResults]) -> Columns:
+    """Return the columns of all results of a run, with their positions."""
+    columns = join_columns(
+        [
+            {**table_to_columns(results.table), COMPARISON: results.comparison, COMPLETE: results.complete}
+            for results in run_results
+        ]
+    )
+    return {**columns, POSITION: np.arange(count_rows(columns))}
 
 
-def _same(was: Columns, now: Columns, rows: Integers, others: Integers) -> Truths:
-    """Say of results of before, and as many of now, whether they are the same.
+def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Integers) -> Truths:
+    """Return whether old results and as many new ones are the same.
 
     Others in its family, and another version that finds the same, leave a result as it is; so does that it is now
     known what it comes from, which earlier versions did not keep.
     """
-    names = {*was, *now} - {POSITION} - {(*ORIGINS, name) for name in AROUND}
-    of_origins = {name for name in names if name[: len(ORIGINS)] == ORIGINS}
-    is_same = same(was, now, names - of_origins, rows, others)
-    units: Any = was.get((*ORIGINS, "units"))
-    if not of_origins or units is None:
+    names = {*old, *new} - {POSITION} - {(*ORIGINS, name) for name in INDIRECT_INPUTS}
+    origin_names = {name for name in names if name[: len(ORIGINS)] == ORIGINS}
+    is_same = are_equal(old, new, names - origin_names, old_rows, new_rows)
+    units: Any = old.get((*ORIGINS, "units"))
+    if not origin_names or units is None:
         return is_same
-    is_unknown = np.array([value == "" for value in units.values], np.bool_)[units.codes[rows]]
-    return np.asarray(is_same & (is_unknown | same(was, now, of_origins, rows, others)))
+    is_unknown = np.array([value == "" for value in units.values], np.bool_)[units.codes[old_rows]]
+    return np.asarray(is_same & (is_unknown | are_equal(old, new, origin_names, old_rows, new_rows)))
 
 
-def identity_of(columns: Columns) -> Columns:
-    """Return what makes a result the successor of another."""
-    found = {name: column for name, column in columns.items() if name in IDENTITY}
-    metric: Any = found.get(METRIC)
+def select_identity(columns: Columns) -> Columns:
+    """Return the columns by which one result is the successor of another."""
+    identity = {name: column for name, column in columns.items() if name in IDENTITY}
+    metric: Any = identity.get(METRIC)
     return (
-        found
+        identity
         if metric is None
-        else {**found, METRIC: Coded(metric.codes, tuple(score.name for score in metric.values))}
+        else {**identity, METRIC: CodedColumn(metric.codes, tuple(score.name for score in metric.values))}
     )
 
 
-def _in_order(parts: Iterable[Columns]) -> Columns:
-    whole = joined(list(parts))
-    return taken(whole, np.argsort(np.asarray(whole[POSITION]), kind="stable")) if whole else {}
+def _join_in_order(parts: Iterable[Columns]) -> Columns:
+    columns = join_columns(list(parts))
+    return take_rows(columns, np.argsort(np.asarray(columns[POSITION]), kind="stable")) if columns else {}
 
 
-def kept_blocks(
-    connection: Connection, plan: str, where: str, names: Container[Name] | None = None
+def iter_stored_blocks(
+    connection: Connection, plan: str, condition: str, names: Container[Name] | None = None
 ) -> Iterator[ResultBlock]:
-    """Return the blocks of a plan's results that a condition holds of, whichever version kept them."""
-    if version_of(connection) < COLUMNAR:
-        return earlier.blocks_of(connection, plan)
-    return blocks_of(connection, plan, where, names)
+    """Yield the blocks of a plan's results that meet a condition, from any version of the store."""
+    if read_version(connection) < COLUMNAR:
+        return earlier.iter_earlier_blocks(connection, plan)
+    return iter_blocks(connection, plan, condition, names)
 
 
-def _of_blocks(live: _LiveRows, rows: Integers) -> Iterator[tuple[ResultBlock, Integers]]:
-    """Yield the blocks that rows are of, with which of `rows` are."""
-    of_rows = live.block[rows]
-    for k in np.unique(of_rows).tolist():
-        yield live.blocks[k], np.flatnonzero(of_rows == k)
+def _group_by_block(live: _LiveRows, rows: Integers) -> Iterator[tuple[ResultBlock, Integers]]:
+    """Yield each block that rows are of, with the indices of its rows in `rows`."""
+    block_indices = live.block[rows]
+    for k in np.unique(block_indices).tolist():
+        yield live.blocks[k], np.flatnonzero(block_indices == k)
 
 
-def _retell(connection: Connection, live: _LiveRows, rows: Integers, columns: Columns) -> list[int]:
-    """Put into blocks of an earlier version what is now found of rows that hold; return their numbers."""
+def _rewrite_rows(connection: Connection, live: _LiveRows, rows: Integers, columns: Columns) -> list[int]:
+    """Write new values of current rows into blocks of an earlier version; return their numbers."""
     change = text("UPDATE found SET columns = :columns, earlier = :earlier WHERE id = :block")
     changed = []
-    for block, which in _of_blocks(live, rows):
+    for block, indices in _group_by_block(live, rows):
         changed.append(block.number)
-        n, places = len(block.until), live.row[rows[which]]
-        at = np.arange(n)
-        at[places] = n + np.arange(len(places))
-        whole = taken(joined([block.columns, taken(columns, which)]), at)
-        is_earlier = (block.until == HOLDS).sum() > len(places)
-        row = {"columns": packed(whole), "earlier": int(is_earlier), "block": block.number}
+        n, positions = len(block.until), live.row[rows[indices]]
+        order = np.arange(n)
+        order[positions] = n + np.arange(len(positions))
+        merged = take_rows(join_columns([block.columns, take_rows(columns, indices)]), order)
+        is_earlier = (block.until == NEVER_ENDED).sum() > len(positions)
+        row = {"columns": pack_columns(merged), "earlier": int(is_earlier), "block": block.number}
         connection.execute(change, row)
     return changed

@@ -1,4 +1,4 @@
-"""Looking at a store from outside: how far a plan is, its runs, its results, what changed, and nights."""
+"""Reading a store from outside: a plan's progress, runs, results, changes and nights."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from sigdask.errors import InputError
-from sigdask.nightly.store import PlanRun, history, reading
+from sigdask.nightly.store import PlanRun, history, open_for_reading
 from sigdask.nightly.store.blocks import COMPLETE, ResultBlock
-from sigdask.nightly.store.columns import Name, columns_of, matches
-from sigdask.nightly.store.lease import sign_of_life
+from sigdask.nightly.store.columns import Name, match_rows, table_to_columns
+from sigdask.nightly.store.lease import has_sign_of_life
 from sigdask.nightly.store.results import (
     IDENTITY,
     ResultChanges,
-    changes,
-    identity_of,
-    kept_blocks,
-    n_changed,
-    results_at,
-    results_of,
+    build_results_table,
+    count_changed,
+    fetch_results_at,
+    find_changes,
+    iter_stored_blocks,
+    select_identity,
 )
 from sigdask.report.presentable import Evaluation, Independences, Results
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.results.views import result_view
+from sigdask.results.views import get_result
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How far the latest run of a plan is.
+    """Progress of the latest run of a plan.
 
     Attributes
     ----------
@@ -57,35 +57,35 @@ class Status:
         return "killed" if self.run.state == "running" and not self.is_alive else self.run.state
 
     @property
-    def have(self) -> int:
-        """Trials that are kept, of those wanted."""
+    def n_counted(self) -> int:
+        """Number of trials in the store, of those that the plan wants."""
         return sum(p.kept + p.counted for p in self.run.progress)
 
     @property
-    def wanted(self) -> int:
-        """Trials that the plan wants."""
+    def n_wanted(self) -> int:
+        """Number of trials that the plan wants."""
         return sum(p.wanted for p in self.run.progress)
 
     @property
     def rate(self) -> float:
-        """Trials a second, of this run."""
+        """Trials per second of this run."""
         seconds = self.run.updated - self.run.started
         return sum(p.counted for p in self.run.progress) / seconds if seconds > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until all is counted, as the driver estimates; else at this rate; None where that is not known."""
-        left = self.wanted - self.have
-        if left <= 0:
+        """Seconds until all is counted, as the driver estimates, else at this rate; None if unknown."""
+        n_left = self.n_wanted - self.n_counted
+        if n_left <= 0:
             return 0.0
         if self.run.seconds_left is not None:
             return max(self.run.seconds_left - self.seconds_ago, 0.0)
-        return left / self.rate if self.rate > 0 else None
+        return n_left / self.rate if self.rate > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A result that is otherwise than before; None where there was or is none."""
+    """A result that changed; None on the side where there is none."""
 
     before: Result | None
     now: Result | None
@@ -97,29 +97,29 @@ KINDS = ("new", "gone", "scores", "gained", "lost", "p")
 
 @dataclass(frozen=True, eq=False)
 class Changes(Sequence[Change]):
-    """Results that are otherwise than before: first those that there are now, in order, then those that are gone.
+    """Results that changed: first those that there are now, in order, then those that are gone.
 
     Attributes
     ----------
-    was, now : Table
+    old, new : Table
         Results of before, and of now.
-    before, after : int64 array, shape (n,)
-        Rows of `was` and `now` that are of one comparison; -1 where there is none.
+    old_rows, new_rows : int64 array, shape (n,)
+        Rows of `old` and `new` that are of one comparison; -1 where there is none.
     """
 
-    was: Table
-    now: Table
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
+    old: Table
+    new: Table
+    old_rows: NDArray[np.int64]
+    new_rows: NDArray[np.int64]
 
     @staticmethod
-    def of(changed: ResultChanges, alpha: float) -> Changes:
-        """Judge what changed at a level."""
-        was, now = (results_of(columns, alpha) for columns in (changed.was, changed.now))
-        return Changes(was, now, changed.before, changed.after)
+    def from_changes(changed: ResultChanges, alpha: float) -> Changes:
+        """Build the tables of what changed, with a level for the verdicts."""
+        old, new = (build_results_table(columns, alpha) for columns in (changed.old, changed.new))
+        return Changes(old, new, changed.old_rows, changed.new_rows)
 
     def __len__(self) -> int:
-        return len(self.before)
+        return len(self.old_rows)
 
     @overload
     def __getitem__(self, index: int) -> Change: ...
@@ -128,60 +128,67 @@ class Changes(Sequence[Change]):
     def __getitem__(self, index: int | slice) -> Change | Sequence[Change]:
         if isinstance(index, slice):
             return [self[k] for k in range(len(self))[index]]
-        row, after = int(self.before[index]), int(self.after[index])
+        row, after = int(self.old_rows[index]), int(self.new_rows[index])
         return Change(
-            result_view(self.was, row) if row >= 0 else None, result_view(self.now, after) if after >= 0 else None
+            get_result(self.old, row) if row >= 0 else None, get_result(self.new, after) if after >= 0 else None
         )
 
     @property
     def sides(self) -> tuple[tuple[Table, NDArray[np.int64]], tuple[Table, NDArray[np.int64]]]:
-        """The results of before and of now, each with the row of every change."""
-        return (self.was, self.before), (self.now, self.after)
+        """The old and the new results, each with the row of every change."""
+        return (self.old, self.old_rows), (self.new, self.new_rows)
 
     @cached_property
     def marks(self) -> NDArray[np.bool_]:
-        """Which of `KINDS` each is, shape (n, n_kinds)."""
-        is_new, is_gone = self.before < 0, self.after < 0
-        otherwise = ~is_new & ~is_gone
-        was = is_significant(self.was)[self.before] & ~is_new if len(self.was) else np.zeros(len(self), np.bool_)
-        now = is_significant(self.now)[self.after] & ~is_gone if len(self.now) else np.zeros(len(self), np.bool_)
-        scores, p = (otherwise & self._differ(names) for names in (("score_a", "score_b"), COUNTED))
-        gained, lost = now & ~was & ~is_gone, was & ~now & otherwise
+        """Which of `KINDS` each change is, shape (n, n_kinds)."""
+        is_new, is_gone = self.old_rows < 0, self.new_rows < 0
+        is_changed = ~is_new & ~is_gone
+        old_significant = (
+            is_significant(self.old)[self.old_rows] & ~is_new if len(self.old) else np.zeros(len(self), np.bool_)
+        )
+        new_significant = (
+            is_significant(self.new)[self.new_rows] & ~is_gone if len(self.new) else np.zeros(len(self), np.bool_)
+        )
+        scores, p = (is_changed & self._differ(names) for names in (("score_a", "score_b"), P_COLUMNS))
+        gained, lost = new_significant & ~old_significant & ~is_gone, old_significant & ~new_significant & is_changed
         return np.column_stack([is_new, is_gone, scores, gained, lost, p])
 
     def _differ(self, names: Iterable[str]) -> NDArray[np.bool_]:
         differs = np.zeros(len(self), np.bool_)
-        both = np.flatnonzero((self.before >= 0) & (self.after >= 0))
+        shared = np.flatnonzero((self.old_rows >= 0) & (self.new_rows >= 0))
         for name in names:
-            was, now = getattr(self.was, name)[self.before[both]], getattr(self.now, name)[self.after[both]]
-            differs[both] |= (was != now) & ~(np.isnan(was) & np.isnan(now))
+            old_values, new_values = (
+                getattr(self.old, name)[self.old_rows[shared]],
+                getattr(self.new, name)[self.new_rows[shared]],
+            )
+            differs[shared] |= (old_values != new_values) & ~(np.isnan(old_values) & np.isnan(new_values))
         return differs
 
     @cached_property
     def kinds(self) -> list[tuple[str, ...]]:
-        """What is otherwise: new, gone, scores, gained, lost, p; else details."""
-        distinct, place = np.unique(self.marks, axis=0, return_inverse=True)
-        words = [tuple(kind for kind, is_so in zip(KINDS, row, strict=True) if is_so) for row in distinct]
-        return [words[k] or ("details",) for k in place.ravel().tolist()]
+        """The kinds of each change: new, gone, scores, gained, lost, p; else details."""
+        distinct, inverse = np.unique(self.marks, axis=0, return_inverse=True)
+        words = [tuple(kind for kind, applies in zip(KINDS, row, strict=True) if applies) for row in distinct]
+        return [words[k] or ("details",) for k in inverse.ravel().tolist()]
 
 
-COUNTED = ("p_value", "p_adjusted", "n_trials")
+P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
 """What was found of p; a rule that gives a decision gives none."""
 
 
 def is_significant(table: Table) -> NDArray[np.bool_]:
-    """Say of each row whether p, adjusted where it is, is at most alpha; of rules what they decide."""
+    """Return for each row whether p (adjusted if it was) is at most alpha, or its rule's decision."""
     p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
-    found = p <= table.alpha
+    significant = p <= table.alpha
     for stops in table.stops:
         ruled = (stops.n_asked > 0) & np.isnan(table.p_adjusted)
-        found = np.where(ruled, table.decision == 1, found)
-    return np.asarray(found)
+        significant = np.where(ruled, table.decision == 1, significant)
+    return np.asarray(significant)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What a plan has found.
+    """The results of a plan after a run.
 
     Attributes
     ----------
@@ -215,66 +222,78 @@ class PlanReport:
         return float(self.run.details["settings"]["alpha"])
 
 
-def status(store: str, plan: str | None = None) -> Status:
-    """Return how far a plan is, from kept summaries: at once, however large it is."""
-    with reading(store) as connection:
-        name = history.plan_of(connection, plan)
-        [run] = history.runs_of(connection, name, 1)
+def read_status(store: str, plan: str | None = None) -> Status:
+    """Return a plan's progress from stored summaries: fast, however large the plan is."""
+    with open_for_reading(store) as connection:
+        name = history.find_plan(connection, plan)
+        [run] = history.list_runs(connection, name, 1)
         return Status(run, _is_alive(connection, name, run), max(time.time() - run.updated, 0.0))
 
 
 def _is_alive(connection: Connection, name: str, latest: PlanRun) -> bool:
-    return latest.ended is None and sign_of_life(connection, ("", name), latest.host, latest.pid)
+    return latest.ended is None and has_sign_of_life(connection, ("", name), latest.host, latest.pid)
 
 
-def runs(store: str, plan: str | None = None, most: int | None = None) -> list[tuple[PlanRun, int]]:
-    """Return the runs of a plan, the latest first, with the number of results that each changed."""
-    with reading(store) as connection:
-        name = history.plan_of(connection, plan)
-        changed = n_changed(connection, name)
-        found = history.runs_of(connection, name, most)
-        alive = [k == 0 and _is_alive(connection, name, run) for k, run in enumerate(found)]
-        told = [replace(run, state=Status(run, is_alive).state) for run, is_alive in zip(found, alive, strict=True)]
-        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in told]
+def list_runs(store: str, plan: str | None = None, limit: int | None = None) -> list[tuple[PlanRun, int]]:
+    """Return the runs of a plan, latest first, with the number of results that each changed."""
+    with open_for_reading(store) as connection:
+        name = history.find_plan(connection, plan)
+        changed = count_changed(connection, name)
+        plan_runs = history.list_runs(connection, name, limit)
+        alive = [k == 0 and _is_alive(connection, name, run) for k, run in enumerate(plan_runs)]
+        with_states = [
+            replace(run, state=Status(run, is_alive).state) for run, is_alive in zip(plan_runs, alive, strict=True)
+        ]
+        return [(run, int(run.details.get("changed", changed.get(run.number, 0)))) for run in with_states]
 
 
-def report(store: str, plan: str | None = None, number: int | None = None) -> PlanReport:
-    """Return what a plan has found, after its latest run or a given one."""
-    with reading(store) as connection:
-        name = history.plan_of(connection, plan)
-        runs = history.runs_of(connection, name)
-        run = next((run for run in runs if number in {None, run.number}), None)
+def build_report(store: str, plan: str | None = None, number: int | None = None) -> PlanReport:
+    """Return a plan's results after its latest run or a given one."""
+    with open_for_reading(store) as connection:
+        name = history.find_plan(connection, plan)
+        plan_runs = history.list_runs(connection, name)
+        run = next((run for run in plan_runs if number in {None, run.number}), None)
         if run is None:
-            raise InputError(f"plan {name!r} has no run {number}; its runs: {_listed(runs)}")
+            raise InputError(f"plan {name!r} has no run {number}; its runs: {_format_numbers(plan_runs)}")
         if "settings" not in run.details:
             raise InputError(f"run {run.number} of plan {name!r}: its record was damaged; what it found cannot be told")
-        columns = results_at(connection, name, run.number)
-        before = history.run_before(connection, run)
-        changed = ResultChanges({}, {}, NONE, NONE) if before is None else changes(connection, name, before, run.number)
+        columns = fetch_results_at(connection, name, run.number)
+        previous = history.find_previous_run(connection, run)
+        changed = (
+            ResultChanges({}, {}, NO_ROWS, NO_ROWS)
+            if previous is None
+            else find_changes(connection, name, previous, run.number)
+        )
     settings = run.details["settings"]
     alpha = float(settings["alpha"])
-    found = results_of(columns, alpha)
+    table = build_results_table(columns, alpha)
     n_incomplete = int((~np.asarray(columns[COMPLETE])).sum()) if columns else 0
-    beside = history.evaluations(runs, run.number)
-    return PlanReport(run, _by_set(run, found), n_incomplete, before, Changes.of(changed, alpha), beside, store)
+    evaluations = history.unpack_evaluations(plan_runs, run.number)
+    return PlanReport(
+        run, _group_by_set(run, table), n_incomplete, previous, Changes.from_changes(changed, alpha), evaluations, store
+    )
 
 
-NONE = np.zeros(0, np.int64)
+NO_ROWS = np.zeros(0, np.int64)
 
 
-def _by_set(run: PlanRun, found: Table) -> dict[str, Results]:
-    """Return the results of each test set, in the order in which the run had them."""
+def _group_by_set(run: PlanRun, table: Table) -> dict[str, Results]:
+    """Return the results of each test set, in the order of the run's test sets."""
     frames: dict[str, Any] = run.details.get("frames", {})
     settings = run.details["settings"]
     empty = {"seed": settings["seed"], "alpha": settings["alpha"]}
-    names = found.test_set.values
-    listed = dict.fromkeys([*(p.test_set for p in run.progress), *names])
-    rows = {name: np.flatnonzero(found.test_set.codes == names.index(name)) for name in listed if name in names}
-    return {name: history.framed(frames.get(name, empty), found.take(own)) for name, own in rows.items() if len(own)}
+    names = table.test_set.values
+    set_names = dict.fromkeys([*(p.test_set for p in run.progress), *names])
+    rows = {name: np.flatnonzero(table.test_set.codes == names.index(name)) for name in set_names if name in names}
+    return {
+        name: history.apply_frame(frames.get(name, empty), table.take(indices))
+        for name, indices in rows.items()
+        if len(indices)
+    }
 
 
-def _listed(found: list[PlanRun]) -> str:
-    return f"{found[-1].number} to {found[0].number}" if len(found) > 1 else str(found[0].number)
+def _format_numbers(plan_runs: list[PlanRun]) -> str:
+    return f"{plan_runs[-1].number} to {plan_runs[0].number}" if len(plan_runs) > 1 else str(plan_runs[0].number)
 
 
 MOST_RUNS = 30
@@ -285,7 +304,7 @@ NUMBERS: tuple[Name, ...] = tuple((name,) for name in ("score_a", "score_b", "p_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nights:
-    """What runs found of some comparisons; arrays of shape (n_comparisons, n_runs), NaN where a run had none.
+    """Results of runs; arrays of shape (n_comparisons, n_runs), NaN where a run had none.
 
     Attributes
     ----------
@@ -314,8 +333,8 @@ class Nights:
         return replace(self, **{name: getattr(self, name)[rows] for (name,) in NUMBERS})
 
 
-def nights(store: str, run: PlanRun, table: Table, most: int = MOST_RUNS) -> Nights:
-    """Return what the runs of a plan, up to one of them, found of these comparisons.
+def read_nights(store: str, run: PlanRun, table: Table, limit: int = MOST_RUNS) -> Nights:
+    """Return the results of these comparisons after each run of a plan, up to a given one.
 
     Parameters
     ----------
@@ -325,38 +344,42 @@ def nights(store: str, run: PlanRun, table: Table, most: int = MOST_RUNS) -> Nig
         The last one.
     table : Table
         Comparisons; those of earlier runs are found by test set, subset, unit, systems, metric and alternative.
-    most : int
+    limit : int
         Runs that are looked at.
     """
-    with reading(store) as connection:
-        every = [own for own in history.runs_of(connection, run.plan)[::-1] if own.number <= run.number and _kept(own)]
-        shown = every[-most:]
-        found = {name: np.full((len(table), len(shown)), np.nan) for (name,) in NUMBERS}
-        if len(table) and shown:
-            _fill(found, connection, run.plan, [own.number for own in shown], table)
-    return Nights(tuple(shown), len(every) - len(shown), **found)
+    with open_for_reading(store) as connection:
+        recorded = [
+            earlier_run
+            for earlier_run in history.list_runs(connection, run.plan)[::-1]
+            if earlier_run.number <= run.number and _has_results(earlier_run)
+        ]
+        shown_runs = recorded[-limit:]
+        arrays = {name: np.full((len(table), len(shown_runs)), np.nan) for (name,) in NUMBERS}
+        if len(table) and shown_runs:
+            _fill_arrays(arrays, connection, run.plan, [earlier_run.number for earlier_run in shown_runs], table)
+    return Nights(tuple(shown_runs), len(recorded) - len(shown_runs), **arrays)
 
 
-def _kept(run: PlanRun) -> bool:
-    """Say whether a run recorded what it found."""
+def _has_results(run: PlanRun) -> bool:
+    """Return whether a run recorded its results."""
     return "frames" in run.details
 
 
-def _fill(
-    found: dict[str, NDArray[np.float64]], connection: Connection, plan: str, runs: Sequence[int], table: Table
+def _fill_arrays(
+    arrays: dict[str, NDArray[np.float64]], connection: Connection, plan: str, runs: Sequence[int], table: Table
 ) -> None:
-    asked = identity_of(columns_of(table))
+    identity = select_identity(table_to_columns(table))
     numbers = np.array(runs)
-    held = f"AND since <= {runs[-1]} AND (until IS NULL OR until > {runs[0]})"
-    for block in kept_blocks(connection, plan, held, {*IDENTITY, *NUMBERS}):
-        row = matches(identity_of(block.columns), asked)
-        own = np.flatnonzero(row >= 0)
-        holds = _holds(block, row[own], numbers)
+    condition = f"AND since <= {runs[-1]} AND (until IS NULL OR until > {runs[0]})"
+    for block in iter_stored_blocks(connection, plan, condition, {*IDENTITY, *NUMBERS}):
+        block_rows = match_rows(select_identity(block.columns), identity)
+        matched = np.flatnonzero(block_rows >= 0)
+        is_current = _is_current(block, block_rows[matched], numbers)
         for (name,) in NUMBERS:
-            values = np.asarray(block.columns[name,], np.float64)[row[own], None]
-            found[name][own] = np.where(holds, values, found[name][own])
+            values = np.asarray(block.columns[name,], np.float64)[block_rows[matched], None]
+            arrays[name][matched] = np.where(is_current, values, arrays[name][matched])
 
 
-def _holds(block: ResultBlock, rows: NDArray[np.int64], runs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say after which runs some rows of a block held, shape (n_rows, n_runs)."""
+def _is_current(block: ResultBlock, rows: NDArray[np.int64], runs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return after which runs some rows of a block held, shape (n_rows, n_runs)."""
     return np.asarray((block.since <= runs) & (runs < block.until[rows, None]))

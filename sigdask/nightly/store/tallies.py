@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
 from sigdask.errors import DamagedError
-from sigdask.nightly.store.checksums import Keys, are_possible, is_whole, of_row, of_tallies
-from sigdask.nightly.store.checksums import rows_of as sealed_rows_of
-from sigdask.nightly.store.database import rows_of
-from sigdask.randomization.tallies import round_bounds
+from sigdask.nightly.store.checksums import Keys, are_possible, compute_checksum, compute_tally_checksums, is_intact
+from sigdask.nightly.store.checksums import iter_sealed_rows as sealed_rows_of
+from sigdask.nightly.store.database import fetch_rows
+from sigdask.randomization.tallies import find_rounds
 
 AT_ONCE = 5000
 """Keys in one query."""
@@ -33,7 +33,7 @@ TAILS = ("greater", "less", "two_sided")
 
 COLUMNS = ("comparison", "first", "stop", *TAILS, "checksum")
 
-NEARLY = 2
+OVERREAD_FACTOR = 2
 """Times as many keys as are meant may be read, where that is simpler."""
 
 
@@ -63,7 +63,7 @@ class StoredTallies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPrefixes:
-    """What is kept of some comparisons in one run: trials 0 to n - 1.
+    """Stored counts of some comparisons in one run, of trials 0 to n - 1.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class StoredPrefixes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TallyRows:
-    """Rows of some comparisons in one run, in the order of comparisons and trials: arrays of shape (n_rows,).
+    """Rows of comparisons in one run, by comparison and trial: arrays of shape (n_rows,).
 
     Attributes
     ----------
@@ -106,72 +106,70 @@ class TallyRows:
     follows: NDArray[np.bool_]
 
     @staticmethod
-    def of(place: Integers, first: Integers, stop: Integers, counts: Integers) -> TallyRows:
-        """Put rows in order, and see which follow on each other."""
+    def from_unsorted(place: Integers, first: Integers, stop: Integers, counts: Integers) -> TallyRows:
+        """Sort rows, and find those that follow each other without a gap."""
         order = np.lexsort((first, place))
         place, first, stop, counts = place[order], first[order], stop[order], counts[order]
         is_new = np.diff(place, prepend=-1) != 0
-        before = np.where(is_new, 0, np.roll(stop, 1))
-        n_gaps = np.cumsum(first != before)
+        expected_first = np.where(is_new, 0, np.roll(stop, 1))
+        n_gaps = np.cumsum(first != expected_first)
         starts = np.flatnonzero(is_new)
-        at_start = n_gaps[starts] - (first != before)[starts]
+        at_start = n_gaps[starts] - (first != expected_first)[starts]
         return TallyRows(place, first, stop, counts, n_gaps == np.repeat(at_start, np.diff(starts, append=len(place))))
 
-    def prefixes(self, n: int) -> StoredPrefixes:
-        """Return what they come to for n comparisons."""
+    def sum_prefixes(self, n: int) -> StoredPrefixes:
+        """Return the total counts of n comparisons, as far as their rows have no gap."""
         n_trials, gap = np.zeros(n, np.int64), np.zeros(n, np.int64)
         counts = np.zeros((n, *self.counts.shape[1:]), np.int64)
         before = counts.copy()
         starts = np.flatnonzero(np.diff(self.place, prepend=-1))
         if len(starts):
-            some, follows = self.place[starts], self.follows.reshape(-1, *[1] * (self.counts.ndim - 1))
-            n_trials[some] = np.maximum.reduceat(self.stop * self.follows, starts)
-            counts[some] = np.add.reduceat(self.counts * follows, starts)
+            present, follows = self.place[starts], self.follows.reshape(-1, *[1] * (self.counts.ndim - 1))
+            n_trials[present] = np.maximum.reduceat(self.stop * self.follows, starts)
+            counts[present] = np.add.reduceat(self.counts * follows, starts)
             is_before = follows & (self.stop < n_trials[self.place]).reshape(follows.shape)
-            before[some] = np.add.reduceat(self.counts * is_before, starts)
-            after = np.where(self.follows, np.iinfo(np.int64).max, self.first)
-            gap[some] = np.minimum.reduceat(after, starts)
+            before[present] = np.add.reduceat(self.counts * is_before, starts)
+            gap_starts = np.where(self.follows, np.iinfo(np.int64).max, self.first)
+            gap[present] = np.minimum.reduceat(gap_starts, starts)
             gap[gap == np.iinfo(np.int64).max] = 0
         return StoredPrefixes(n_trials, counts, before, gap)
 
-    def only(self, which: NDArray[np.bool_]) -> TallyRows:
-        """Return those that are marked."""
-        return TallyRows(
-            self.place[which], self.first[which], self.stop[which], self.counts[which], self.follows[which]
-        )
+    def select(self, mask: NDArray[np.bool_]) -> TallyRows:
+        """Return the rows of a mask."""
+        return TallyRows(self.place[mask], self.first[mask], self.stop[mask], self.counts[mask], self.follows[mask])
 
 
-def ids_of(connection: Connection, digests: NDArray[np.void], labels: Sequence[str]) -> Integers:
-    """Return the numbers of comparisons, entering those that are new."""
-    listed = digests.tolist()
-    known = _known(connection, listed)
-    new = {d: label for d, label in zip(listed, labels, strict=True) if d not in known}
+def fetch_ids(connection: Connection, digests: NDArray[np.void], labels: Sequence[str]) -> Integers:
+    """Return the numbers of comparisons, inserting new ones."""
+    digest_list = digests.tolist()
+    ids_by_digest = _read_ids(connection, digest_list)
+    new = {d: label for d, label in zip(digest_list, labels, strict=True) if d not in ids_by_digest}
     if new:
-        _enter(connection, new)
-        known |= _known(connection, list(new))
-    return np.fromiter((known[d] for d in listed), np.int64, len(listed))
+        _insert_comparisons(connection, new)
+        ids_by_digest |= _read_ids(connection, list(new))
+    return np.fromiter((ids_by_digest[d] for d in digest_list), np.int64, len(digest_list))
 
 
-def _known(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, int]:
-    """Return the numbers of the comparisons that are entered, others' as well where most are asked for."""
-    [(last,)] = rows_of(connection, "SELECT max(id) FROM comparisons")
-    if NEARLY * len(digests) > (last or 0):
-        return {bytes(digest): number for digest, number in rows_of(connection, KNOWN)}
-    found: dict[bytes, int] = {}
-    for some in _chunks(digests):
+def _read_ids(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, int]:
+    """Return the numbers of stored comparisons, also of others if most are asked for."""
+    [(max_id,)] = fetch_rows(connection, "SELECT max(id) FROM comparisons")
+    if OVERREAD_FACTOR * len(digests) > (max_id or 0):
+        return {bytes(digest): number for digest, number in fetch_rows(connection, SELECT_IDS)}
+    ids_by_digest: dict[bytes, int] = {}
+    for chunk in _split(digests):
         if connection.dialect.name == "postgresql":
-            rows = rows_of(connection, f"{KNOWN} WHERE digest = ANY(%s::bytea[])", (some,))
+            rows = fetch_rows(connection, f"{SELECT_IDS} WHERE digest = ANY(%s::bytea[])", (chunk,))
         else:
-            literals = ",".join([f"x'{digest.hex()}'" for digest in some])
-            rows = rows_of(connection, f"{KNOWN} WHERE digest IN ({literals})")
-        found.update((bytes(digest), number) for digest, number in rows)
-    return found
+            literals = ",".join([f"x'{digest.hex()}'" for digest in chunk])
+            rows = fetch_rows(connection, f"{SELECT_IDS} WHERE digest IN ({literals})")
+        ids_by_digest.update((bytes(digest), number) for digest, number in rows)
+    return ids_by_digest
 
 
-KNOWN = "SELECT digest, id FROM comparisons"
+SELECT_IDS = "SELECT digest, id FROM comparisons"
 
 
-def _enter(connection: Connection, new: Mapping[bytes, str]) -> None:
+def _insert_comparisons(connection: Connection, new: Mapping[bytes, str]) -> None:
     if connection.dialect.name == "postgresql":
         query = (
             "INSERT INTO comparisons (digest, label) SELECT * FROM unnest(%s::bytea[], %s::text[]) "
@@ -184,50 +182,59 @@ def _enter(connection: Connection, new: Mapping[bytes, str]) -> None:
 
 
 def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredPrefixes:
-    """Read what is kept of comparisons of pairs, in the order of `ids`; `keys` are those of their checksums.
+    """Read the stored tallies of pair comparisons, in the order of `ids`; `keys` are for checksums.
 
     Raises
     ------
     DamagedError
         A row is not what was kept.
     """
-    some, first, place = np.unique(ids, return_index=True, return_inverse=True)  # one comparison may stand twice
-    found = _rows(connection, some, keys[first], run).prefixes(len(some))
-    return StoredPrefixes(found.n_trials[place], found.counts[place], found.before[place], found.gap[place])
+    distinct, first_indices, inverse = np.unique(
+        ids, return_index=True, return_inverse=True
+    )  # one comparison may stand twice
+    prefixes = _read_rows(connection, distinct, keys[first_indices], run).sum_prefixes(len(distinct))
+    return StoredPrefixes(
+        prefixes.n_trials[inverse], prefixes.counts[inverse], prefixes.before[inverse], prefixes.gap[inverse]
+    )
 
 
 def read_blocks(connection: Connection, ids: Integers, keys: Keys, run: int) -> tuple[Integers, Integers, Integers]:
-    """Read what is kept round by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
-    some, first, place = np.unique(ids, return_index=True, return_inverse=True)
-    rows = _rows(connection, some, keys[first], run)
-    rows = rows.only(rows.follows)
+    """Read tallies by round: first trials (n_rounds,), ends (n_rounds, n), counts (n_rounds, n, 3)."""
+    distinct, first_indices, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    rows = _read_rows(connection, distinct, keys[first_indices], run)
+    rows = rows.select(rows.follows)
     starts, number = np.unique(rows.first, return_inverse=True)
-    stops, counts = np.zeros((len(starts), len(some)), np.int64), np.zeros((len(starts), len(some), 3), np.int64)
+    stops, counts = (
+        np.zeros((len(starts), len(distinct)), np.int64),
+        np.zeros((len(starts), len(distinct), 3), np.int64),
+    )
     stops[number, rows.place], counts[number, rows.place] = rows.stop, rows.counts
-    return starts, stops[:, place], counts[:, place]
+    return starts, stops[:, inverse], counts[:, inverse]
 
 
-def _rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> TallyRows:
-    """Return the tallies of comparisons, which are in ascending order."""
+def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> TallyRows:
+    """Return the tallies of comparisons, given in ascending order."""
     parts = [np.zeros((0, len(COLUMNS)), np.int64)]
-    for some in _chunks(ids):
-        low, high = int(some[0]), int(some[-1])
-        where = f"comparison BETWEEN {low} AND {high}"
-        if high - low > NEARLY * len(some):
-            where = f"comparison IN ({','.join(map(str, some.tolist()))})"
-        query = f"SELECT {', '.join(COLUMNS)} FROM tallies WHERE run = {run} AND {where}"  # noqa: S608  # integers
-        parts.append(_integers(rows_of(connection, query)))
+    for chunk in _split(ids):
+        low, high = int(chunk[0]), int(chunk[-1])
+        condition = f"comparison BETWEEN {low} AND {high}"
+        if high - low > OVERREAD_FACTOR * len(chunk):
+            condition = f"comparison IN ({','.join(map(str, chunk.tolist()))})"
+        query = f"SELECT {', '.join(COLUMNS)} FROM tallies WHERE run = {run} AND {condition}"  # noqa: S608  # integers
+        parts.append(_to_array(fetch_rows(connection, query)))
     values = np.concatenate(parts)
     values = values[np.isin(values[:, 0], ids)]
-    place = np.searchsorted(ids, values[:, 0])
-    sound = are_whole(keys[place], np.full(len(values), run), values[:, 1:])
-    if not sound.all():
-        raise DamagedError([told(number, run, first, stop) for number, first, stop in values[~sound, :3].tolist()])
-    return TallyRows.of(place, values[:, 1], values[:, 2], values[:, 3:6])
+    positions = np.searchsorted(ids, values[:, 0])
+    is_intact = are_intact(keys[positions], np.full(len(values), run), values[:, 1:])
+    if not is_intact.all():
+        raise DamagedError(
+            [describe_row(number, run, first, stop) for number, first, stop in values[~is_intact, :3].tolist()]
+        )
+    return TallyRows.from_unsorted(positions, values[:, 1], values[:, 2], values[:, 3:6])
 
 
-def _integers(rows: Sequence[tuple[Any, ...]]) -> Integers:
-    """Return rows as an array; what is no number in them is -1, which none of them holds."""
+def _to_array(rows: Sequence[tuple[Any, ...]]) -> Integers:
+    """Return rows as an array; what is no number becomes -1, which no sound row holds."""
     try:
         values = np.fromiter(chain.from_iterable(rows), np.int64)
     except (TypeError, ValueError):
@@ -236,78 +243,82 @@ def _integers(rows: Sequence[tuple[Any, ...]]) -> Integers:
     return values.reshape(-1, len(COLUMNS))
 
 
-def are_whole(keys: Keys, run: Integers, values: Integers) -> NDArray[np.bool_]:
-    """Say of rows, `COLUMNS` without their comparisons, whether they are what was kept, and can have been counted."""
+def are_intact(keys: Keys, run: Integers, values: Integers) -> NDArray[np.bool_]:
+    """Return which rows (`COLUMNS` but the first) match their checksums and are possible counts."""
     first, stop, counts, checksum = values[:, 0], values[:, 1], values[:, 2:5], values[:, 5]
-    start, end = round_bounds(first)
+    start, end = find_rounds(first)
     is_round = (first == start) & (first < stop) & (stop <= end)
     return np.asarray(
-        is_round & are_possible(first, stop, counts) & (of_tallies(keys, run, first, stop, counts) == checksum)
+        is_round
+        & are_possible(first, stop, counts)
+        & (compute_tally_checksums(keys, run, first, stop, counts) == checksum)
     )
 
 
-def told(comparison: int, run: int, first: int, stop: int, table: str = "tallies") -> str:
-    """Return what a row of tallies is called."""
+def describe_row(comparison: int, run: int, first: int, stop: int, table: str = "tallies") -> str:
+    """Return what messages call a row of tallies."""
     return f"{table}: comparison {comparison}, run {run}, trials {first:,} to {stop - 1:,}"
 
 
-def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, most: Integers) -> StoredPrefixes:
-    """Read the whole rounds of comparisons that end at trial `most`, shape (n,), or before."""
+def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, max_stop: Integers) -> StoredPrefixes:
+    """Read the whole rounds of comparisons that end at or before a trial each, shape (n,)."""
     _, stops, counts = read_blocks(connection, ids, keys, run)
-    within = (stops > 0) & (stops <= most)
-    n_trials, summed = np.where(within, stops, 0).max(axis=0, initial=0), (counts * within[..., None]).sum(axis=0)
+    is_within = (stops > 0) & (stops <= max_stop)
+    n_trials, summed = np.where(is_within, stops, 0).max(axis=0, initial=0), (counts * is_within[..., None]).sum(axis=0)
     return StoredPrefixes(n_trials, summed, summed, np.zeros(len(ids), np.int64))
 
 
-def read_whole(connection: Connection, sizes: Mapping[int, int], run: int, most: int) -> dict[int, StoredPrefixes]:
-    """Read what is kept of what is counted as a whole, by its number: so many counts, of rounds up to trial `most`."""
+def read_families(
+    connection: Connection, sizes: Mapping[int, int], run: int, max_stop: int
+) -> dict[int, StoredPrefixes]:
+    """Read the stored tallies of families of given sizes, by number, in rounds up to a trial."""
     rows: dict[int, list[Mapping[str, Any]]] = {number: [] for number in sizes}
-    for some in _chunks(list(sizes)):
-        where = f"WHERE run = :run AND comparison IN ({','.join(map(str, some))})"
-        for row in sealed_rows_of(connection, "arrays", where, {"run": run}):
+    for chunk in _split(list(sizes)):
+        condition = f"WHERE run = :run AND comparison IN ({','.join(map(str, chunk))})"
+        for row in sealed_rows_of(connection, "arrays", condition, {"run": run}):
             rows[row["comparison"]].append(row)
     faults = [
-        told(number, run, row["first"], row["stop"], "arrays")
-        for number, own in rows.items()
-        for row in own
+        describe_row(number, run, row["first"], row["stop"], "arrays")
+        for number, family_rows in rows.items()
+        for row in family_rows
         if not is_sound(row, sizes[number])
     ]
     if faults:
         raise DamagedError(faults)
-    return {number: _prefix_of(own, sizes[number], most) for number, own in rows.items()}
+    return {number: _sum_family(family_rows, sizes[number], max_stop) for number, family_rows in rows.items()}
 
 
-def _prefix_of(rows: Sequence[Mapping[str, Any]], size: int, most: int) -> StoredPrefixes:
-    """Return what the rows of one family come to, of rounds that end at trial `most` or before."""
+def _sum_family(rows: Sequence[Mapping[str, Any]], size: int, max_stop: int) -> StoredPrefixes:
+    """Return the total counts of a family's rows, in rounds that end at or before a trial."""
     first, stop = (np.array([row[name] for row in rows], np.int64) for name in ("first", "stop"))
-    counts = np.array([unpacked(row["counts"]) for row in rows], np.int64).reshape(-1, size)
-    if len(rows) == 1 and first[0] == 0 and stop[0] <= most:
+    counts = np.array([unpack_counts(row["counts"]) for row in rows], np.int64).reshape(-1, size)
+    if len(rows) == 1 and first[0] == 0 and stop[0] <= max_stop:
         return StoredPrefixes(stop, counts, np.zeros_like(counts), np.zeros(1, np.int64))
-    found = TallyRows.of(np.zeros(len(rows), np.int64), first, stop, counts)
-    return found.only(found.stop <= most).prefixes(1)
+    tally_rows = TallyRows.from_unsorted(np.zeros(len(rows), np.int64), first, stop, counts)
+    return tally_rows.select(tally_rows.stop <= max_stop).sum_prefixes(1)
 
 
 def is_sound(row: Mapping[str, Any], size: int | None = None) -> bool:
-    """Say whether a row of a family is what was kept, of some number of counts, and can have been counted."""
-    if not is_whole("arrays", row):
+    """Return whether a family's row is intact, of a given size, and a possible count."""
+    if not is_intact("arrays", row):
         return False
     try:
-        counts = unpacked(row["counts"])
+        counts = unpack_counts(row["counts"])
     except (zlib.error, ValueError):
         return False
     return bool((counts >= 0).all() and (counts <= row["stop"] - row["first"]).all() and size in {None, len(counts)})
 
 
-def write(connection: Connection, kept: Sequence[StoredTallies], keys: Sequence[Keys]) -> None:
-    """Keep tallies, each in place of what is kept of the first of its trials; `keys` are those of their checksums."""
-    for one, own in zip(kept, keys, strict=True):
-        if one.whole:
-            _write_whole(connection, one)
+def write_tallies(connection: Connection, new_tallies: Sequence[StoredTallies], keys: Sequence[Keys]) -> None:
+    """Write tallies, each replacing a shorter row of the same first trial; `keys` are for checksums."""
+    for entry, entry_keys in zip(new_tallies, keys, strict=True):
+        if entry.whole:
+            _write_family(connection, entry)
         else:
-            _write(connection, one, own)
+            _write_pairs(connection, entry, entry_keys)
 
 
-INTO = {
+INSERT_TALLIES = {
     "sqlite": """
 INSERT INTO tallies (comparison, run, first, stop, greater, less, two_sided, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (comparison, run, first) DO UPDATE SET stop = excluded.stop, greater = excluded.greater,
@@ -323,38 +334,38 @@ less = excluded.less, two_sided = excluded.two_sided, checksum = excluded.checks
 }
 """Of two rows the one that goes further stays."""
 
-INTO_ARRAYS = """
+INSERT_FAMILY = """
 INSERT INTO arrays (comparison, run, first, stop, counts, checksum) VALUES (:c, :run, :first, :stop, :counts, :made)
 ON CONFLICT (comparison, run, first) DO UPDATE SET stop = excluded.stop, counts = excluded.counts,
 checksum = excluded.checksum WHERE excluded.stop > arrays.stop
 """
 
 
-def _write(connection: Connection, one: StoredTallies, keys: Keys) -> None:
-    same = one.run, one.first, one.stop
-    run, first, stop = (np.full(len(keys), value) for value in same)
-    checksums = of_tallies(keys, run, first, stop, one.counts[:, :3])
-    ids, counts, query = one.ids.tolist(), one.counts[:, :3].T.tolist(), INTO[connection.dialect.name]
+def _write_pairs(connection: Connection, entry: StoredTallies, keys: Keys) -> None:
+    trial_range = entry.run, entry.first, entry.stop
+    run, first, stop = (np.full(len(keys), value) for value in trial_range)
+    checksums = compute_tally_checksums(keys, run, first, stop, entry.counts[:, :3])
+    ids, counts, query = entry.ids.tolist(), entry.counts[:, :3].T.tolist(), INSERT_TALLIES[connection.dialect.name]
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(query, (*same, ids, *counts, checksums.tolist()))
+        connection.exec_driver_sql(query, (*trial_range, ids, *counts, checksums.tolist()))
     else:
-        columns = ids, *map(repeat, same), *counts, checksums.tolist()
+        columns = ids, *map(repeat, trial_range), *counts, checksums.tolist()
         connection.exec_driver_sql(query, list(zip(*columns, strict=False)))
 
 
-def _write_whole(connection: Connection, one: StoredTallies) -> None:
-    number, counts = int(one.ids[0]), _packed(one.counts[0])
+def _write_family(connection: Connection, entry: StoredTallies) -> None:
+    number, counts = int(entry.ids[0]), _pack_counts(entry.counts[0])
     query = text("SELECT digest FROM comparisons WHERE id = :c")
     digest = connection.execute(query, {"c": number}).scalar_one()
-    row = {"c": number, "run": one.run, "first": one.first, "stop": one.stop, "counts": counts}
-    connection.execute(text(INTO_ARRAYS), {**row, "made": of_row((*row.values(), digest))})
+    row = {"c": number, "run": entry.run, "first": entry.first, "stop": entry.stop, "counts": counts}
+    connection.execute(text(INSERT_FAMILY), {**row, "made": compute_checksum((*row.values(), digest))})
 
 
-def _packed(counts: Integers) -> bytes:
+def _pack_counts(counts: Integers) -> bytes:
     return zlib.compress(np.ascontiguousarray(counts, "<i8").tobytes(), 1)
 
 
-def unpacked(packed: bytes) -> Integers:
+def unpack_counts(packed: bytes) -> Integers:
     """Return the counts of a family."""
     return np.frombuffer(zlib.decompress(packed), "<i8").astype(np.int64)
 
@@ -362,6 +373,6 @@ def unpacked(packed: bytes) -> Integers:
 _Items = TypeVar("_Items", bound=Sequence[Any] | NDArray[np.int64])
 
 
-def _chunks(items: _Items) -> Iterator[_Items]:
+def _split(items: _Items) -> Iterator[_Items]:
     for start in range(0, len(items), AT_ONCE):
         yield items[start : start + AT_ONCE]  # type: ignore[misc]

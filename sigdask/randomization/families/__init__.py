@@ -1,1 +1,1 @@
-"""Families of hypotheses that are judged together by their largest statistic."""
+"""Families of hypotheses that are tested together by their largest statistic."""

@@ -1,4 +1,4 @@
-"""Families under the studentised bootstrap: units resampled for all hypotheses alike, by the largest statistic.
+"""Families under the studentised bootstrap: joint resamples, compared by the largest statistic.
 
 Each resample gives every hypothesis the statistic (t* - t) / se*, with the standard error of that same resample.
 Where differences are skewed and their means equal, nothing may be exchanged and max-T finds too much. The resamples
@@ -27,15 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.io.compiled_cache import compiled
-from sigdask.metrics.forms import Formula, gradients, scores_or_nan
-from sigdask.randomization.families.max_t import Family, in_order
-from sigdask.randomization.kernels.dense import one_thread
+from sigdask.io.compiled_cache import cached_njit
+from sigdask.metrics.forms import Formula, compute_gradients, compute_scores_or_nan
+from sigdask.randomization.families.max_t import MaxTFamily, sort_statistics
+from sigdask.randomization.kernels.dense import limit_blas_threads
 from sigdask.randomization.panels.digests import Digests
-from sigdask.randomization.panels.families import chunks, digest_of
+from sigdask.randomization.panels.families import compute_family_digest, iter_chunks
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.resampling.sums import kinds_of
-from sigdask.randomization.stream.shuffles import Key, draw
+from sigdask.randomization.resampling.sums import find_kinds
+from sigdask.randomization.stream.shuffles import Key, draw_kind_counts
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TAILS = "single-step", "step-down"
@@ -121,7 +121,7 @@ class ResampledSet:
 
     @property
     def n_units(self) -> int:
-        """Units of the test set."""
+        """Number of units of the test set."""
         return len(self.kinds)
 
 
@@ -132,13 +132,13 @@ class StudentisedBootstrap:
 
     Attributes
     ----------
-    family : Family
+    family : MaxTFamily
         The hypotheses. Its panels have all their units, concordant ones included.
     n_units : tuple of int
         Units of the test set of each member, those included that its panel has no items of.
     """
 
-    family: Family
+    family: MaxTFamily
     n_units: tuple[int, ...]
 
     manner: ClassVar[CountingMethod] = CountingMethod(n_tails=len(TAILS), timed=64)
@@ -148,44 +148,46 @@ class StudentisedBootstrap:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows of the counts (hypotheses, then cells of the largest) and, always one, of metrics."""
+        """Numbers of rows of the counts (hypotheses, then cells of the largest) and of metrics, always 1."""
         return self.n_hypotheses + CELL_ROWS, 1
 
     @property
     def n_hypotheses(self) -> int:
-        """Hypotheses judged together."""
+        """Number of hypotheses tested together."""
         return len(self.family.parts)
 
     @property
     def n_drawn(self) -> int:
-        """Units that a resample draws, of all test sets."""
+        """Units that a resample draws from all test sets."""
         return sum(dict(zip((m.panel.key for m in self.family.members), self.n_units, strict=True)).values())
 
     @property
     def nbytes(self) -> int:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         return self.family.nbytes
 
     @property
     def n_arrangements(self) -> int:
-        """Resamples that are alike likely: too many to count."""
+        """Number of equally likely resamples, too many to count all."""
         return math.prod(n**n for n in set(self.n_units))
 
     @cached_property
-    def sets(self) -> tuple[ResampledSet, ...]:
+    def test_sets(self) -> tuple[ResampledSet, ...]:
         """The test sets, by the keys of their streams."""
         members = self.family.members
         keys = sorted({member.panel.key for member in members})
-        return tuple(self._resampled_set(key, [k for k, m in enumerate(members) if m.panel.key == key]) for key in keys)
+        return tuple(
+            self._build_resampled_set(key, [k for k, m in enumerate(members) if m.panel.key == key]) for key in keys
+        )
 
     @cached_property
     def errors(self) -> Floats:
-        """Standard error of each difference in units of the score, shape (n_hypotheses,); 0 where units do not vary."""
+        """Standard error of each difference in score units, shape (n_hypotheses,); 0 if units do not vary."""
         return self._errors_and_slack[0]
 
     @cached_property
     def statistics(self) -> Floats:
-        """Observed statistics as they are compared, shape (n_hypotheses,); -inf where units do not vary."""
+        """Observed statistics as compared, shape (n_hypotheses,); -inf if units do not vary."""
         family = self.family
         extreme = np.abs(family.observed) if family.side == 0 else family.side * family.observed
         varies = self.errors > 0
@@ -193,8 +195,8 @@ class StudentisedBootstrap:
 
     @cached_property
     def order(self) -> Integers:
-        """Hypotheses from the least to the most extreme."""
-        return in_order(self.statistics)
+        """Indices of the hypotheses, from the least to the most extreme."""
+        return sort_statistics(self.statistics)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count resamples `first` to `first + n_trials - 1` of a run, all hypotheses together."""
@@ -202,82 +204,90 @@ class StudentisedBootstrap:
         cells = np.zeros(N_CELLS, np.int64)
         varies, slack = self.errors > 0, self._errors_and_slack[1]
         extreme = np.where(varies, self.statistics, 0.0)
-        own = np.where(varies, extreme - slack * np.abs(extreme), np.inf)  # which no statistic reaches
-        for largest, moments in self._blocks(run, first, n_trials):
-            for some, num, var in moments:
-                down = np.zeros(len(some), np.int64)
-                raise_largest(num, var, own[some], self.family.side, largest, down)
-                counts[some, STEP_DOWN] += down
+        thresholds = np.where(varies, extreme - slack * np.abs(extreme), np.inf)  # which no statistic reaches
+        for largest, moments in self._iter_blocks(run, first, n_trials):
+            for batch, num, var in moments:
+                n_step_down = np.zeros(len(batch), np.int64)
+                raise_largest(num, var, thresholds[batch], self.family.side, largest, n_step_down)
+                counts[batch, STEP_DOWN] += n_step_down
             largest.sort()
-            counts[:, SINGLE_STEP] += len(largest) - np.searchsorted(largest, own, side="left")
-            cells += np.bincount(cells_of(largest), minlength=N_CELLS)
+            counts[:, SINGLE_STEP] += len(largest) - np.searchsorted(largest, thresholds, side="left")
+            cells += np.bincount(find_cells(largest), minlength=N_CELLS)
         counts[~varies] = n_trials  # p = 1
         return Tally(n_trials, np.concatenate([counts, cells.reshape(CELL_ROWS, len(TAILS))])[:, None, :])
 
-    def part(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> StudentisedBootstrap:
-        """Return itself: it is counted as a whole."""
+    def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> StudentisedBootstrap:
+        """Return the family itself, as it is always counted as a whole."""
         return self
 
-    def judged_by(self, method: str) -> tuple[int, Integers | None]:
-        """Return which tail a method's p-values are of, and the order in which they step down."""
+    def get_tail_and_order(self, method: str) -> tuple[int, Integers | None]:
+        """Return the tail of a method's p-values, and the order of a step-down method (else None)."""
         return (SINGLE_STEP, None) if method == "single-step-max-t" else (STEP_DOWN, self.order)
 
-    def digests(self) -> Digests:
-        """Return what it is as a whole, by content, shape (1, 1)."""
-        return digest_of(self, self.family.members)
+    def compute_digests(self) -> Digests:
+        """Return the digest of the whole family, shape (1, 1)."""
+        return compute_family_digest(self, self.family.members)
 
-    def enumeration(self) -> StudentisedBootstrap:
-        """Return itself: resamples are never enumerated."""
+    def build_enumeration(self) -> StudentisedBootstrap:
+        """Return the family itself: resamples are never enumerated."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel without what is arranged for summing, which is made where it is needed."""
+        """Pickle without cached arrays, which are recomputed where they are needed."""
         return StudentisedBootstrap, (self.family, self.n_units)
 
-    def _resampled_set(self, key: Key, members: list[int]) -> ResampledSet:
+    def _build_resampled_set(self, key: Key, members: list[int]) -> ResampledSet:
         """Arrange the contributions of the members of one test set by kinds of units."""
-        n_units, own = self.n_units[members[0]], [self.family.members[k] for k in members]
-        panels = {id(member.panel): member.panel for member in own}
-        kinds, first = kinds_of(n_units, [column for panel in panels.values() for column in _columns(panel, n_units)])
-        added = [system_contributions(member.panel, member.metric, n_units) for member in own]
-        multiplicity = np.bincount(kinds, minlength=len(first)).astype(np.float64)
-        systems, below = (tuple(both[side][first] for both in added) for side in range(2))
+        n_units, set_members = self.n_units[members[0]], [self.family.members[k] for k in members]
+        panels = {id(member.panel): member.panel for member in set_members}
+        kinds, first_units = find_kinds(
+            n_units, [column for panel in panels.values() for column in _iter_columns(panel, n_units)]
+        )
+        added = [compute_system_contributions(member.panel, member.metric, n_units) for member in set_members]
+        multiplicity = np.bincount(kinds, minlength=len(first_units)).astype(np.float64)
+        systems, below = (tuple(score_and_share[side][first_units] for score_and_share in added) for side in range(2))
         return ResampledSet(key, kinds, multiplicity, tuple(members), systems, below)
 
     @cached_property
-    def _place(self) -> dict[int, tuple[int, int]]:
-        """The test set of each member, and its place among the members of it."""
-        return {k: (s, place) for s, own in enumerate(self.sets) for place, k in enumerate(own.members)}
+    def _position_of(self) -> dict[int, tuple[int, int]]:
+        """The test set of each member, and its index among the members of that set."""
+        return {
+            k: (s, position)
+            for s, resampled in enumerate(self.test_sets)
+            for position, k in enumerate(resampled.members)
+        }
 
-    def _contributions(self, some: Integers) -> list[tuple[Integers, Floats]]:
-        """Return what units of each kind add to some differences, in units of the score: of each test set.
+    def _compute_contributions(self, hypotheses: Integers) -> list[tuple[Integers, Floats]]:
+        """Return each kind of unit's contributions to some differences, for each test set, in score units.
 
         Returns
         -------
         list of (int64 array, float64 array)
             Which of the hypotheses take part, and their contributions, shape (n_rows, n_kinds).
         """
-        parts = self.family.parts[some]
+        parts = self.family.parts[hypotheses]
         set_of = np.zeros(len(self.family.members), np.int64)
-        set_of[list(self._place)] = [s for s, _ in self._place.values()]
-        found = []
-        for s, own in enumerate(self.sets):
+        set_of[list(self._position_of)] = [s for s, _ in self._position_of.values()]
+        contributions = []
+        for s, resampled in enumerate(self.test_sets):
             rows = np.flatnonzero((set_of[parts[:, :, 0]] == s).any(axis=1))
-            found.append((rows, np.zeros((len(rows), len(own.multiplicity)))))
+            contributions.append((rows, np.zeros((len(rows), len(resampled.multiplicity)))))
         for part in range(parts.shape[1]):
             for k in np.unique(parts[:, part, 0]).tolist():
-                s, place = self._place[k]
-                here = np.flatnonzero(parts[:, part, 0] == k)
-                rows, total = found[s]
-                total[np.searchsorted(rows, here)] += self._added(k, self.sets[s], place, parts[here, part, 1])
-        return found
+                s, position = self._position_of[k]
+                selected = np.flatnonzero(parts[:, part, 0] == k)
+                rows, total = contributions[s]
+                total[np.searchsorted(rows, selected)] += self._compute_member_contributions(
+                    k, self.test_sets[s], position, parts[selected, part, 1]
+                )
+        return contributions
 
-    def _added(self, k: int, own: ResampledSet, place: int, rows: Integers) -> Floats:
-        """Return what units of each kind add to the differences of some pairs of one member."""
-        member, g, below = self.family.members[k], own.systems[place], own.below[place]
+    def _compute_member_contributions(self, k: int, resampled: ResampledSet, position: int, rows: Integers) -> Floats:
+        """Return each kind of unit's contributions to the differences of some pairs of one member."""
+        member, g, below = self.family.members[k], resampled.systems[position], resampled.below[position]
         panel, metric = member.panel, member.metric
         i, j = panel.pairs[rows].T
-        added = np.asarray((g[:, i] - g[:, j]).T * worth_of(panel, metric))
+        added = np.asarray((g[:, i] - g[:, j]).T * get_contribution_step(panel, metric))
         if below.any():
             added -= panel.differences[rows, metric][:, None] * below
         return added * member.weight
@@ -288,108 +298,112 @@ class StudentisedBootstrap:
         if self.family.parts.shape[1] > 1:
             return False
         linear = all(member.panel.linear[member.metric] for member in self.family.members)
-        plain = all(not below.any() for own in self.sets for below in own.below)
-        reach = max((float(np.ptp(g)) for own in self.sets for g in own.systems if g.size), default=0.0)
-        return linear and plain and reach <= 2.0**self._bits
+        plain = all(not below.any() for resampled in self.test_sets for below in resampled.below)
+        reach = max(
+            (float(np.ptp(g)) for resampled in self.test_sets for g in resampled.systems if g.size), default=0.0
+        )
+        return linear and plain and reach <= 2.0**self._n_bits
 
     @cached_property
-    def _worths(self) -> Floats:
-        """What a step of the contributions of each member is worth in the family, shape (n_members,)."""
-        return np.array([abs(m.weight) * worth_of(m.panel, m.metric) for m in self.family.members])
+    def _step_values(self) -> Floats:
+        """Value of a contribution step of each member in the family, shape (n_members,)."""
+        return np.array([abs(m.weight) * get_contribution_step(m.panel, m.metric) for m in self.family.members])
 
     @cached_property
-    def _bits(self) -> int:
-        """Bits of a contribution, so that the sum of the squares of all units is exact."""
+    def _n_bits(self) -> int:
+        """Bits of a contribution such that the sum of squares over all units is exact."""
         return (EXACT_BITS - math.ceil(math.log2(max(self.n_drawn, 2)))) // 2
 
-    def _whole_numbers(self, some: Integers) -> tuple[list[UnitMoments], Floats]:
-        """Return the contributions of some hypotheses as integers, of each test set, and what a step is worth."""
-        several = self._contributions(some)
+    def _compute_moments(self, hypotheses: Integers) -> tuple[list[UnitMoments], Floats]:
+        """Return contributions of some hypotheses as integers, for each test set, and the value of a step."""
+        contributions = self._compute_contributions(hypotheses)
         if self._is_integral:
-            step = self._worths[self.family.parts[some, 0, 0]]
+            step = self._step_values[self.family.parts[hypotheses, 0, 0]]
         else:
-            most = np.zeros(len(some))
-            for (rows, added), own in zip(several, self.sets, strict=True):
-                np.subtract(added, ((added @ own.multiplicity) / own.n_units)[:, None], out=added)  # changes no sum
-                most[rows] = np.maximum(most[rows], np.abs(added).max(axis=1, initial=0.0))
-            step = np.ldexp(1.0, np.frexp(np.where(most > 0, most, 1.0))[1] - self._bits)
+            largest = np.zeros(len(hypotheses))
+            for (rows, added), resampled in zip(contributions, self.test_sets, strict=True):
+                np.subtract(
+                    added, ((added @ resampled.multiplicity) / resampled.n_units)[:, None], out=added
+                )  # changes no sum
+                largest[rows] = np.maximum(largest[rows], np.abs(added).max(axis=1, initial=0.0))
+            step = np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1] - self._n_bits)
         moments = []
-        for (rows, added), own in zip(several, self.sets, strict=True):
-            whole = np.rint(added / np.where(step[rows] > 0, step[rows], 1.0)[:, None])
-            moments.append(UnitMoments(rows, whole, whole**2, whole @ own.multiplicity))
+        for (rows, added), resampled in zip(contributions, self.test_sets, strict=True):
+            rounded = np.rint(added / np.where(step[rows] > 0, step[rows], 1.0)[:, None])
+            moments.append(UnitMoments(rows, rounded, rounded**2, rounded @ resampled.multiplicity))
         return moments, step
 
     @cached_property
     def _errors_and_slack(self) -> tuple[Floats, float]:
-        """Return standard errors, shape (n_hypotheses,), and the relative distance within which statistics tie."""
+        """Standard errors, shape (n_hypotheses,), and the relative distance within which statistics tie."""
         errors = np.empty(self.n_hypotheses)
-        for some in chunks(np.arange(self.n_hypotheses), self._chunk):
-            moments, step = self._whole_numbers(some)
-            var = np.zeros(len(some))
-            for own, moment in zip(self.sets, moments, strict=True):
-                square = moment.second @ own.multiplicity
-                own_var = square - moment.base * (moment.base / own.n_units)
-                var[moment.rows] += np.where(own_var > CONSTANT * square, own_var, 0.0)
-            errors[some] = step * np.sqrt(var)
-        return errors, TIE if self._is_integral else 2.0 ** (3 - self._bits)
+        for batch in iter_chunks(np.arange(self.n_hypotheses), self._chunk_size):
+            moments, step = self._compute_moments(batch)
+            var = np.zeros(len(batch))
+            for resampled, moment in zip(self.test_sets, moments, strict=True):
+                square = moment.second @ resampled.multiplicity
+                set_var = square - moment.base * (moment.base / resampled.n_units)
+                var[moment.rows] += np.where(set_var > CONSTANT * square, set_var, 0.0)
+            errors[batch] = step * np.sqrt(var)
+        return errors, TIE if self._is_integral else 2.0 ** (3 - self._n_bits)
 
     @property
-    def _chunk(self) -> int:
-        """Hypotheses whose contributions are written out at a time."""
-        n_kinds = sum(len(own.multiplicity) for own in self.sets)
+    def _chunk_size(self) -> int:
+        """Hypotheses whose contributions are computed at a time."""
+        n_kinds = sum(len(resampled.multiplicity) for resampled in self.test_sets)
         return int(np.clip(MOST_NUMBERS // (2 * max(n_kinds, 1)), 1, CHUNK))
 
-    def _blocks(self, run: int, first: int, n_trials: int) -> Iterator[tuple[Floats, Iterator[Sums]]]:
-        """Yield, of some resamples at a time, room for the largest statistic and the sums of hypotheses in order."""
-        n_kinds = [len(own.multiplicity) for own in self.sets]
+    def _iter_blocks(self, run: int, first: int, n_trials: int) -> Iterator[tuple[Floats, Iterator[Sums]]]:
+        """Yield for blocks of resamples an array for the maximum, and the sums of hypotheses in order."""
+        n_kinds = [len(entry.multiplicity) for entry in self.test_sets]
         size = int(np.clip(MOST_NUMBERS // max(sum(n_kinds), 1), 1, min(TRIALS, n_trials)))
-        listed = list(chunks(self.order, self._chunk))
-        is_kept = max(n_kinds) * self.n_hypotheses <= MOST_NUMBERS
-        kept = [self._whole_numbers(some)[0] for some in listed] if is_kept else None
+        batches = list(iter_chunks(self.order, self._chunk_size))
+        is_cached = max(n_kinds) * self.n_hypotheses <= MOST_NUMBERS
+        cached = [self._compute_moments(batch)[0] for batch in batches] if is_cached else None
         weights = [np.empty((size, n)) for n in n_kinds]
         for start in range(first, first + n_trials, size):
-            drawn = [own[: first + n_trials - start] for own in weights]
-            for own, out in zip(self.sets, drawn, strict=True):
-                draw(own.key, run, start, own.kinds, out)
-            yield np.full(len(drawn[0]), -np.inf), self._sums(listed, kept, drawn)
+            draw_counts = [entry[: first + n_trials - start] for entry in weights]
+            for entry, out in zip(self.test_sets, draw_counts, strict=True):
+                draw_kind_counts(entry.key, run, start, entry.kinds, out)
+            yield np.full(len(draw_counts[0]), -np.inf), self._iter_sums(batches, cached, draw_counts)
 
-    def _sums(
-        self, listed: list[Integers], kept: list[list[UnitMoments]] | None, drawn: list[Floats]
+    def _iter_sums(
+        self, batches: list[Integers], cached: list[list[UnitMoments]] | None, draw_counts: list[Floats]
     ) -> Iterator[Sums]:
-        """Yield hypotheses with the sums over drawn units, less the observed ones, and their variances."""
-        for k, some in enumerate(listed):
-            moments = self._whole_numbers(some)[0] if kept is None else kept[k]
-            num, var = np.zeros((2, len(some), len(drawn[0])))
-            for own, moment, weights in zip(self.sets, moments, drawn, strict=True):
-                with one_thread():
+        """Yield hypotheses with their sums over drawn units, minus the observed sums, and their variances."""
+        for k, batch in enumerate(batches):
+            moments = self._compute_moments(batch)[0] if cached is None else cached[k]
+            num, var = np.zeros((2, len(batch), len(draw_counts[0])))
+            for resampled, moment, weights in zip(self.test_sets, moments, draw_counts, strict=True):
+                with limit_blas_threads():
                     above, square = moment.first @ weights.T, moment.second @ weights.T
-                add_moments(moment.rows, above, square, moment.base, float(own.n_units), num, var)
-            yield some, num, var
+                add_moments(moment.rows, above, square, moment.base, float(resampled.n_units), num, var)
+            yield batch, num, var
 
 
-def _columns(panel: Panel, n_units: int) -> Iterator[NDArray[Any]]:
-    """Yield what each system of a panel has in each field, by unit of the test set, shape (n_units,)."""
+def _iter_columns(panel: Panel, n_units: int) -> Iterator[NDArray[Any]]:
+    """Yield the values of each system and field of a panel by unit of the test set, shape (n_units,)."""
     for s in range(panel.values.shape[1]):
         for f in range(panel.values.shape[2]):
-            yield _spread(panel.values[:, s, f], panel, n_units)
+            yield _expand_to_all_units(panel.values[:, s, f], panel, n_units)
 
 
-def _spread(values: NDArray[Any], panel: Panel, n_units: int) -> NDArray[Any]:
-    """Return what units of a panel have as what all units of the test set have: 0 where the panel has none."""
+def _expand_to_all_units(values: NDArray[Any], panel: Panel, n_units: int) -> NDArray[Any]:
+    """Return values of a panel's units for all units of the test set: 0 for units not in the panel."""
     if len(panel.addresses) == n_units:
         return values
-    found = np.zeros((n_units, *values.shape[1:]), values.dtype)
-    found[panel.addresses] = values
-    return found
+    expanded = np.zeros((n_units, *values.shape[1:]), values.dtype)
+    expanded[panel.addresses] = values
+    return expanded
 
 
-def worth_of(panel: Panel, metric: int) -> float:
-    """Return what a step of a contribution is worth: those of means are integers."""
-    return panel.unit_of(metric) if panel.linear[metric] else 1.0
+def get_contribution_step(panel: Panel, metric: int) -> float:
+    """Return the value of a step of a contribution; contributions to means are integers."""
+    return panel.compute_step_value(metric) if panel.linear[metric] else 1.0
 
 
-def system_contributions(panel: Panel, metric: int, n_units: int) -> tuple[Floats, Floats]:
-    """Return what each unit of a test set adds to each system's score, linearised, and to a mean's denominator.
+def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tuple[Floats, Floats]:
+    """Return what each unit adds to each system's score (linearised) and to a mean's denominator.
 
     Parameters
     ----------
@@ -403,42 +417,45 @@ def system_contributions(panel: Panel, metric: int, n_units: int) -> tuple[Float
     Returns
     -------
     (float64 array, float64 array)
-        Of shapes (n_units, n_systems), in steps of `worth_of`, and (n_units,). The second is a share of the whole
-        denominator: zero where that is the same for all units, and of scores that are no means.
+        Of shapes (n_units, n_systems), in steps of `get_contribution_step`, and (n_units,). The second is a share of
+        the whole denominator: zero where that is the same for all units, and of scores that are no means.
     """
     form, values = panel.metrics[metric].form, panel.values
     share = np.zeros(len(values))
     if panel.linear[metric]:
-        fields, weights = list(panel.metrics[metric].fields), np.array(panel.ratio(metric).denominators[0])
+        fields, weights = list(panel.metrics[metric].fields), np.array(panel.get_ratio(metric).denominators[0])
         below = (values[:, 0][:, fields].astype(np.int64) @ weights).astype(np.float64)
         if len(below) < n_units or (below != below[:1]).any():
             share = below / float(panel.totals[0, fields] @ weights)
-        found = np.asarray(panel.numerators_of(metric, values), np.float64)
+        added = np.asarray(panel.compute_numerators(metric, values), np.float64)
     elif isinstance(form, Formula):  # it may jump, so that units are left out instead
-        left = panel.sums(metric, panel.totals - values.astype(np.int64))
-        found = np.nan_to_num(scores_or_nan(form, panel.sums(metric, panel.totals)) - scores_or_nan(form, left))
+        without_unit = panel.to_arguments(metric, panel.totals - values.astype(np.int64))
+        added = np.nan_to_num(
+            compute_scores_or_nan(form, panel.to_arguments(metric, panel.totals))
+            - compute_scores_or_nan(form, without_unit)
+        )
     else:
-        slopes = gradients(form, np.asarray(panel.sums(metric, panel.totals), np.float64))
-        own, found = panel.sums(metric, values), np.zeros(values.shape[:2])
+        slopes = compute_gradients(form, np.asarray(panel.to_arguments(metric, panel.totals), np.float64))
+        arguments, added = panel.to_arguments(metric, values), np.zeros(values.shape[:2])
         for f in range(slopes.shape[1]):
-            found += own[..., f] * slopes[:, f]
-    return _spread(found, panel, n_units), _spread(share, panel, n_units)
+            added += arguments[..., f] * slopes[:, f]
+    return _expand_to_all_units(added, panel, n_units), _expand_to_all_units(share, panel, n_units)
 
 
-def cells_of(largest: Floats) -> Integers:
-    """Return the cells that statistics lie in: the bits of 1 + statistic, which no rounding of logarithms can move."""
+def find_cells(largest: Floats) -> Integers:
+    """Return the cells of statistics from the bits of 1 + statistic, free of rounding in logarithms."""
     bits = np.ascontiguousarray(1.0 + np.maximum(largest, 0.0)).view(np.int64)
     return np.asarray(np.minimum((bits >> (52 - 9)) - (1023 << 9), N_CELLS - 1))
 
 
-def lower_edges() -> Floats:
+def compute_lower_edges() -> Floats:
     """Return the least statistic of each cell, shape (N_CELLS,)."""
     cells = np.arange(N_CELLS, dtype=np.int64) + (1023 << 9)
     return np.asarray((cells << (52 - 9)).view(np.float64) - 1.0)
 
 
-def critical_value(tally: Tally, alpha: float) -> float:
-    """Return the largest statistic that so small a share of resamples reaches; infinite where resamples are too few.
+def find_critical_value(tally: Tally, alpha: float) -> float:
+    """Return the statistic that at most a share alpha of resamples reaches; infinite if they are too few.
 
     A hypothesis whose statistic is above it has a single-step p of at most alpha.
     """
@@ -446,12 +463,12 @@ def critical_value(tally: Tally, alpha: float) -> float:
     allowed = math.floor(alpha * (tally.n_trials + 1) + 1e-9) - 1
     reached = np.cumsum(cells[::-1])[::-1]  # resamples at or above the lower edge of each cell
     enough = np.flatnonzero(reached <= allowed)
-    return float(lower_edges()[enough[0]]) if len(enough) else math.inf
+    return float(compute_lower_edges()[enough[0]]) if len(enough) else math.inf
 
 
-@compiled()
+@cached_njit()
 def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add the sums of one test set over drawn units, less the observed ones, and their variances."""
+    """Add one test set's sums over drawn units, minus the observed sums, and their variances."""
     for k in range(rows.shape[0]):
         h = rows[k]
         for t in range(num.shape[1]):
@@ -461,16 +478,16 @@ def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[n
             var[h, t] += v if v > CONSTANT * q else 0.0
 
 
-@compiled()
-def raise_largest(num, var, own, side, largest, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Raise the largest statistic of each resample by hypotheses in ascending order, and count those at least as large.
+@cached_njit()
+def raise_largest(num, var, thresholds, side, largest, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Update each resample's largest statistic, hypotheses ascending; count those at least as large.
 
     A resample in which units do not vary gives no statistic, as such data give none.
     """
     for h in range(num.shape[0]):
         reached = 0
-        least = own[h]
-        is_varying = not np.isinf(least)
+        threshold = thresholds[h]
+        is_varying = not np.isinf(threshold)
         for t in range(num.shape[1]):
             top = largest[t]
             if is_varying and var[h, t] > 0.0:
@@ -478,5 +495,5 @@ def raise_largest(num, var, own, side, largest, counts):  # type: ignore[no-unty
                 x = abs(x) if side == 0 else side * x
                 top = max(top, x)
                 largest[t] = top
-            reached += 1 if top >= least else 0
+            reached += 1 if top >= threshold else 0
         counts[h] = reached

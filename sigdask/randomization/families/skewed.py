@@ -1,4 +1,4 @@
-"""Where a studentised maximum cannot be trusted: units' differences that are skewed.
+"""Detect skewed differences of units, for which a studentised maximum cannot be trusted.
 
 Swapping outputs leaves the differences of two systems alike where these are equal in distribution. Two
 systems of one mean that are skewed in opposite directions are not: the differences of units lean to one side,
@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.families.deviations import leanings, skewness
-from sigdask.randomization.families.max_t import Family
+from sigdask.randomization.families.deviations import compute_skewness, compute_system_skewness
+from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels.families import FamilyMember
 
 TOLERATED = 0.15
@@ -30,8 +30,8 @@ SYSTEM = 0.1
 """Share of a system's comparisons from which all of them are taken for skewed, but those that lean to the lead."""
 
 
-def skewed(family: Family) -> NDArray[np.bool_]:
-    """Say for which hypotheses the skewness diagnosis fires, shape (n_hypotheses,).
+def find_skewed(family: MaxTFamily) -> NDArray[np.bool_]:
+    """Return for which hypotheses the skewness diagnosis fires, shape (n_hypotheses,).
 
     A sample can lack the rare units that make a difference skewed, while other comparisons of the same system show
     them. So where a tenth of a system's comparisons are skewed, all of them count as skewed. Where the system ahead
@@ -42,47 +42,47 @@ def skewed(family: Family) -> NDArray[np.bool_]:
     return _diagnose(family, spread=True)
 
 
-def n_skewed(family: Family) -> int:
-    """Return how many comparisons of a studentised family are too skewed; 0 where so few are it by chance."""
+def count_skewed(family: MaxTFamily) -> int:
+    """Count the comparisons of a studentised family that are too skewed; 0 if chance explains them."""
     n = int(np.count_nonzero(_diagnose(family, spread=False)))
     return n if n >= SHARE * len(family.parts) else 0
 
 
-def least(n_units: int) -> float:
-    """Return the skewness of so many units beyond which it counts.
+def compute_skewness_limit(n_units: int) -> float:
+    """Return the skewness beyond which so many units count as skewed.
 
     Examples
     --------
-    >>> round(least(30), 2), round(least(400), 2)
+    >>> round(compute_skewness_limit(30), 2), round(compute_skewness_limit(400), 2)
     (1.15, 3.0)
     """
     return max(TOLERATED * math.sqrt(n_units), CHANCE * math.sqrt(6 / max(n_units, 1)))
 
 
-def _diagnose(family: Family, *, spread: bool) -> NDArray[np.bool_]:
+def _diagnose(family: MaxTFamily, *, spread: bool) -> NDArray[np.bool_]:
     fires = np.zeros(len(family.parts), np.bool_)
     for k, member in enumerate(family.members):
-        lean = leanings(member.panel, member.metric)
+        lean = compute_system_skewness(member.panel, member.metric)
         for part in range(family.parts.shape[1]):
-            here = np.flatnonzero(family.parts[:, part, 0] == k)
-            fires[here] |= _skewed_pairs(member, family.parts[here, part, 1], lean, spread=spread)
+            selected = np.flatnonzero(family.parts[:, part, 0] == k)
+            fires[selected] |= _find_skewed_pairs(member, family.parts[selected, part, 1], lean, spread=spread)
     return fires
 
 
-def _skewed_pairs(
+def _find_skewed_pairs(
     member: FamilyMember, rows: NDArray[np.int64], lean: NDArray[np.float64], *, spread: bool
 ) -> NDArray[np.bool_]:
-    """Say which pairs of a member are skewed by what their two systems add in opposite directions."""
+    """Return which pairs of a member are skewed because their systems are, in opposite directions."""
     panel = member.panel
     i, j = panel.pairs[rows].T
-    can_be = panel.signs[rows, member.metric, 0] < 0  # else all differences have one size
-    skew, is_opposite = skewness(panel, member.metric, rows.tolist()), lean[i] * lean[j] < 0
-    fires = can_be & is_opposite & (np.abs(skew) > least(panel.n_units))
+    is_eligible = panel.sign_counts[rows, member.metric, 0] < 0  # else all differences have one size
+    skew, is_opposite = compute_skewness(panel, member.metric, rows.tolist()), lean[i] * lean[j] < 0
+    fires = is_eligible & is_opposite & (np.abs(skew) > compute_skewness_limit(panel.n_units))
     if not spread:
         return np.asarray(fires)
-    both = np.concatenate([i, j])
-    n_fired, n_pairs = (np.bincount(both, weights, minlength=len(lean)) for weights in (np.tile(fires, 2), None))
+    systems = np.concatenate([i, j])
+    n_fired, n_pairs = (np.bincount(systems, weights, minlength=len(lean)) for weights in (np.tile(fires, 2), None))
     is_skewed = (n_fired > 0) & (n_fired >= SYSTEM * n_pairs)
     lead = np.sign(panel.differences[rows, member.metric])
     is_harmless = is_opposite & ((lean[i] - lean[j]) * lead > 0) & (skew * lead > math.sqrt(6 / max(panel.n_units, 1)))
-    return np.asarray(can_be & (fires | is_skewed[i] | is_skewed[j]) & ~is_harmless)
+    return np.asarray(is_eligible & (fires | is_skewed[i] | is_skewed[j]) & ~is_harmless)

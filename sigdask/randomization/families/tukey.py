@@ -1,4 +1,4 @@
-"""Relabellings, and their joint counts: how often the largest range of scores is as large as one's own difference."""
+"""Relabellings, and joint counts of how often the largest range of scores reaches a difference."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
-from sigdask.randomization.kernels.relabel import relabelled_sums
+from sigdask.randomization.kernels.relabel import sum_relabelled
 from sigdask.randomization.panels.digests import Digests
-from sigdask.randomization.panels.families import FamilyMember, digest_of
+from sigdask.randomization.panels.families import FamilyMember, compute_family_digest
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS
-from sigdask.randomization.stream.shuffles import relabel_word
+from sigdask.randomization.stream.shuffles import get_relabel_word
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TILE_BYTES = 2**20
@@ -52,12 +52,12 @@ class Relabelling:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of hypotheses and, always one, of metrics."""
+        """Number of hypotheses, and of metrics, always 1."""
         return len(self.rows), 1
 
     @property
     def nbytes(self) -> int:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         return sum(member.panel.nbytes for member in self.members)
 
     @cached_property
@@ -68,7 +68,7 @@ class Relabelling:
 
     @property
     def n_arrangements(self) -> int:
-        """Distinct relabellings of the kept units, where all members share them."""
+        """Number of distinct relabellings of the kept units, if all members share them."""
         panel = self.members[0].panel
         return int(math.factorial(len(panel.totals)) ** len(panel.addresses))
 
@@ -76,32 +76,32 @@ class Relabelling:
     def can_enumerate(self) -> bool:
         """Whether all relabellings are few enough to count."""
         panel = self.members[0].panel
-        few = len(panel.addresses) <= ENUMERATED_UNITS and len(panel.totals) <= ENUMERATED_UNITS
-        return few and len(self.members) == 1 and self.n_arrangements <= MOST_ARRANGEMENTS
+        is_small = len(panel.addresses) <= ENUMERATED_UNITS and len(panel.totals) <= ENUMERATED_UNITS
+        return is_small and len(self.members) == 1 and self.n_arrangements <= MOST_ARRANGEMENTS
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the family as a whole."""
-        return relabel_tally(self, run=run, first=first, n_trials=n_trials)
+        """Count exceedances of the whole family."""
+        return tally_relabelling(self, run=run, first=first, n_trials=n_trials)
 
-    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Relabelling:
-        """Return itself: it is counted as a whole."""
+    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Relabelling:
+        """Return the family itself, as it is always counted as a whole."""
         return self
 
-    def judged_by(self, _method: str) -> tuple[int, None]:
-        """Return which tail p-values are of: there is one, and no order."""
+    def get_tail_and_order(self, _method: str) -> tuple[int, None]:
+        """Return the tail of the p-values, which is the only one, and no order."""
         return 0, None
 
-    def digests(self) -> Digests:
-        """Return what it is as a whole, by content, shape (1, 1)."""
-        return digest_of(self, self.members)
+    def compute_digests(self) -> Digests:
+        """Return the digest of the whole family, shape (1, 1)."""
+        return compute_family_digest(self, self.members)
 
-    def enumeration(self) -> Relabelling:
+    def build_enumeration(self) -> Relabelling:
         """Return the family of all relabellings of the kept units."""
         return replace(self, enumerated=True)
 
 
-def relabel_tally(family: Relabelling, *, run: int, first: int, n_trials: int) -> Tally:
-    """Count a relabelling: trials whose largest range of scores is at least each |difference|.
+def tally_relabelling(family: Relabelling, *, run: int, first: int, n_trials: int) -> Tally:
+    """Count trials whose largest range of scores is at least each |difference|.
 
     References
     ----------
@@ -122,23 +122,23 @@ def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: NDArray[np
     values = np.ascontiguousarray(panel.values)
     fixed = panel.totals - values.sum(axis=0)
     sums = np.empty((min(size, len(ranges)), *panel.totals.shape), np.int64)
-    key, word = np.array(panel.key, np.uint32), relabel_word(run)
+    key, word = np.array(panel.key, np.uint32), get_relabel_word(run)
     for start in range(0, len(ranges), size):
-        here = sums[: len(ranges) - start]
-        relabelled_sums(key, word, first + start, panel.addresses, values, fixed, enumerated, here)
-        scores = panel.metrics[m].form.score(panel.sums(m, here))
-        slack = _lattice_slack(member, here)
+        block = sums[: len(ranges) - start]
+        sum_relabelled(key, word, first + start, panel.addresses, values, fixed, enumerated, block)
+        scores = panel.metrics[m].form.score(panel.to_arguments(m, block))
+        slack = _compute_slack(member, block)
         high, low = scores.max(axis=1), scores.min(axis=1)
         reach = (high - low + 2 * TIE * (np.abs(high) + np.abs(low)) + slack) * member.weight
-        now = ranges[start : start + len(here)]
-        np.maximum(now, reach, out=now)
+        block_ranges = ranges[start : start + len(block)]
+        np.maximum(block_ranges, reach, out=block_ranges)
 
 
-def _lattice_slack(member: FamilyMember, sums: NDArray[np.int64]) -> Any:
-    """Return how far a range can miss a true tie, in units of the score: a number, or one a trial."""
+def _compute_slack(member: FamilyMember, sums: NDArray[np.int64]) -> Any:
+    """Return how far a range may miss a true tie, in score units: a number, or one for each trial."""
     panel, m = member.panel, member.metric
     if panel.is_approximate(m):
-        return 2 * panel.movement(m, sums).max(axis=1) + panel.observed_movement[:, m].max()
-    if not panel.linear[m] or all(panel.lattices[f].slack == 0 for f in panel.compared(m)):
+        return 2 * panel.compute_error_bounds(m, sums).max(axis=1) + panel.observed_error_bounds[:, m].max()
+    if not panel.linear[m] or all(panel.lattices[f].slack == 0 for f in panel.list_compared_fields(m)):
         return 0.0
-    return 2 * panel.steps(m) * float(panel.sizes.sum()) * panel.unit_of(m)
+    return 2 * panel.count_slack_steps(m) * float(panel.sizes.sum()) * panel.compute_step_value(m)

@@ -1,1 +1,1 @@
-"""What counts: compiled loops over swap words, sums and scores."""
+"""Kernels: compiled loops over swap words, sums and scores, which do the counting."""

@@ -1,4 +1,4 @@
-"""Bits of words, as kernels count them."""
+"""Bit operations of kernels."""
 
 from __future__ import annotations
 

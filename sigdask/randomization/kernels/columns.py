@@ -1,4 +1,4 @@
-"""The distinct columns of a panel: what one system and field contribute beside the first system, up to sign.
+"""Distinct columns of a panel: contributions of a system and field relative to a base, up to sign.
 
 They are views of the panel's contributions: a panel of 1,000 systems and 10^5 items is not held twice.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,25 +39,25 @@ class DistinctColumns:
 
     @property
     def n_units(self) -> int:
-        """Units of each."""
+        """Number of units of each column."""
         return len(self.values)
 
-    def numbers(self, units: slice) -> NDArray[Any]:
-        """Return them for some units, shape (n_columns, n_units), in the type of the contributions."""
+    def compute_values(self, units: slice) -> NDArray[Any]:
+        """Return the columns for some units, shape (n_columns, n_units), in the contributions' type."""
         values = self.values[units]
-        found = values[:, self.systems, self.fields] - values[:, self.bases, self.fields]
-        return np.asarray((found * self.signs).T)
+        differences = values[:, self.systems, self.fields] - values[:, self.bases, self.fields]
+        return np.asarray((differences * self.signs).T)
 
     def write(self, units: slice, out: NDArray[np.float32]) -> None:
-        """Write them for some units to `out`, shape (n_columns, n_units)."""
-        write(self.values[units], self.systems, self.bases, self.fields, self.signs, out)
+        """Write the columns for some units to `out`, shape (n_columns, n_units)."""
+        write_columns(self.values[units], self.systems, self.bases, self.fields, self.signs, out)
 
 
-@compiled()
-def write(values, systems, bases, fields, signs, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write what systems contribute beside others, with signs, to `out`, shape (n_columns, n_units)."""
+@cached_njit()
+def write_columns(values, systems, bases, fields, signs, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write signed differences between systems' contributions to `out`, shape (n_columns, n_units)."""
     for c in range(out.shape[0]):
-        own = values[:, systems[c], fields[c]]
+        column = values[:, systems[c], fields[c]]
         base = values[:, bases[c], fields[c]]
         for u in range(out.shape[1]):
-            out[c, u] = signs[c] * (own[u] - base[u])
+            out[c, u] = signs[c] * (column[u] - base[u])

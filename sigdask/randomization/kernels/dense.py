@@ -1,4 +1,4 @@
-"""Sums over swapped units as a matrix product in float32: exact, and fastest where columns are many.
+"""Sums over swapped units as a float32 matrix product: exact, and fastest if columns are many.
 
 A product of integers is exact in whatever order it is summed while every sum stays below 2^24. Units
 are taken `UNITS` at a time, each chunk's product is added to integers, so only a chunk's sums must.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
 UNITS = 512
 """Units of one chunk."""
@@ -24,35 +24,35 @@ UNITS = 512
 EXACT = 2**24
 
 
-def fits(sizes: NDArray[Any]) -> bool:
-    """Say whether the sums of every chunk of units are exact, for the sizes of one column's numbers."""
+def has_exact_sums(sizes: NDArray[Any]) -> bool:
+    """Return whether the sums of every chunk of units are exact, given the sizes of a column's values."""
     chunks = np.add.reduceat(sizes, np.arange(0, len(sizes), UNITS), dtype=np.int64)
     return int(chunks.max(initial=0)) < EXACT
 
 
-def cost(n_columns: int, n_units: int) -> float:
-    """Return about how many seconds a trial takes here, by measurement."""
-    a_product, an_expansion, an_addition = _rates()
+def estimate_seconds(n_columns: int, n_units: int) -> float:
+    """Return about how many seconds a trial takes on this machine, by measurement."""
+    product_seconds, expansion_seconds, addition_seconds = _measure_rates()
     chunks = -(-n_units // UNITS)
-    return n_columns * n_units * a_product + n_units * an_expansion + n_columns * chunks * an_addition
+    return n_columns * n_units * product_seconds + n_units * expansion_seconds + n_columns * chunks * addition_seconds
 
 
 @lru_cache(maxsize=1)
-def _rates() -> tuple[float, float, float]:
-    """Measure seconds of a multiply-add, of making a unit's row of swaps, and of an addition to integers."""
+def _measure_rates() -> tuple[float, float, float]:
+    """Measure the seconds of a multiply-add, of a swap written as a float, and of an integer addition."""
     n_columns, n_units, n_trials = 64, 64, 2048
     values, swaps = np.ones((n_columns, n_units), np.float32), np.ones((n_units, n_trials), np.float32)
     products, sums = np.empty((n_columns, n_trials), np.float32), np.zeros((n_columns, n_trials), np.int32)
-    words, places = np.zeros((4, n_trials), np.uint32), np.arange(n_units)
-    with one_thread():
-        product = fastest(np.matmul, values, swaps, products)
-    expansion = fastest(expand, words, places, swaps)
-    addition = fastest(add_rounded, products, sums)
+    words, positions = np.zeros((4, n_trials), np.uint32), np.arange(n_units)
+    with limit_blas_threads():
+        product = measure_fastest(np.matmul, values, swaps, products)
+    expansion = measure_fastest(expand_swaps, words, positions, swaps)
+    addition = measure_fastest(add_rounded, products, sums)
     return product / values.size / n_trials, expansion / swaps.size, addition / sums.size
 
 
-def fastest(call: Any, *arguments: Any) -> float:
-    """Return the seconds of the fastest of some calls."""
+def measure_fastest(call: Any, *arguments: Any) -> float:
+    """Return the seconds of the fastest of several calls."""
     call(*arguments)
     times = []
     for _ in range(9):
@@ -63,7 +63,7 @@ def fastest(call: Any, *arguments: Any) -> float:
 
 
 class _BlasLimit:
-    """Holds BLAS to one thread while anybody multiplies: tasks are the threads here."""
+    """Limits BLAS to one thread while any thread multiplies, since tasks are the threads here."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -87,33 +87,33 @@ class _BlasLimit:
                 self._limiter.restore_original_limits()
 
 
-_limit = _BlasLimit()
+_blas_limit = _BlasLimit()
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Hold BLAS to one thread, for as long as any thread of the process is within."""
-    _limit.enter()
+def limit_blas_threads() -> Iterator[None]:
+    """Limit BLAS to one thread while any thread of the process is in this context."""
+    _blas_limit.enter()
     try:
         yield
     finally:
-        _limit.leave()
+        _blas_limit.leave()
 
 
-@compiled()
-def expand(words, places, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write the swaps of some units of one column of 128 as 0 and 1: `out`, shape (n_units, n_trials)."""
-    for k in range(places.shape[0]):
-        word = words[places[k] // 32]
-        shift = np.uint32(places[k] % 32)
+@cached_njit()
+def expand_swaps(words, positions, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+    """Write the swaps of some units of one column of 128 as 0 and 1 to `out`, shape (n_units, n_trials)."""
+    for k in range(positions.shape[0]):
+        word = words[positions[k] // 32]
+        shift = np.uint32(positions[k] % 32)
         row = out[k]
         for t in range(row.shape[0]):
             row[t] = np.float32((word[t] >> shift) & np.uint32(1))
 
 
-@compiled()
+@cached_njit()
 def add_rounded(products, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add whole numbers held in float32 to integers."""
+    """Add whole numbers stored as float32 to integers."""
     number = out.dtype.type
     for c in range(out.shape[0]):
         for t in range(out.shape[1]):

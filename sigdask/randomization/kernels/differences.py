@@ -1,4 +1,4 @@
-"""Shuffled differences of pairs, and the running maximum over hypotheses that families need.
+"""Differences of pairs after swaps, and the running maximum over hypotheses that families need.
 
 `exceedances` counts without keeping a difference; here they are written out, a few pairs by one
 slab of trials at a time, because a family compares each with the largest of all. Beside each
@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.counts.lattice import TIE
-from sigdask.io.compiled_cache import compiled
-from sigdask.randomization.kernels.exceedances import tails
+from sigdask.io.compiled_cache import cached_njit
+from sigdask.randomization.kernels.exceedances import compare_tails
 from sigdask.randomization.kernels.scored import TILE, score_tile
 
 
-@compiled()
+@cached_njit()
 def add_linear(moved, pairs, observed, slack, weights, out, tie):
     """Add the differences of integer totals.
 
@@ -40,7 +40,7 @@ def add_linear(moved, pairs, observed, slack, weights, out, tie):
             tie[p, k] += (width + TIE * abs(d)) * weight
 
 
-@compiled()
+@cached_njit()
 def add_ratio(above, below, total_above, total_below, pairs, zero_division, weights, out, tie):
     """Add the differences of one ratio a system; parameters as in `count_ratio` and `add_linear`."""
     for p in range(pairs.shape[0]):
@@ -58,7 +58,7 @@ def add_ratio(above, below, total_above, total_below, pairs, zero_division, weig
             tie[p, k] += 2.0 * TIE * (abs(a) + abs(b)) * weight
 
 
-@compiled(error_model="numpy")
+@cached_njit(error_model="numpy")
 def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, tie):
     """Add the differences of one fused score; parameters as in `count_scored` and `add_linear`."""
     scores = np.empty((2, TILE))
@@ -76,7 +76,7 @@ def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, t
                 tie[p, start + k] += 2.0 * TIE * (abs(a[k]) + abs(b[k])) * weights[p]
 
 
-@compiled()
+@cached_njit()
 def add_scores(a, b, slack, weight, out, tie):
     """Add the differences of one pair's scores; a, b and slack as in `count_scores`."""
     for k in range(a.shape[0]):
@@ -84,9 +84,9 @@ def add_scores(a, b, slack, weight, out, tie):
         tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
 
 
-@compiled()
+@cached_njit()
 def mark_extreme(differences, tie, observed, extreme):
-    """Say of each difference of one pair whether it is an exceedance.
+    """Mark which differences of one pair are exceedances.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def mark_extreme(differences, tie, observed, extreme):
     """
     size = abs(observed)
     for k in range(differences.shape[0]):
-        high, low, far = tails(np.float64, differences[k], observed, size, tie[k])
+        high, low, far = compare_tails(np.float64, differences[k], observed, size, tie[k])
         extreme[k, 0], extreme[k, 1], extreme[k, 2] = high, low, far
 
 
-@compiled()
-def raise_maxima(differences, tie, observed, scales, own, side, largest, counts):
+@cached_njit()
+def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, counts):
     """Count hypotheses, given in ascending order of their observed statistic.
 
     Parameters
@@ -111,7 +111,7 @@ def raise_maxima(differences, tie, observed, scales, own, side, largest, counts)
     differences, tie : float64 array, shape (n_hypotheses, n_trials)
     observed : float64 array, shape (n_hypotheses,)
         Observed differences on the same scale.
-    scales, own : float64 array, shape (n_hypotheses,)
+    scales, thresholds : float64 array, shape (n_hypotheses,)
         What a unit of each is worth in the maximum, 0 for one that raises none; what the maximum
         must reach.
     side : int
@@ -124,26 +124,26 @@ def raise_maxima(differences, tie, observed, scales, own, side, largest, counts)
     for p in range(differences.shape[0]):
         t = observed[p]
         size, scale = abs(t), scales[p]
-        greater, less, either, down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+        greater, less, either, n_step_down = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
         for k in range(largest.shape[0]):
             d, slack = differences[p, k], tie[p, k]
-            high, low, far = tails(np.float64, d, t, size, slack)
+            high, low, far = compare_tails(np.float64, d, t, size, slack)
             greater += np.int32(high)
             less += np.int32(low)
             either += np.int32(far)
             statistic = ((abs(d) if side == 0 else side * d) + slack) * scale
             reached = max(largest[k], statistic if scale > 0.0 else -np.inf)
             largest[k] = reached
-            down += np.int32(reached >= own[p])
+            n_step_down += np.int32(reached >= thresholds[p])
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
-        counts[p, 3] += down
+        counts[p, 3] += n_step_down
 
 
-@compiled()
+@cached_njit()
 def raise_linear(moved, pairs, observed, side, largest, counts):
-    """Count hypotheses that are pairs of integer totals, without writing a difference out.
+    """Count hypotheses that are pairs of integer totals, without storing any difference.
 
     Parameters
     ----------
@@ -164,36 +164,36 @@ def raise_linear(moved, pairs, observed, side, largest, counts):
         a, b = moved[pairs[p, 0]], moved[pairs[p, 1]]
         t = number(observed[p])
         size = number(abs(t))
-        own = size if side == 0 else number(side * t)
+        threshold = size if side == 0 else number(side * t)
         sign, none = number(-1 if side < 0 else 1), number(0)
-        greater, less, either, down = number(0), number(0), number(0), number(0)
+        greater, less, either, n_step_down = number(0), number(0), number(0), number(0)
         for k in range(largest.shape[0]):
             moved_by = number(b[k] - a[k])
             d = number(t + moved_by + moved_by)
             reach = number(abs(d))
-            high, low, _ = tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
-            _, _, far = tails(number, d, t, size, none)
+            high, low, _ = compare_tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
+            _, _, far = compare_tails(number, d, t, size, none)
             greater = number(greater + number(high))
             less = number(less + number(low))
             either = number(either + number(far))
             reached = max(largest[k], reach if side == 0 else number(sign * d))
             largest[k] = reached
-            down = number(down + number(reached >= own))
+            n_step_down = number(n_step_down + number(reached >= threshold))
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
-        counts[p, 3] += down
+        counts[p, 3] += n_step_down
 
 
-@compiled()
-def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
-    """Count hypotheses that are pairs of integer totals, each on a scale of its own.
+@cached_njit()
+def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, counts):
+    """Count hypotheses that are pairs of integer totals, each on its own scale.
 
     Parameters
     ----------
     moved, pairs, observed, side, counts
         As in `raise_linear`.
-    scales, own : float64 array, shape (n_hypotheses,)
+    scales, thresholds : float64 array, shape (n_hypotheses,)
         As in `raise_maxima`.
     largest : float64 array, shape (n_trials,)
         Raised.
@@ -210,8 +210,8 @@ def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
             moved_by = number(b[k] - a[k])
             d = number(t + moved_by + moved_by)
             reach = number(abs(d))
-            high, low, _ = tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
-            _, _, far = tails(number, d, t, size, none)
+            high, low, _ = compare_tails(number, moved_by, none, none, none)  # t + 2 D >= t  <=>  D >= 0
+            _, _, far = compare_tails(number, d, t, size, none)
             greater = number(greater + number(high))
             less = number(less + number(low))
             either = number(either + number(far))
@@ -219,18 +219,18 @@ def raise_scaled(moved, pairs, observed, scales, own, side, largest, counts):
         counts[p, 0] += greater
         counts[p, 1] += less
         counts[p, 2] += either
-        counts[p, 3] += _raised(statistics, scales[p], own[p], largest)
+        counts[p, 3] += _raise_row(statistics, scales[p], thresholds[p], largest)
 
 
-@compiled(fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
-def _raised(statistics, scale, own, largest):  # noqa: ANN202
-    """Raise the largest by one hypothesis's statistics and return how often it reaches `own`."""
+@cached_njit(fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
+def _raise_row(statistics, scale, threshold, largest):  # noqa: ANN202
+    """Raise the maximum by one hypothesis's statistics; return how often it reaches `threshold`."""
     if scale == 0.0:
         return largest.shape[0]
-    down = np.int64(0)
+    n_reached = np.int64(0)
     for k in range(largest.shape[0]):
-        statistic, before = np.float64(statistics[k]) * scale, largest[k]
-        reached = statistic if statistic > before else before  # noqa: FURB136 (max is not made a vector)
+        statistic, previous = np.float64(statistics[k]) * scale, largest[k]
+        reached = statistic if statistic > previous else previous  # noqa: FURB136 (max is not made a vector)
         largest[k] = reached
-        down += np.int64(reached >= own)
-    return down
+        n_reached += np.int64(reached >= threshold)
+    return n_reached

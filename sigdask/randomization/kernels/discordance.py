@@ -1,4 +1,4 @@
-"""How many units differ between the systems of a pair, by bits 64 at a time, and how: of all pairs at once."""
+"""How many units differ between the systems of each pair, and how. Bits are counted 64 at a time."""
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 from sigdask.randomization.kernels.bits import popcount
 
 UNITS = 8192
@@ -24,10 +24,10 @@ FEW = 4
 """Pairs up to which NumPy looks at each: for so few, kernels take longer to compile or load than they save."""
 
 
-def discordant(
+def sum_discordant_weights(
     values: NDArray[Any], fields: Sequence[int], pairs: NDArray[np.int64], weights: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the weight of the units in which the systems of each pair differ.
+    """Return the total weight of the units in which the systems of each pair differ.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def discordant(
     if not len(weights):
         weights = np.ones(len(values), np.int64)
     if len(pairs) <= FEW:
-        own = values[:, :, list(fields)]
-        differ = [(own[:, a] != own[:, b]).any(axis=1) for a, b in pairs.tolist()]
-        return np.array([weights[each].sum() for each in differ], np.int64)
-    return _of_many(values, fields, pairs, weights)
+        contributions = values[:, :, list(fields)]
+        differ = [(contributions[:, a] != contributions[:, b]).any(axis=1) for a, b in pairs.tolist()]
+        return np.array([weights[is_discordant].sum() for is_discordant in differ], np.int64)
+    return _sum_by_bits(values, fields, pairs, weights)
 
 
-def _of_many(
+def _sum_by_bits(
     values: NDArray[Any], fields: Sequence[int], pairs: NDArray[np.int64], weights: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     counts = np.zeros(len(pairs), np.int64)
@@ -58,22 +58,22 @@ def _of_many(
     ]
     words = max(1, ROOM_BYTES // 8 // max(values.shape[1] * sum(n_bits), 1))
     for start in range(0, len(values), words * WORD):
-        here = slice(start, start + words * WORD)
+        block = slice(start, start + words * WORD)
         planes = [
-            _packed(values[here, :, f].T - low, bits) for f, low, bits in zip(fields, lowest, n_bits, strict=True)
+            _pack_bits(values[block, :, f].T - low, bits) for f, low, bits in zip(fields, lowest, n_bits, strict=True)
         ]  # (n_systems, bits, n_words) each
-        own = weights[here]
+        block_weights = weights[block]
         _add_discordant(
             np.ascontiguousarray(np.concatenate(planes, axis=1)),
-            _packed(own[None], int(own.max(initial=0)).bit_length())[0],
+            _pack_bits(block_weights[None], int(block_weights.max(initial=0)).bit_length())[0],
             pairs,
             counts,
         )
     return counts
 
 
-def _packed(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:
-    """Return bit k of rows of numbers, which may have wrapped around, 64 a word: shape (n_rows, n_bits, n_words)."""
+def _pack_bits(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:
+    """Pack bit k of rows of numbers (modulo their type), 64 a word: shape (n_rows, n_bits, n_words)."""
     n_rows, n_numbers = numbers.shape
     room = np.zeros((n_rows, n_bits, -(-n_numbers // WORD) * 8), np.uint8)
     for k in range(n_bits):
@@ -82,9 +82,9 @@ def _packed(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:
     return room.view("<u8")
 
 
-@compiled()
+@cached_njit()
 def _add_discordant(bits, weights, pairs, counts):
-    """Add the weight of words in which bits differ.
+    """Add the weight of the bits in which two systems differ.
 
     Parameters
     ----------
@@ -101,10 +101,10 @@ def _add_discordant(bits, weights, pairs, counts):
             for w in range(differs.shape[0]):
                 differs[w] |= a[k, w] ^ b[k, w]
         for k in range(weights.shape[0]):
-            found = np.int64(0)
+            n_bits = np.int64(0)
             for w in range(differs.shape[0]):
-                found += np.int64(popcount(differs[w] & weights[k, w]))
-            counts[p] += found << k
+                n_bits += np.int64(popcount(differs[w] & weights[k, w]))
+            counts[p] += n_bits << k
 
 
 def add_signs(
@@ -115,7 +115,7 @@ def add_signs(
     wins: NDArray[np.int64],
     losses: NDArray[np.int64],
 ) -> None:
-    """Count the units in which the first system of a pair has more, and less, and how far apart they are.
+    """Count the units in which a pair's first system has more or less; track the size of differences.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def add_signs(
         Added to.
     """
     if len(pairs) > FEW:
-        _add_signs_of_many(values, pairs, least, most, wins, losses)
+        _add_signs_compiled(values, pairs, least, most, wins, losses)
         return
     for p, (a, b) in enumerate(pairs.tolist()):
         d = values[a] - values[b]
@@ -138,9 +138,9 @@ def add_signs(
         least[p], most[p] = min(least[p], sizes.min(initial=least[p])), max(most[p], sizes.max(initial=0))
 
 
-@compiled()
-def _add_signs_of_many(values, pairs, least, most, wins, losses):
-    """Do as `add_signs` does, of pairs that are found alike no longer less than that."""
+@cached_njit()
+def _add_signs_compiled(values, pairs, least, most, wins, losses):
+    """Do the same as `add_signs`, but skip pairs whose differences are known to vary."""
     number = values.dtype.type
     for p in range(pairs.shape[0]):
         if least[p] < most[p]:  # not alike: what follows cannot change that

@@ -1,4 +1,4 @@
-"""Counting how often a shuffled difference is at least as extreme as the observed one.
+"""Count how often a difference after swaps is at least as extreme as the observed one.
 
 Ties count (`>=`). Three tails at once: greater, less and two-sided.
 
@@ -13,15 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.counts.lattice import TIE
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
 LARGEST_32 = 2**30
 """Of a difference of sums that are kept in 32 bits."""
 
 
-@compiled()
-def tails(number, difference, bar, size, tie):
-    """Say whether a shuffled difference is at least and at most the observed one, and as far from 0: ties count.
+@cached_njit()
+def compare_tails(number, difference, bar, size, tie):
+    """Return whether a difference is at least, at most, and as far from 0 as the observed one; ties count.
 
     This is the rule of every kernel; numba makes it part of each.
 
@@ -36,13 +36,13 @@ def tails(number, difference, bar, size, tie):
     tie : number
         How far the shuffled one may miss them.
     """
-    least, most, far = number(bar - tie), number(bar + tie), number(size - tie)
-    return difference >= least, difference <= most, number(abs(difference)) >= far
+    lower, upper, far = number(bar - tie), number(bar + tie), number(size - tie)
+    return difference >= lower, difference <= upper, number(abs(difference)) >= far
 
 
-@compiled()
+@cached_njit()
 def count_linear(moved, pairs, observed, slack, counts):
-    """Count pairs of integer totals.
+    """Count exceedances of pairs of integer totals.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def count_linear(moved, pairs, observed, slack, counts):
         greater, less, far = number(0), number(0), number(0)
         for k in range(n_trials):  # |t + 2 D| >= t  <=>  D >= 0 or D <= -t
             d = number(b[k] - a[k])
-            high, low, _ = tails(number, d, none, none, tie)
-            _, beyond, _ = tails(number, d, opposite, none, tie)
+            high, low, _ = compare_tails(number, d, none, none, tie)
+            _, beyond, _ = compare_tails(number, d, opposite, none, tie)
             greater = number(greater + number(high))
             less = number(less + number(low))
             far = number(far + number(beyond))
@@ -78,9 +78,9 @@ def count_linear(moved, pairs, observed, slack, counts):
         counts[p, 1] += less
 
 
-@compiled()
+@cached_njit()
 def count_ratio(above, below, total_above, total_below, pairs, zero_division, observed, counts):
-    """Count pairs of one ratio a system, cross-multiplied so that no division rounds.
+    """Count exceedances of pairs of one ratio a system, cross-multiplied so that no division rounds.
 
     With A = u/x and B = v/y, A - B >= t is u y - v x >= t x y; ties within TIE (|A| + |B|).
 
@@ -112,7 +112,7 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
             difference = u * y - v * x
             tie = TIE * (abs(u * y) + abs(v * x))
             bar = t * (x * y)
-            high, low, far = tails(np.float64, difference, bar, size * (x * y), tie)
+            high, low, far = compare_tails(np.float64, difference, bar, size * (x * y), tie)
             greater += np.int32(high)
             less += np.int32(low)
             either += np.int32(far)
@@ -121,9 +121,9 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
         counts[p, 2] += either
 
 
-@compiled()
+@cached_njit()
 def count_scores(a, b, slack, observed, counts):
-    """Count one pair by its scores.
+    """Count exceedances of one pair from its scores.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def count_scores(a, b, slack, observed, counts):
     for k in range(a.shape[0]):
         difference = a[k] - b[k]
         tie = TIE * (abs(a[k]) + abs(b[k])) + slack[k]
-        high, low, far = tails(np.float64, difference, observed, size, tie)
+        high, low, far = compare_tails(np.float64, difference, observed, size, tie)
         greater += np.int32(high)
         less += np.int32(low)
         either += np.int32(far)

@@ -1,4 +1,4 @@
-"""Panels arranged for summing: which columns there are, and the bit planes, tables or matrix that sum them.
+"""Arrange panels for summing: distinct columns, and the bit planes, tables or matrix that sum them.
 
 A column is what one system and field contribute beside the first system. Nothing wider than the panel's
 own type is kept of them, and no object of Python a column of units: a panel of 1,000 systems and 10^5
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.columns import DistinctColumns
-from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, planes_worth
+from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, compute_max_planes
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream.shuffles import COLUMN
 
 FEWEST_DENSE = 8
 """Columns from which a matrix product is considered."""
 
-SURELY_PLANES = 2
+ALWAYS_PLANES = 2
 """Bit planes that are faster than a table on any machine: eight words counted, where a table is looked up 16 times."""
 
 MOST_TIMED = 64
@@ -37,28 +37,28 @@ MOST_NUMBERS = 2**21
 _layouts: WeakKeyDictionary[ScoredSums, SumLayout] = WeakKeyDictionary()
 
 
-def layout(panel: ScoredSums) -> SumLayout:
-    """Arrange a panel for summing (kept as long as the panel: a family may have thousands)."""
-    found = _layouts.get(panel)
-    if found is None:
-        found = _layouts[panel] = _arranged(panel)
-    return found
+def get_layout(panel: ScoredSums) -> SumLayout:
+    """Arrange a panel for summing. The layout is cached as long as the panel lives."""
+    cached = _layouts.get(panel)
+    if cached is None:
+        cached = _layouts[panel] = _build_layout(panel)
+    return cached
 
 
-def arrange(panel: ScoredSums, arranged: SumLayout) -> None:
-    """Arrange a panel in a way that is known already."""
+def set_layout(panel: ScoredSums, arranged: SumLayout) -> None:
+    """Set the layout of a panel."""
     _layouts[panel] = arranged
 
 
-def _arranged(panel: ScoredSums) -> SumLayout:
+def _build_layout(panel: ScoredSums) -> SumLayout:
     _, n_systems, n_fields = panel.values.shape
     column_of = np.full((n_systems, n_fields), -1, np.int64)
     sign_of = np.ones((n_systems, n_fields), np.int64)
     seen: dict[bytes, int] = {}
-    places: list[tuple[int, int]] = []
+    origins: list[tuple[int, int]] = []
     largest, exact = 0, True
     for s in range(1, n_systems):
-        base = panel.base_of(s)
+        base = panel.get_base_system(s)
         for f in range(n_fields) if s != base else ():
             column = panel.values[:, s, f] - panel.values[:, base, f]  # within the type, which holds differences
             nonzero = column != 0
@@ -67,87 +67,87 @@ def _arranged(panel: ScoredSums) -> SumLayout:
                 continue
             sign_of[s, f] = 1 if column[start] > 0 else -1
             column *= column.dtype.type(sign_of[s, f])
-            column_of[s, f] = seen.setdefault(hashlib.blake2b(column).digest(), len(places))
-            if column_of[s, f] == len(places):
-                places.append((s, f))
+            column_of[s, f] = seen.setdefault(hashlib.blake2b(column).digest(), len(origins))
+            if column_of[s, f] == len(origins):
+                origins.append((s, f))
                 sizes = np.abs(column)
                 largest = max(largest, int(sizes.sum(dtype=np.int64)))
-                exact = exact and dense.fits(sizes)
-    systems, fields = np.array(places, np.int64).reshape(-1, 2).T
-    bases = np.array([panel.base_of(s) for s in systems.tolist()], np.int64)
+                exact = exact and dense.has_exact_sums(sizes)
+    systems, fields = np.array(origins, np.int64).reshape(-1, 2).T
+    bases = np.array([panel.get_base_system(s) for s in systems.tolist()], np.int64)
     signs = sign_of[systems, fields].astype(panel.values.dtype)
     columns = DistinctColumns(panel.values, systems, bases, fields, signs)
     empty = SumLayout(len(columns), column_of, sign_of, largest)
     if exact and _is_dense(columns, panel.addresses, empty.dtype):
         return replace(empty, dense=columns)
-    return replace(empty, pieces=_pieces(columns, panel.addresses, empty.dtype))
+    return replace(empty, pieces=_build_pieces(columns, panel.addresses, empty.dtype))
 
 
 def _is_dense(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> bool:
-    """Say whether a matrix product is faster; of long panels some units, evenly spread, stand for all."""
+    """Return whether a matrix product is faster; evenly spread units stand for a long panel."""
     if len(columns) < FEWEST_DENSE:
         return False
-    starts = _starts(addresses)
-    some = starts[:: -(-len(starts) // MOST_TIMED)]
-    ends = np.append(starts, len(addresses))[np.searchsorted(starts, some) + 1]
+    starts = _find_starts(addresses)
+    sampled = starts[:: -(-len(starts) // MOST_TIMED)]
+    ends = np.append(starts, len(addresses))[np.searchsorted(starts, sampled) + 1]
     seconds, n_units = 0.0, 0
-    for first, last in zip(some.tolist(), ends.tolist(), strict=True):
-        own = replace(columns, values=columns.values[first:last])
-        seconds += _pieces(own, addresses[first:last], dtype).cost(np.dtype(dtype).itemsize)
+    for first, last in zip(sampled.tolist(), ends.tolist(), strict=True):
+        sample = replace(columns, values=columns.values[first:last])
+        seconds += _build_pieces(sample, addresses[first:last], dtype).estimate_seconds(np.dtype(dtype).itemsize)
         n_units += last - first
-    return dense.cost(len(columns), columns.n_units) < seconds * columns.n_units / n_units
+    return dense.estimate_seconds(len(columns), columns.n_units) < seconds * columns.n_units / n_units
 
 
-def _starts(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_starts(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the first unit in each column of 128."""
     return np.flatnonzero(np.diff(addresses // COLUMN, prepend=-1))
 
 
-def _pieces(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> ContributionPieces:
-    """Take columns apart into planes and tables, some columns of 128 units at a time."""
-    starts = _starts(addresses)
-    runs = _in_runs(starts, len(addresses), len(columns))
-    found = [_taken_apart(columns, addresses, some, dtype) for some in runs]
-    planes, n_tables, plane_targets, masks, weights, table_targets, values = zip(*found, strict=True)
+def _build_pieces(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> ContributionPieces:
+    """Decompose columns into bit planes and tables, some columns of 128 units at a time."""
+    starts = _find_starts(addresses)
+    runs = _iter_runs(starts, len(addresses), len(columns))
+    parts = [_decompose(columns, addresses, run, dtype) for run in runs]
+    planes, n_tables, plane_targets, masks, weights, table_targets, values = zip(*parts, strict=True)
     return ContributionPieces(
         columns=addresses[starts] // COLUMN,
-        planes=_borders(planes),
+        planes=_compute_borders(planes),
         plane_targets=np.concatenate(plane_targets),
         masks=np.concatenate(masks),
         weights=np.concatenate(weights),
-        tables=_borders(n_tables),
+        tables=_compute_borders(n_tables),
         table_targets=np.concatenate(table_targets),
         values=np.concatenate(values),
     )
 
 
-def _borders(numbers: tuple[NDArray[np.int64], ...]) -> NDArray[np.int64]:
+def _compute_borders(numbers: tuple[NDArray[np.int64], ...]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.concatenate(numbers))]).astype(np.int64)
 
 
-def _in_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Iterator[NDArray[np.int64]]:
-    """Yield where columns of units begin, and where the last of them ends, some at a time; once where none is."""
+def _iter_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Iterator[NDArray[np.int64]]:
+    """Yield runs of the starts of columns of units, each with its end; an empty run if there are none."""
     ends = np.append(starts, n_units)
     step = max(1, MOST_NUMBERS // (COLUMN * max(n_columns, 1)))
     for k in range(0, max(len(starts), 1), step):
         yield ends[k : k + step + 1]
 
 
-def _taken_apart(
+def _decompose(
     columns: DistinctColumns, addresses: NDArray[np.int64], ends: NDArray[np.int64], dtype: Any
 ) -> tuple[NDArray[Any], ...]:
-    """Return planes and tables of some columns of units: how many of each, and what they are (`ContributionPieces`)."""
+    """Return planes and tables of some columns of units, as in `ContributionPieces`, and their numbers."""
     units, n_blocks = slice(ends[0], ends[-1]), len(ends) - 1
-    at = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + addresses[units] % COLUMN
+    slots = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + addresses[units] % COLUMN
     numbers = np.zeros((len(columns), n_blocks * COLUMN), columns.values.dtype)
-    numbers[:, at] = columns.numbers(units)
+    numbers[:, slots] = columns.compute_values(units)
     numbers = numbers.reshape(len(columns), n_blocks, COLUMN)
     lowest, highest = numbers.min(axis=2, initial=0), numbers.max(axis=2, initial=0)
-    n_bits = _bit_lengths(np.maximum(~np.minimum(lowest, -1), highest)) + (lowest < 0)
-    masks = _planes(numbers, int(n_bits.max(initial=0)))  # (n_blocks, n_columns, n_bits, 4)
+    n_bits = _count_bits(np.maximum(~np.minimum(lowest, -1), highest)) + (lowest < 0)
+    masks = _pack_planes(numbers, int(n_bits.max(initial=0)))  # (n_blocks, n_columns, n_bits, 4)
     bit = np.arange(masks.shape[2])
     used = masks.any(axis=3) & (bit < n_bits.T[:, :, None])
-    by_table = _by_table(used.sum(axis=2), dtype)  # (n_blocks, n_columns)
+    by_table = _choose_tables(used.sum(axis=2), dtype)  # (n_blocks, n_columns)
     block, target, k = np.nonzero(used & ~by_table[:, :, None])
     negative = (lowest[target, block] < 0) & (k == n_bits[target, block] - 1)
     weights = np.where(negative, -1, 1) * (1 << k)
@@ -163,27 +163,27 @@ def _taken_apart(
     )
 
 
-def _by_table(n_planes: NDArray[np.int64], dtype: Any) -> NDArray[np.bool_]:
-    """Say which columns are summed by tables; nothing is measured, nor compiled for it, where all have few planes."""
-    if n_planes.max(initial=0) <= SURELY_PLANES:
+def _choose_tables(n_planes: NDArray[np.int64], dtype: Any) -> NDArray[np.bool_]:
+    """Return which columns to sum by tables. Nothing is measured if all have few planes."""
+    if n_planes.max(initial=0) <= ALWAYS_PLANES:
         return np.zeros(n_planes.shape, np.bool_)
-    return n_planes > planes_worth(np.dtype(dtype).itemsize)
+    return n_planes > compute_max_planes(np.dtype(dtype).itemsize)
 
 
-def _planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:
-    """Return the units whose number has bit k, shape (n_blocks, n_columns, n_bits, 4), in two's complement."""
+def _pack_planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:
+    """Return the units whose number has bit k, shape (n_blocks, n_columns, n_bits, 4), two's complement."""
     n_columns, n_blocks, _ = numbers.shape
-    found = np.empty((n_blocks, n_columns, n_bits, 4), np.uint32)
+    planes = np.empty((n_blocks, n_columns, n_bits, 4), np.uint32)
     for k in range(n_bits):
         packed = np.packbits((numbers >> k & 1).astype(np.bool_), axis=2, bitorder="little")
-        found[:, :, k] = packed.view("<u4").transpose(1, 0, 2)
-    return found
+        planes[:, :, k] = packed.view("<u4").transpose(1, 0, 2)
+    return planes
 
 
-def _bit_lengths(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many bits tell numbers, none of them negative, apart."""
-    found, left = np.zeros(numbers.shape, np.int64), numbers
-    while left.any():
-        found += left > 0
-        left = left >> 1
-    return found
+def _count_bits(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Return how many bits each number has; none is negative."""
+    n_bits, remaining = np.zeros(numbers.shape, np.int64), numbers
+    while remaining.any():
+        n_bits += remaining > 0
+        remaining = remaining >> 1
+    return n_bits

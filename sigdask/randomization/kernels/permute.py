@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigdask.io.compiled_cache import compiled
-from sigdask.randomization.stream.shuffles import philox_call
+from sigdask.io.compiled_cache import cached_njit
+from sigdask.randomization.stream.shuffles import call_philox
 
 
-@compiled()
-def agreements(key, run_word, first, starts, meant, given, part, out):
-    """Count in each trial in how many items of each part of the labels each labelling agrees.
+@cached_njit()
+def count_agreements(key, run_word, first, starts, meant, given, part, out):
+    """Count for each trial, part of the labels and labelling the items in which they agree.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def agreements(key, run_word, first, starts, meant, given, part, out):
                     out[t, s, part[label]] += 1
 
 
-@compiled()
+@cached_njit()
 def permute(key, trial, run_word, starts, words, permuted):
     """Permute the items of each stratum in place.
 
@@ -60,7 +60,7 @@ def permute(key, trial, run_word, starts, words, permuted):
     room for them.
     """
     for c in range(words.shape[1]):
-        words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+        words[0, c], words[1, c], words[2, c], words[3, c] = call_philox(
             key[0], key[1], trial, run_word, np.uint32(c), np.uint32(0)
         )
     used, call = 0, words.shape[1]
@@ -72,7 +72,7 @@ def permute(key, trial, run_word, starts, words, permuted):
                 if used == 4 * words.shape[1]:  # further calls take the place of the last
                     used -= 4
                     c = words.shape[1] - 1
-                    words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+                    words[0, c], words[1, c], words[2, c], words[3, c] = call_philox(
                         key[0], key[1], trial, run_word, np.uint32(call), np.uint32(0)
                     )
                     call += 1

@@ -1,4 +1,4 @@
-"""Sums after the systems were relabelled within each unit (purpose 1 of the stream).
+"""Sums after the systems are relabelled within each unit (purpose 1 of the stream).
 
 A Fisher-Yates shuffle of the systems of unit u in trial t takes its draws from the words at
 counters (t, u, call), in turn; each draw is unbiased (Lemire 2019), a rejected word is followed by
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigdask.io.compiled_cache import compiled
-from sigdask.randomization.stream.shuffles import philox_call
+from sigdask.io.compiled_cache import cached_njit
+from sigdask.randomization.stream.shuffles import call_philox
 
 
-@compiled()
-def relabelled_sums(key, run_word, first, addresses, values, fixed, enumerated, out):
+@cached_njit()
+def sum_relabelled(key, run_word, first, addresses, values, fixed, enumerated, out):
     """Write the sums of each pseudo-system.
 
     Parameters
@@ -37,30 +37,30 @@ def relabelled_sums(key, run_word, first, addresses, values, fixed, enumerated, 
     """
     n_systems, n_fields = fixed.shape
     labels = np.empty(n_systems, np.int32)
-    words = room(n_systems)
+    words = allocate_words(n_systems)
     for t in range(out.shape[0]):
         out[t] = fixed
         trial = np.uint64(first + t)
         rest = trial
         for u in range(addresses.shape[0]):
             if enumerated:
-                rest = _digits(rest, labels)
+                rest = _relabel_by_digits(rest, labels)
             else:
-                _draw(key, trial, run_word, np.uint32(addresses[u]), words, labels)
+                _relabel_by_draws(key, trial, run_word, np.uint32(addresses[u]), words, labels)
             for f in range(n_fields):
                 for s in range(n_systems):
                     out[t, s, f] += values[u, labels[s], f]
 
 
-@compiled()
-def room(n_systems):
-    """Return room for the words of as many calls as suffice without a rejection, at least one."""
+@cached_njit()
+def allocate_words(n_systems):
+    """Return memory for the words of the calls that suffice without a rejection, at least one."""
     return np.empty((4, max(n_systems + 2, 4) // 4), np.uint32)
 
 
-@compiled()
-def _digits(rest, labels):
-    """Relabel by the lowest digits of `rest`, which has one of base i + 1 for each step; return what is left."""
+@cached_njit()
+def _relabel_by_digits(rest, labels):
+    """Relabel by the lowest digits of `rest`, one of base i + 1 for each step; return the remaining ones."""
     for s in range(labels.shape[0]):
         labels[s] = s
     for i in range(labels.shape[0] - 1, 0, -1):
@@ -71,8 +71,8 @@ def _digits(rest, labels):
     return rest
 
 
-@compiled()
-def _draw(key, trial, run_word, unit, words, labels):
+@cached_njit()
+def _relabel_by_draws(key, trial, run_word, unit, words, labels):
     """Relabel by unbiased draws from the words of one unit and trial.
 
     The calls that suffice without a rejection are made in one loop, which vectorises; further ones take the
@@ -81,7 +81,7 @@ def _draw(key, trial, run_word, unit, words, labels):
     for s in range(labels.shape[0]):
         labels[s] = s
     for c in range(words.shape[1]):
-        words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+        words[0, c], words[1, c], words[2, c], words[3, c] = call_philox(
             key[0], key[1], trial, run_word, unit, np.uint32(c)
         )
     used, call = 0, words.shape[1]
@@ -92,7 +92,7 @@ def _draw(key, trial, run_word, unit, words, labels):
             if used == 4 * words.shape[1]:
                 used -= 4
                 c = words.shape[1] - 1
-                words[0, c], words[1, c], words[2, c], words[3, c] = philox_call(
+                words[0, c], words[1, c], words[2, c], words[3, c] = call_philox(
                     key[0], key[1], trial, run_word, unit, np.uint32(call)
                 )
                 call += 1

@@ -1,4 +1,4 @@
-"""Exceedances of scores that are no single ratio, fused: score both pseudo-systems and compare.
+"""Exceedances of scores that are not a single ratio: score both pseudo-systems and compare, fused.
 
 One kernel for macro averages, BLEU and chrF, so that a trial of a pair costs nanoseconds and no
 array of pairs x trials is made.
@@ -14,32 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 from sigdask.metrics.forms import Bleu, ChrF, Form, Ratios
-from sigdask.randomization.kernels.exceedances import tails
+from sigdask.randomization.kernels.exceedances import compare_tails
 
 MACRO, BLEU, CHRF = 0, 1, 2
 TILE = 256
 """Trials scored at a time, so that their sums stay in the L1 and L2 cache."""
 
-_NONE = np.zeros((1, 1))
+_NO_WEIGHTS = np.zeros((1, 1))
 Parameters = tuple[int, NDArray[np.float64], NDArray[np.float64], float]
 
 
-def parameters(form: Form) -> Parameters | None:
-    """Return what the kernel takes for a form: kind, two arrays of weights, a number; None for others."""
+def get_parameters(form: Form) -> Parameters | None:
+    """Return a form's kernel parameters: kind, two arrays of weights, a number; None for other forms."""
     if isinstance(form, Ratios):
         return MACRO, np.array(form.numerators, np.float64), np.array(form.denominators, np.float64), form.zero_division
     if isinstance(form, Bleu):
-        return BLEU, _NONE, _NONE, 0.0
+        return BLEU, _NO_WEIGHTS, _NO_WEIGHTS, 0.0
     if isinstance(form, ChrF):
-        return CHRF, _NONE, _NONE, form.beta**2
+        return CHRF, _NO_WEIGHTS, _NO_WEIGHTS, form.beta**2
     return None
 
 
-@compiled(error_model="numpy")
+@cached_njit(error_model="numpy")
 def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts):
-    """Count pairs of one fused score.
+    """Count exceedances of pairs of one fused score.
 
     Scores are made tile by tile, field by field in plain loops over trials, which LLVM turns into
     vector code.
@@ -47,7 +47,7 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
     Parameters
     ----------
     kind, above, below, number
-        From `parameters`.
+        From `get_parameters`.
     moved : float64 array, shape (n_systems, n_fields, n_trials)
         Sums over swapped units, relative to the first system.
     totals : float64 array, shape (n_systems, n_fields)
@@ -73,7 +73,7 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
             for k in range(end - start):
                 difference = a[k] - b[k]
                 tie = TIE * (abs(a[k]) + abs(b[k]))
-                high, low, far = tails(np.float64, difference, t, size, tie)
+                high, low, far = compare_tails(np.float64, difference, t, size, tie)
                 greater += np.int32(high)
                 less += np.int32(low)
                 either += np.int32(far)
@@ -82,19 +82,19 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
         counts[p, 2] += either
 
 
-@compiled(error_model="numpy")
+@cached_njit(error_model="numpy")
 def score_tile(kind, above, below, number, total, x, y, out, room):
     """Score the sums total + y - x, shape (n_fields, n_trials), into `out`."""
     if kind == MACRO:
-        _macro(above, below, number, total, x, y, out, room)
+        _score_macro(above, below, number, total, x, y, out, room)
     elif kind == BLEU:
-        _bleu(total, x, y, out, room)
+        _score_bleu(total, x, y, out, room)
     else:
-        _chrf(number, total, x, y, out, room)
+        _score_chrf(number, total, x, y, out, room)
 
 
-@compiled(error_model="numpy")
-def _macro(above, below, zero_division, total, x, y, out, room):
+@cached_njit(error_model="numpy")
+def _score_macro(above, below, zero_division, total, x, y, out, room):
     n_trials = out.shape[0]
     out[:] = 0.0
     n, d = room[0], room[1]
@@ -102,13 +102,13 @@ def _macro(above, below, zero_division, total, x, y, out, room):
         n[:n_trials] = 0.0
         d[:n_trials] = 0.0
         for f in range(total.shape[0]):
-            up, down = above[row, f], below[row, f]
-            if up == 0.0 and down == 0.0:
+            weight_above, weight_below = above[row, f], below[row, f]
+            if weight_above == 0.0 and weight_below == 0.0:
                 continue
             for k in range(n_trials):
                 value = total[f] + (y[f, k] - x[f, k])
-                n[k] += up * value
-                d[k] += down * value
+                n[k] += weight_above * value
+                d[k] += weight_below * value
         for k in range(n_trials):
             undefined = d[k] == 0.0
             out[k] += (zero_division if undefined else n[k]) / (1.0 if undefined else d[k])
@@ -116,22 +116,22 @@ def _macro(above, below, zero_division, total, x, y, out, room):
         out[k] /= above.shape[0]
 
 
-@compiled(error_model="numpy")
-def _bleu(total, x, y, out, room):
+@cached_njit(error_model="numpy")
+def _score_bleu(total, x, y, out, room):
     n_trials = out.shape[0]
     missing = room[0]
     for k in range(n_trials):
-        first = total[2] + (y[2, k] - x[2, k])
-        out[k] = 0.0 if first == 0.0 else 1.0
+        n_unigrams = total[2] + (y[2, k] - x[2, k])
+        out[k] = 0.0 if n_unigrams == 0.0 else 1.0
         missing[k] = 1.0
     for order in range(4):
         c, n = 2 + order, 6 + order
         for k in range(n_trials):
             correct = total[c] + (y[c, k] - x[c, k])
-            given = total[n] + (y[n, k] - x[n, k])
+            n_given = total[n] + (y[n, k] - x[n, k])
             missing[k] *= 0.5 if correct == 0.0 else 1.0
             matches = missing[k] if correct == 0.0 else correct
-            out[k] *= (0.0 if given == 0.0 else matches) / (1.0 if given == 0.0 else given)
+            out[k] *= (0.0 if n_given == 0.0 else matches) / (1.0 if n_given == 0.0 else n_given)
     for k in range(n_trials):
         out[k] = 100.0 * math.sqrt(math.sqrt(out[k]))
     for k in range(n_trials):
@@ -141,8 +141,8 @@ def _bleu(total, x, y, out, room):
             out[k] *= math.exp(1.0 - reference / length) if length > 0.0 else 0.0
 
 
-@compiled(error_model="numpy")
-def _chrf(factor, total, x, y, out, room):
+@cached_njit(error_model="numpy")
+def _score_chrf(factor, total, x, y, out, room):
     n_trials = out.shape[0]
     precision, recall = out, room[0]
     orders = room[1]
@@ -151,14 +151,14 @@ def _chrf(factor, total, x, y, out, room):
     orders[:n_trials] = 0.0
     for f in range(0, total.shape[0], 3):
         for k in range(n_trials):
-            given = total[f] + (y[f, k] - x[f, k])
-            right = total[f + 1] + (y[f + 1, k] - x[f + 1, k])
-            both = total[f + 2] + (y[f + 2, k] - x[f + 2, k])
-            counted = (given > 0.0) & (right > 0.0)
-            both = both if counted else 0.0
-            precision[k] += both / (given if counted else 1.0)
-            recall[k] += both / (right if counted else 1.0)
-            orders[k] += 1.0 if counted else 0.0
+            n_output = total[f] + (y[f, k] - x[f, k])
+            n_reference = total[f + 1] + (y[f + 1, k] - x[f + 1, k])
+            n_matching = total[f + 2] + (y[f + 2, k] - x[f + 2, k])
+            is_counted = (n_output > 0.0) & (n_reference > 0.0)
+            n_matching = n_matching if is_counted else 0.0
+            precision[k] += n_matching / (n_output if is_counted else 1.0)
+            recall[k] += n_matching / (n_reference if is_counted else 1.0)
+            orders[k] += 1.0 if is_counted else 0.0
     for k in range(n_trials):
         n = max(orders[k], 1.0)
         p, r = precision[k] / n, recall[k] / n

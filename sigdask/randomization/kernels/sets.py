@@ -1,4 +1,4 @@
-"""Distinct terms of both pseudo-systems of a pair, for ranges of trials; bit-parallel and exact.
+"""Count distinct terms of both pseudo-systems of a pair in ranges of trials; bit-parallel and exact.
 
 A swap row holds the swap bits of one unit, one bit a trial. Of a pair (i, j), a term that some unit
 has in both lists is always present in both pseudo-systems. Any other is absent from A* in the trials
@@ -22,9 +22,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.stream.shuffles import COLUMN, Key, counting_words, swap_words
+from sigdask.randomization.stream.shuffles import COLUMN, Key, fill_counting_words, fill_swap_words
 
 ROWS_BYTES = 2**19
 """What the swap rows of one slab may take, so that they stay in the L2 cache."""
@@ -33,11 +33,11 @@ WORD = 32
 SINGLE, ABSENT_A, ABSENT_B = 0, 2, 4
 """Counters: of one-unit terms, and of terms absent from A* and B*; each for other and for gold terms."""
 
-EVERY = np.uint32(0xFFFFFFFF)
+ALL_BITS = np.uint32(0xFFFFFFFF)
 
 
-class Sets(Protocol):
-    """What is asked of a panel of sets; see there."""
+class SetPanel(Protocol):
+    """Interface of a panel of sets."""
 
     @property
     def key(self) -> Key:
@@ -74,14 +74,14 @@ class Sets(Protocol):
         """Return the number of units."""
         ...
 
-    def discordant(self, pair: int) -> NDArray[np.int64]:
-        """Return the units in which the systems of a pair hold other terms."""
+    def find_discordant_units(self, pair: int) -> NDArray[np.int64]:
+        """Return the units in which the systems of a pair have different terms."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTerms:
-    """What the trials of one pair need.
+    """Terms of one pair, arranged for its trials.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class PairTerms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrangedPanel:
+class SetLayout:
     """A panel arranged for counting.
 
     Attributes
@@ -127,67 +127,67 @@ class ArrangedPanel:
     pairs: tuple[PairTerms, ...]
 
     @property
-    def slab(self) -> int:
-        """Trials counted at a time."""
+    def slab_size(self) -> int:
+        """Number of trials counted at a time."""
         words = ROWS_BYTES // (4 * COLUMN * max(len(self.columns), 1))
         return WORD * int(np.clip(words // 8 * 8, 8, 128))
 
 
-_arranged: WeakKeyDictionary[Sets, ArrangedPanel] = WeakKeyDictionary()
+_arrangements: WeakKeyDictionary[SetPanel, SetLayout] = WeakKeyDictionary()
 
 
-def arrange(panel: Sets) -> ArrangedPanel:
-    """Arrange a panel for counting (kept as long as the panel)."""
-    found = _arranged.get(panel)
-    if found is None:
-        found = _arranged[panel] = _in_columns(panel)
-    return found
+def get_arrangement(panel: SetPanel) -> SetLayout:
+    """Arrange a panel for counting. The arrangement is cached as long as the panel lives."""
+    cached = _arrangements.get(panel)
+    if cached is None:
+        cached = _arrangements[panel] = _arrange_panel(panel)
+    return cached
 
 
-def _in_columns(panel: Sets) -> ArrangedPanel:
-    units = [panel.discordant(pair) for pair in range(len(panel.pairs))]
+def _arrange_panel(panel: SetPanel) -> SetLayout:
+    units = [panel.find_discordant_units(pair) for pair in range(len(panel.pairs))]
     swapped = panel.addresses[np.unique(np.concatenate(units))] if units else np.empty(0, np.int64)
     columns = np.unique(swapped // COLUMN)
     row_of = np.searchsorted(columns, panel.addresses // COLUMN) * COLUMN + panel.addresses % COLUMN
-    return ArrangedPanel(columns, tuple(_pair_terms(panel, pair, row_of) for pair in range(len(panel.pairs))))
+    return SetLayout(columns, tuple(_build_pair_terms(panel, pair, row_of) for pair in range(len(panel.pairs))))
 
 
-def _pair_terms(panel: Sets, pair: int, row_of: NDArray[np.int64]) -> PairTerms:
+def _build_pair_terms(panel: SetPanel, pair: int, row_of: NDArray[np.int64]) -> PairTerms:
     a, b = (panel.holdings[system] for system in panel.pairs[pair])
-    both = np.intersect1d(a, b, assume_unique=True)
+    shared = np.intersect1d(a, b, assume_unique=True)
     constant = np.zeros(len(panel.golden), np.bool_)
-    constant[both // panel.n_units] = True
-    alone = [np.setdiff1d(own, both, assume_unique=True) for own in (a, b)]
-    codes = np.concatenate(alone)
-    side = np.repeat([0, 1], [len(own) for own in alone])
+    constant[shared // panel.n_units] = True
+    exclusive = [np.setdiff1d(held, shared, assume_unique=True) for held in (a, b)]
+    codes = np.concatenate(exclusive)
+    side = np.repeat([0, 1], [len(held) for held in exclusive])
     moving = ~constant[codes // panel.n_units]
     order = np.argsort(codes[moving], kind="stable")
     codes, side = codes[moving][order], side[moving][order]
-    terms, first, number = np.unique(codes // panel.n_units, return_index=True, return_counts=True)
+    terms, first_index, number = np.unique(codes // panel.n_units, return_index=True, return_counts=True)
     entries = 2 * row_of[codes % panel.n_units] + side
     gold = panel.golden[terms].astype(np.int64)
-    rows, weights, row_gold = _single_rows(entries[first[number == 1]], gold[number == 1])
-    several = np.repeat(number > 1, number)
+    rows, weights, row_gold = _sum_single_rows(entries[first_index[number == 1]], gold[number == 1])
+    is_multiple = np.repeat(number > 1, number)
     starts = np.concatenate([[0], np.cumsum(number[number > 1])]).astype(np.int64)
-    base = _base(panel.golden[constant], gold, side[first], number == 1, weights, row_gold)
+    base = _count_base_terms(panel.golden[constant], gold, side[first_index], number == 1, weights, row_gold)
     largest = int(max(np.abs(weights).sum(), len(starts) - 1, 1))
     return PairTerms(
-        rows, weights, row_gold, starts, entries[several], gold[number > 1], base, largest.bit_length() + 1
+        rows, weights, row_gold, starts, entries[is_multiple], gold[number > 1], base, largest.bit_length() + 1
     )  # fmt: skip
 
 
-def _single_rows(
+def _sum_single_rows(
     entries: NDArray[np.int64], gold: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Sum one-unit terms by row: held by i count 1, by j -1; gold terms apart."""
+    """Sum one-unit terms by row: those of i count 1, those of j -1; gold terms separately."""
     keys, inverse = np.unique(entries // 2 * 2 + gold, return_inverse=True)
     weights = np.zeros(len(keys), np.int64)
     np.add.at(weights, inverse, 1 - 2 * (entries % 2))
-    kept = weights != 0
-    return keys[kept] // 2, weights[kept], keys[kept] % 2
+    is_nonzero = weights != 0
+    return keys[is_nonzero] // 2, weights[is_nonzero], keys[is_nonzero] % 2
 
 
-def _base(
+def _count_base_terms(
     constant: NDArray[np.bool_],
     gold: NDArray[np.int64],
     side: NDArray[np.int64],
@@ -195,7 +195,7 @@ def _base(
     weights: NDArray[np.int64],
     row_gold: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the distinct terms, shape (2, 2), less what the counted rows leave out.
+    """Return the distinct terms, shape (2, 2), minus the constant part of the counted rows.
 
     With x the swap bit of its row and w its weight, A* lacks (terms of j alone) + sum of w x of the
     one-unit terms; a negative w x is w + |w| (1 - x), and only |w| x or |w| (1 - x) is counted.
@@ -204,19 +204,21 @@ def _base(
     for g in (0, 1):
         n_all = np.count_nonzero(constant == bool(g)) + np.count_nonzero(gold == g)
         n_single = np.count_nonzero(single & (gold == g))
-        of_j = np.count_nonzero(single & (gold == g) & (side == 1))
-        shift = of_j + int(weights[(row_gold == g) & (weights < 0)].sum())
+        n_single_j = np.count_nonzero(single & (gold == g) & (side == 1))
+        shift = n_single_j + int(weights[(row_gold == g) & (weights < 0)].sum())
         base[0, g] = n_all - shift
         base[1, g] = n_all - n_single + shift
     return base
 
 
-def distinct_terms(panel: Sets, *, run: int, first: int, n_trials: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Yield (pair, counts); counts[s, 0] and counts[s, 1] are right and all terms, shape (2, 2, n)."""
-    arranged = arrange(panel)
-    for start in range(first, first + n_trials, arranged.slab):
-        here = min(arranged.slab, first + n_trials - start)
-        rows = swap_rows(panel, arranged, run=run, first=start, n_words=-(-here // WORD))
+def iter_distinct_terms(
+    panel: SetPanel, *, run: int, first: int, n_trials: int
+) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """Yield (pair, counts): right terms in counts[s, 0], all terms in counts[s, 1]; shape (2, 2, n)."""
+    arranged = get_arrangement(panel)
+    for start in range(first, first + n_trials, arranged.slab_size):
+        size = min(arranged.slab_size, first + n_trials - start)
+        rows = build_swap_rows(panel, arranged, run=run, first=start, n_words=-(-size // WORD))
         for pair, terms in enumerate(arranged.pairs):
             counts = np.empty((2, 2, rows.shape[1] * WORD), np.int32)
             planes = np.zeros((6, terms.n_planes + 1, rows.shape[1]), np.uint32)
@@ -225,25 +227,25 @@ def distinct_terms(panel: Sets, *, run: int, first: int, n_trials: int) -> Itera
                 rows, terms.rows, terms.weights, terms.row_gold, terms.starts, terms.entries, terms.term_gold,
                 terms.base, planes, waiting, counts,
             )  # fmt: skip
-            yield pair, counts[:, :, :here]
+            yield pair, counts[:, :, :size]
 
 
-def swap_rows(panel: Sets, arranged: ArrangedPanel, *, run: int, first: int, n_words: int) -> NDArray[np.uint32]:
-    """Return the swap bits by unit, shape (n_rows, n_words): trial `first + r * n_words + g` is bit r of word g."""
+def build_swap_rows(panel: SetPanel, arranged: SetLayout, *, run: int, first: int, n_words: int) -> NDArray[np.uint32]:
+    """Return swap bits by unit, shape (n_rows, n_words): bit r of word g is trial first + r * n_words + g."""
     rows = np.empty((len(arranged.columns), 4, WORD * n_words), np.uint32)
     for k, column in enumerate(arranged.columns):
         if panel.enumerated:
-            counting_words(first, rows[k])
+            fill_counting_words(first, rows[k])
         else:
-            swap_words(panel.key, run, first, int(column), rows[k])
+            fill_swap_words(panel.key, run, first, int(column), rows[k])
     turned = rows.reshape(-1, WORD, n_words)
-    transpose(turned)
+    transpose_blocks(turned)
     return turned.reshape(-1, n_words)
 
 
-@compiled()
-def transpose(blocks):
-    """Exchange row r, bit b with row b, bit r in each block of `blocks`, shape (n_blocks, 32, n_words).
+@cached_njit()
+def transpose_blocks(blocks):
+    """Transpose bits: row r, bit b and row b, bit r trade places in each block, (n_blocks, 32, n_words).
 
     Warren, Hacker's Delight, section 7-3, on whole rows of words.
     """
@@ -265,14 +267,14 @@ def transpose(blocks):
             mask = np.uint32(mask ^ np.uint32(mask << np.uint32(step)))
 
 
-@compiled()
-def _add(planes, waiting, full, level, row):
-    """Add 2^level times a row of bits to a vertical counter; `row` is used up."""
+@cached_njit()
+def _add_row(planes, waiting, full, level, row):
+    """Add 2^level times a row of bits to a vertical counter; `row` is overwritten."""
     k = level
     while full[k]:
-        plane, other = planes[k], waiting[k]
+        plane, waiting_row = planes[k], waiting[k]
         for g in range(row.shape[0]):
-            x, y, z = plane[g], other[g], row[g]
+            x, y, z = plane[g], waiting_row[g], row[g]
             u = x ^ y
             plane[g] = u ^ z
             row[g] = (x & y) | (u & z)
@@ -282,30 +284,30 @@ def _add(planes, waiting, full, level, row):
     full[k] = True
 
 
-@compiled()
-def _flush(planes, waiting, full, row):
+@cached_njit()
+def _add_waiting_rows(planes, waiting, full, row):
     """Add the rows that still wait."""
     row[:] = 0
     for k in range(planes.shape[0]):
-        plane, other = planes[k], waiting[k]
+        plane, waiting_row = planes[k], waiting[k]
         if not full[k]:
-            other[:] = 0
+            waiting_row[:] = 0
         for g in range(row.shape[0]):
-            x, y, z = plane[g], other[g], row[g]
+            x, y, z = plane[g], waiting_row[g], row[g]
             u = x ^ y
             plane[g] = u ^ z
             row[g] = (x & y) | (u & z)
         full[k] = False
 
 
-@compiled()
+@cached_njit()
 def count_terms(rows, single_rows, weights, row_gold, starts, entries, term_gold, base, planes, waiting, counts):
     """Count the distinct terms of one pair.
 
     Parameters
     ----------
     rows : uint32 array, shape (n_rows, n_words)
-        From `swap_rows`.
+        From `build_swap_rows`.
     single_rows, weights, row_gold, starts, entries, term_gold, base
         As in `PairTerms`.
     planes, waiting : uint32 array, shape (6, n_planes, n_words)
@@ -318,7 +320,7 @@ def count_terms(rows, single_rows, weights, row_gold, starts, entries, term_gold
     a, b = np.empty(n_words, np.uint32), np.empty(n_words, np.uint32)
     for k in range(single_rows.shape[0]):
         row = rows[single_rows[k]]
-        flip = EVERY if weights[k] < 0 else np.uint32(0)
+        flip = ALL_BITS if weights[k] < 0 else np.uint32(0)
         weight = abs(weights[k])
         level = 0
         counter = SINGLE + row_gold[k]
@@ -326,61 +328,61 @@ def count_terms(rows, single_rows, weights, row_gold, starts, entries, term_gold
             if (weight >> level) & 1:
                 for g in range(n_words):
                     a[g] = row[g] ^ flip
-                _add(planes[counter], waiting[counter], full[counter], level, a)
+                _add_row(planes[counter], waiting[counter], full[counter], level, a)
             level += 1
     for t in range(term_gold.shape[0]):
-        any_a, any_b = _absent(rows, entries[starts[t] : starts[t + 1]], a, b)
+        any_a, any_b = _mark_absent(rows, entries[starts[t] : starts[t + 1]], a, b)
         if any_a:
             counter = ABSENT_A + term_gold[t]
-            _add(planes[counter], waiting[counter], full[counter], 0, a)
+            _add_row(planes[counter], waiting[counter], full[counter], 0, a)
         if any_b:
             counter = ABSENT_B + term_gold[t]
-            _add(planes[counter], waiting[counter], full[counter], 0, b)
+            _add_row(planes[counter], waiting[counter], full[counter], 0, b)
     for counter in range(6):
-        _flush(planes[counter], waiting[counter], full[counter], a)
-    _unpack(planes, base, counts)
+        _add_waiting_rows(planes[counter], waiting[counter], full[counter], a)
+    _unpack_counters(planes, base, counts)
 
 
-@compiled()
-def _absent(rows, entries, a, b):
-    """Set bits in `a` and `b` in the trials in which A* and B* lack a term; say whether there are any."""
-    a[:] = EVERY
-    b[:] = EVERY
+@cached_njit()
+def _mark_absent(rows, entries, a, b):
+    """Set the bits of the trials in which A* (`a`) or B* (`b`) lacks a term; return if there are any."""
+    a[:] = ALL_BITS
+    b[:] = ALL_BITS
     any_a, any_b = True, True
     for e in range(entries.shape[0]):
         row = rows[entries[e] >> 1]
-        flip = EVERY if entries[e] & 1 else np.uint32(0)
-        left, right = np.uint32(0), np.uint32(0)
+        flip = ALL_BITS if entries[e] & 1 else np.uint32(0)
+        any_bits_a, any_bits_b = np.uint32(0), np.uint32(0)
         for g in range(row.shape[0]):
             x = row[g] ^ flip
             a[g] &= x
             b[g] &= ~x
-            left |= a[g]
-            right |= b[g]
-        any_a, any_b = left != 0, right != 0
+            any_bits_a |= a[g]
+            any_bits_b |= b[g]
+        any_a, any_b = any_bits_a != 0, any_bits_b != 0
         if not (any_a or any_b):
             break
     return any_a, any_b
 
 
-@compiled()
-def _unpack(planes, base, counts):
-    """Turn vertical counters into counts a trial."""
+@cached_njit()
+def _unpack_counters(planes, base, counts):
+    """Convert vertical counters to counts for each trial."""
     for gold in range(2):
         for s in range(2):
             counts[s, 1 - gold, :] = base[s, gold]
-        _subtract(planes[SINGLE + gold], 1, counts[0, 1 - gold])
-        _subtract(planes[SINGLE + gold], -1, counts[1, 1 - gold])
-        _subtract(planes[ABSENT_A + gold], 1, counts[0, 1 - gold])
-        _subtract(planes[ABSENT_B + gold], 1, counts[1, 1 - gold])
+        _subtract_counter(planes[SINGLE + gold], 1, counts[0, 1 - gold])
+        _subtract_counter(planes[SINGLE + gold], -1, counts[1, 1 - gold])
+        _subtract_counter(planes[ABSENT_A + gold], 1, counts[0, 1 - gold])
+        _subtract_counter(planes[ABSENT_B + gold], 1, counts[1, 1 - gold])
     for s in range(2):
         for t in range(counts.shape[2]):
             counts[s, 1, t] += counts[s, 0, t]
 
 
-@compiled()
-def _subtract(planes, sign, out):
-    """Take `sign` times a vertical counter away from `out`, shape (32 * n_words,)."""
+@cached_njit()
+def _subtract_counter(planes, sign, out):
+    """Subtract `sign` times a vertical counter from `out`, shape (32 * n_words,)."""
     n_words = planes.shape[1]
     one = np.uint32(1)
     for k in range(planes.shape[0]):
@@ -390,25 +392,25 @@ def _subtract(planes, sign, out):
         unit = np.int32(sign * (1 << k))
         for r in range(32):
             shift = np.uint32(r)
-            part = out[r * n_words : (r + 1) * n_words]
+            section = out[r * n_words : (r + 1) * n_words]
             for g in range(n_words):
-                part[g] -= unit * np.int32((plane[g] >> shift) & one)
+                section[g] -= unit * np.int32((plane[g] >> shift) & one)
 
 
-@compiled(error_model="numpy")
-def set_scores(counts, n_gold, above, below, zero_division, out):
-    """Score counts of right and all terms, shape (2, n_trials), into `out`."""
+@cached_njit(error_model="numpy")
+def score_counts(counts, n_gold, above, below, zero_division, out):
+    """Score counts of right and all terms into `out`, shape (n_trials,)."""
     for t in range(out.shape[0]):
-        up = above[0] * counts[0, t] + above[1] * counts[1, t] + above[2] * n_gold
-        down = below[0] * counts[0, t] + below[1] * counts[1, t] + below[2] * n_gold
-        undefined = down == 0.0
-        out[t] = (zero_division if undefined else up) / (1.0 if undefined else down)
+        numerator = above[0] * counts[0, t] + above[1] * counts[1, t] + above[2] * n_gold
+        denominator = below[0] * counts[0, t] + below[1] * counts[1, t] + below[2] * n_gold
+        undefined = denominator == 0.0
+        out[t] = (zero_division if undefined else numerator) / (1.0 if undefined else denominator)
 
 
-def scores_of(counts: NDArray[np.int32], n_gold: int, form: Ratios) -> NDArray[np.float64]:
+def compute_scores(counts: NDArray[np.int32], n_gold: int, form: Ratios) -> NDArray[np.float64]:
     """Return the scores of both pseudo-systems, shape (2, n_trials)."""
     above, below = (np.array(weights[0], np.float64) for weights in (form.numerators, form.denominators))
     out = np.empty((2, counts.shape[2]))
     for s in (0, 1):
-        set_scores(counts[s], n_gold, above, below, form.zero_division, out[s])
+        score_counts(counts[s], n_gold, above, below, form.zero_division, out[s])
     return out

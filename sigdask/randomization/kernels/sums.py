@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
 from sigdask.randomization.kernels.columns import DistinctColumns
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.shuffles import BLOCK, COLUMN, counting_words, swap_words
+from sigdask.randomization.stream.shuffles import BLOCK, COLUMN, fill_counting_words, fill_swap_words
 
 SLAB_BYTES = 2**20
 """What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""
@@ -39,7 +39,7 @@ SLAB_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContributionPieces:
-    """What columns of 128 units contribute to the summed columns, in flat arrays sorted by column of units.
+    """Contributions of 128 units each to the summed columns, in flat arrays sorted by block of units.
 
     Attributes
     ----------
@@ -68,16 +68,16 @@ class ContributionPieces:
     table_targets: NDArray[np.int32]
     values: NDArray[Any]
 
-    def cost(self, itemsize: int) -> float:
-        """Return about how many seconds a trial takes to sum them here."""
-        plane, table = piece_costs(itemsize)
+    def estimate_seconds(self, itemsize: int) -> float:
+        """Return about how many seconds a trial takes to sum on this machine."""
+        plane, table = measure_piece_seconds(itemsize)
         halves = np.where(self.masks[:, 2:].any(axis=1), 1.0, 0.5).sum()
         return float(halves * plane + self.values.reshape(-1, 4, 32).any(axis=2).sum() / 4 * table)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumLayout:
-    """A panel's contributions arranged for summing.
+    """A panel's contributions, arranged for summing.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class SumLayout:
         The columns, by columns of 128 units.
     dense : DistinctColumns, or None
         The columns themselves, where a matrix product is faster than `pieces`.
-    made : tuple of MovedSums, or None
+    block_sums : tuple of MovedSums, or None
         Sums that were made elsewhere, block by block, of a panel that is not here.
     """
 
@@ -103,36 +103,36 @@ class SumLayout:
     largest: int
     pieces: ContributionPieces | None = None
     dense: DistinctColumns | None = None
-    made: tuple[MovedSums, ...] | None = None
+    block_sums: tuple[MovedSums, ...] | None = None
 
     @property
     def dtype(self) -> Any:
         """The type of the sums."""
-        return self.dtype_for(1)
+        return self.get_dtype(1)
 
-    def dtype_for(self, weight: int) -> Any:
-        """Return int32 where sums of `weight` columns and their differences cannot overflow, else int64."""
+    def get_dtype(self, weight: int) -> Any:
+        """Return int32 if sums of `weight` columns and their differences cannot overflow, else int64."""
         return np.int32 if self.largest * weight < 2**29 else np.int64
 
     @property
-    def slab(self) -> int:
-        """Trials summed at a time."""
-        return int(np.clip(SLAB_BYTES // self._in_cache // 256 * 256, 1024, 16 * BLOCK))
+    def slab_size(self) -> int:
+        """Number of trials summed at a time."""
+        return int(np.clip(SLAB_BYTES // self._cached_bytes_per_trial // 256 * 256, 1024, 16 * BLOCK))
 
     @property
-    def per_trial(self) -> int:
-        """Bytes that a trial takes while it is summed."""
+    def bytes_per_trial(self) -> int:
+        """Bytes needed for each trial during summing."""
         if self.dense is None:
-            return self._in_cache
-        return self._in_cache + 4 * (self.n_columns + min(self.dense.n_units, dense.UNITS))
+            return self._cached_bytes_per_trial
+        return self._cached_bytes_per_trial + 4 * (self.n_columns + min(self.dense.n_units, dense.UNITS))
 
     @property
-    def per_chunk(self) -> int:
-        """Bytes that a chunk of contributions takes while it is multiplied, however many trials there are."""
+    def bytes_per_chunk(self) -> int:
+        """Bytes needed for a chunk of contributions during multiplication, for any number of trials."""
         return 0 if self.dense is None else 4 * self.n_columns * min(self.dense.n_units, dense.UNITS)
 
     @property
-    def _in_cache(self) -> int:
+    def _cached_bytes_per_trial(self) -> int:
         return 16 + self.n_columns * int(np.dtype(self.dtype).itemsize)
 
 
@@ -155,18 +155,18 @@ class MovedSums:
     sums: NDArray[Any]
 
 
-def moved_sums(
+def compute_moved_sums(
     panel: ScoredSums, arranged: SumLayout, *, run: int, first: int, n_trials: int, room: SlabMemory | None = None
 ) -> NDArray[Any]:
     """Return the sums over swapped units, shape (n_columns, n_trials)."""
-    room = room or SlabMemory.of(arranged, n_trials)
-    words, out = room.of_trials(n_trials)
-    if arranged.made is not None:
-        _copy(arranged.made, first, out)
+    room = room or SlabMemory.from_layout(arranged, n_trials)
+    words, out = room.get_trial_arrays(n_trials)
+    if arranged.block_sums is not None:
+        _copy_block_sums(arranged.block_sums, first, out)
         return out
     out[:] = 0
     if panel.enumerated:
-        counting_words(first, words)
+        fill_counting_words(first, words)
     if arranged.dense is not None:
         _add_products(panel, arranged.dense, run, first, words, room, out)
         return out
@@ -175,10 +175,10 @@ def moved_sums(
     return out
 
 
-def _copy(made: Sequence[MovedSums], first: int, out: NDArray[Any]) -> None:
+def _copy_block_sums(blocks: Sequence[MovedSums], first: int, out: NDArray[Any]) -> None:
     """Write the sums of all blocks from trial `first` on."""
     row = 0
-    for block in made:
+    for block in blocks:
         start = first - block.first
         out[row : row + len(block.sums)] = block.sums[:, start : start + out.shape[1]]
         row += len(block.sums)
@@ -193,16 +193,18 @@ def _add_pieces(
     room: SlabMemory,
     out: NDArray[Any],
 ) -> None:
-    """Add bit planes and byte tables, a column of units at a time, to `out`."""
+    """Add bit planes and byte tables to `out`, a column of units at a time."""
     borders = zip(pairwise(pieces.planes.tolist()), pairwise(pieces.tables.tolist()), strict=True)
     for column, (planes, tables) in zip(pieces.columns.tolist(), borders, strict=True):
         if not panel.enumerated:
-            swap_words(panel.key, run, first, column, words)
-        own = slice(*planes)
-        add_all_planes(words, pieces.plane_targets[own], pieces.masks[own], pieces.weights[own], out)
+            fill_swap_words(panel.key, run, first, column, words)
+        section = slice(*planes)
+        add_all_planes(words, pieces.plane_targets[section], pieces.masks[section], pieces.weights[section], out)
         if tables[0] < tables[1]:
-            own = slice(*tables)
-            add_all_tables(words, pieces.table_targets[own], pieces.values[own].astype(out.dtype), room.table, out)
+            section = slice(*tables)
+            add_all_tables(
+                words, pieces.table_targets[section], pieces.values[section].astype(out.dtype), room.table, out
+            )
 
 
 def _add_products(
@@ -214,29 +216,29 @@ def _add_products(
     room: SlabMemory,
     out: NDArray[Any],
 ) -> None:
-    """Add matrix products of contributions and swaps, a chunk of units at a time, to `out`."""
+    """Add matrix products of contributions and swaps to `out`, a chunk of units at a time."""
     n_columns, n_trials = out.shape
     column = -1
     for start in range(0, columns.n_units, dense.UNITS):
         addresses = panel.addresses[start : start + dense.UNITS]
-        swaps = room.array("swaps", (len(addresses), n_trials), np.float32)
-        for here in np.unique(addresses // COLUMN):
-            if here != column and not panel.enumerated:
-                swap_words(panel.key, run, first, int(here), words)
-                column = here
-            units = np.flatnonzero(addresses // COLUMN == here)
-            dense.expand(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
-        products = room.array("products", (n_columns, n_trials), np.float32)
-        own = room.array("contributions", (n_columns, len(addresses)), np.float32)
-        columns.write(slice(start, start + dense.UNITS), own)
-        with dense.one_thread():
-            np.matmul(own, swaps, out=products)
+        swaps = room.get_array("swaps", (len(addresses), n_trials), np.float32)
+        for block in np.unique(addresses // COLUMN):
+            if block != column and not panel.enumerated:
+                fill_swap_words(panel.key, run, first, int(block), words)
+                column = block
+            units = np.flatnonzero(addresses // COLUMN == block)
+            dense.expand_swaps(words, addresses[units] % COLUMN, swaps[units[0] : units[-1] + 1])
+        products = room.get_array("products", (n_columns, n_trials), np.float32)
+        contributions = room.get_array("contributions", (n_columns, len(addresses)), np.float32)
+        columns.write(slice(start, start + dense.UNITS), contributions)
+        with dense.limit_blas_threads():
+            np.matmul(contributions, swaps, out=products)
         dense.add_rounded(products, out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlabMemory:
-    """Memory for one slab, made once a task and used again for each slab.
+    """Memory for one slab, allocated once a task and reused for each slab.
 
     Fresh arrays for each slab would be mapped and unmapped by the system every time, which stalls
     all threads of the process.
@@ -245,25 +247,29 @@ class SlabMemory:
     words: NDArray[np.uint32]
     sums: NDArray[Any]
     table: NDArray[Any]
-    named: dict[str, NDArray[Any]] = field(default_factory=dict)
+    named_arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """Return uninitialised memory that is the same for the same name."""
+    def get_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return uninitialised memory, the same for the same name."""
         size = int(np.prod(shape))
-        if name not in self.named or self.named[name].size < size or self.named[name].dtype != dtype:
-            self.named[name] = np.empty(size, dtype)
-        return self.named[name][:size].reshape(shape)
+        if (
+            name not in self.named_arrays
+            or self.named_arrays[name].size < size
+            or self.named_arrays[name].dtype != dtype
+        ):
+            self.named_arrays[name] = np.empty(size, dtype)
+        return self.named_arrays[name][:size].reshape(shape)
 
-    def of_trials(self, n_trials: int) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        """Return the swap words and sums of so many trials, without gaps between rows."""
+    def get_trial_arrays(self, n_trials: int) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """Return the arrays of swap words and sums for so many trials, without gaps between rows."""
         words, sums = (
-            whole.ravel()[: len(whole) * n_trials].reshape(-1, n_trials) for whole in (self.words, self.sums)
+            array.ravel()[: len(array) * n_trials].reshape(-1, n_trials) for array in (self.words, self.sums)
         )
         return words, sums.reshape(len(self.sums), n_trials)
 
     @staticmethod
-    def of(arranged: SumLayout, n_trials: int) -> SlabMemory:
-        """Make room for slabs of `n_trials` trials."""
+    def from_layout(arranged: SumLayout, n_trials: int) -> SlabMemory:
+        """Allocate memory for slabs of `n_trials` trials."""
         return SlabMemory(
             np.empty((4, n_trials), np.uint32),
             np.empty((arranged.n_columns, n_trials), arranged.dtype),
@@ -271,37 +277,37 @@ class SlabMemory:
         )
 
 
-def combined(
+def sum_fields(
     arranged: SumLayout, moved: NDArray[Any], fields: Sequence[int], weights: Sequence[int], out: NDArray[Any]
 ) -> NDArray[Any]:
-    """Write weighted sums of fields of all systems into `out`, shape (n_systems, n_trials)."""
+    """Write weighted sums of fields of all systems to `out`, shape (n_systems, n_trials)."""
     columns = np.ascontiguousarray(arranged.column_of[:, list(fields)])
     signed = (arranged.sign_of[:, list(fields)] * np.asarray(weights)).astype(out.dtype)
-    combine(moved, columns, signed, out)
+    combine_columns(moved, columns, signed, out)
     return out
 
 
-def planes_worth(itemsize: int) -> int:
-    """Return the number of bit planes up to which they beat byte tables here, by measurement.
+def compute_max_planes(itemsize: int) -> int:
+    """Return up to how many bit planes are faster than byte tables on this machine, by measurement.
 
     Machines without a vector popcount look up tables sooner. The choice changes no sum.
     """
-    plane, table = piece_costs(itemsize)
+    plane, table = measure_piece_seconds(itemsize)
     return int(table / plane)
 
 
 @lru_cache(maxsize=2)
-def piece_costs(itemsize: int) -> tuple[float, float]:
-    """Measure the seconds a trial that one bit plane, and one set of byte tables, of 128 units take here."""
+def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
+    """Measure the seconds a trial of one bit plane, and of one set of byte tables, of 128 units."""
     dtype = {4: np.int32, 8: np.int64}[itemsize]
     words, sums = np.full((4, 2048), 0x5A5A5A5A, np.uint32), np.zeros(2048, dtype)
     masks, weights = np.full((8, 4), 0x0F0F0F0F, np.uint32), np.ones(8, dtype)
     table, values = np.empty((16, 256), dtype), np.ones(COLUMN, dtype)
-    of_plane = dense.fastest(add_planes, words, masks, weights, sums) / len(weights)
-    return of_plane / len(sums), dense.fastest(add_tables, words, values, table, sums) / len(sums)
+    plane_seconds = dense.measure_fastest(add_planes, words, masks, weights, sums) / len(weights)
+    return plane_seconds / len(sums), dense.measure_fastest(add_tables, words, values, table, sums) / len(sums)
 
 
-@compiled()
+@cached_njit()
 def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add 2^k popcount(words & plane_k) over planes to `out`, shape (n_trials,)."""
     for p in range(masks.shape[0]):
@@ -318,22 +324,22 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
                 out[t] += weight * np.int32(bits)
 
 
-@compiled()
+@cached_njit()
 def add_all_planes(words, targets, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add planes to the rows of `out`, shape (n_columns, n_trials), that they are of."""
+    """Add planes to their target rows of `out`, shape (n_columns, n_trials)."""
     for p in range(targets.shape[0]):
         add_planes(words, masks[p : p + 1], weights[p : p + 1], out[targets[p]])
 
 
-@compiled()
+@cached_njit()
 def add_all_tables(words, targets, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add values of swapped units to the rows of `out`, shape (n_columns, n_trials), that they are of."""
+    """Add values of swapped units to their target rows of `out`, shape (n_columns, n_trials)."""
     for p in range(targets.shape[0]):
         add_tables(words, values[p], table, out[targets[p]])
 
 
-@compiled()
-def combine(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+@cached_njit()
+def combine_columns(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Set out[s] to the sum over k of weights[s, k] * moved[columns[s, k]]; column -1 is zero."""
     for s in range(columns.shape[0]):
         out[s, :] = 0
@@ -345,7 +351,7 @@ def combine(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # no
                     out[s, t] += weight * row[t]
 
 
-@compiled()
+@cached_njit()
 def add_tables(words, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Add the values of the swapped units to `out`, shape (n_trials,), by tables of 8 units."""
     for g in range(16):
@@ -361,5 +367,5 @@ def add_tables(words, values, table, out):  # type: ignore[no-untyped-def]  # no
         t0, t1, t2, t3 = table[4 * q], table[4 * q + 1], table[4 * q + 2], table[4 * q + 3]
         for t in range(words.shape[1]):
             w = words[q, t]
-            here = t0[w & low] + t1[(w >> np.uint32(8)) & low]
-            out[t] += here + t2[(w >> np.uint32(16)) & low] + t3[w >> np.uint32(24)]
+            low_sum = t0[w & low] + t1[(w >> np.uint32(8)) & low]
+            out[t] += low_sum + t2[(w >> np.uint32(16)) & low] + t3[w >> np.uint32(24)]

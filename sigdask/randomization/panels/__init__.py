@@ -1,4 +1,4 @@
-"""What is counted: sums, sets and whole outputs of the systems of a test set, and families of them.
+"""Panels: sums, sets and whole outputs of the systems of a test set, and families of hypotheses.
 
 Approximate randomization, Yeh 2000 ("More accurate tests for the statistical significance of result
 differences"), after Noreen 1989: exchange the outputs of each unit with probability 1/2, score again, and
@@ -17,7 +17,7 @@ from sigdask.randomization.tallies import CountingMethod, Tally
 
 
 class AnyPanel(Protocol):
-    """What is asked of whatever is counted: a panel of pairs and metrics, or a family of hypotheses.
+    """Interface of everything that is counted: panels of pairs and metrics, families of hypotheses.
 
     Attributes
     ----------
@@ -32,34 +32,34 @@ class AnyPanel(Protocol):
 
     @property
     def enumerated(self) -> bool:
-        """Whether trials are all arrangements instead of random ones."""
+        """Whether its trials are all arrangements instead of random ones."""
         ...
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of pairs and metrics; of hypotheses and, always one, of metrics."""
+        """Numbers of pairs and metrics; of a family, the number of hypotheses and 1."""
         ...
 
     @property
     def nbytes(self) -> float:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         ...
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count exceedances in trials `first` to `first + n_trials - 1` of a run."""
         ...
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> AnyPanel:
-        """Return the panel of some of its pairs and metrics; of a family itself."""
+    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> AnyPanel:
+        """Return the panel of some of its pairs and metrics; a family returns itself."""
         ...
 
-    def digests(self) -> NDArray[np.void]:
-        """Return what is counted, by content: of each pair and metric, or of a family as a whole, shape (1, 1)."""
+    def compute_digests(self) -> NDArray[np.void]:
+        """Return a digest of the content of each pair and metric; of a family as a whole, shape (1, 1)."""
         ...
 
 
 class ComparedPanel(AnyPanel, Protocol):
-    """A panel of pairs, which are compared one by one: what is asked of it for a result.
+    """Interface of a panel whose pairs are compared one by one: what results need of it.
 
     Attributes
     ----------
@@ -79,52 +79,54 @@ class ComparedPanel(AnyPanel, Protocol):
         """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
         ...
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> ComparedPanel:
+    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> ComparedPanel:
         """Return the panel of some of its pairs and metrics."""
         ...
 
-    def contents_of(self, column: int, /) -> NDArray[np.uint64]:
-        """Return what both systems of each pair have under a metric, by content, shape (n_pairs, 2)."""
+    def hash_contents(self, column: int, /) -> NDArray[np.uint64]:
+        """Return hashes of what both systems of each pair have under a metric, shape (n_pairs, 2)."""
         ...
 
-    def enumerations(self, rows: NDArray[np.int64], column: int, /) -> Iterator[tuple[NDArray[np.int64], AnyPanel]]:
-        """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each.
+    def iter_enumerations(
+        self, rows: NDArray[np.int64], column: int, /
+    ) -> Iterator[tuple[NDArray[np.int64], AnyPanel]]:
+        """Yield some pairs, and the panel of all their arrangements under one metric, until all are done.
 
         The pairs of one such panel have as many discordant units: its rows, in this order.
         """
         ...
 
-    def swap_deviations(self) -> NDArray[np.float64]:
-        """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics)."""
+    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+        """Return the standard deviation of each difference under swaps, shape (n_pairs, n_metrics)."""
         ...
 
     @property
-    def scores_of_pairs(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> NDArray[np.float64]:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         ...
 
     @property
     def tie_widths(self) -> NDArray[np.float64]:
-        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
+        """How far apart a pair's observed scores may be and still tie, shape (n_pairs, n_metrics)."""
         ...
 
     @property
-    def signs(self) -> NDArray[np.int64]:
-        """Wins and losses where all nonzero differences of a mean are equally large, shape (n_pairs, n_metrics, 2).
+    def sign_counts(self) -> NDArray[np.int64]:
+        """Wins and losses if all nonzero differences of a mean have one size, (n_pairs, n_metrics, 2).
 
         -1 where they are not, and of scores that are no means.
         """
         ...
 
     @property
-    def undefined(self) -> NDArray[np.float64]:
-        """What a 0/0 is scored where either score of a pair holds one, else NaN, shape (n_pairs, n_metrics, 2)."""
+    def zero_division_scores(self) -> NDArray[np.float64]:
+        """Score given to a 0/0 if either score of a pair has one, else NaN, (n_pairs, n_metrics, 2)."""
         ...
 
     def is_mean(self, column: int, /) -> bool:
-        """Whether a score is a mean over what no swap can change."""
+        """Return whether a score is a mean with a denominator that no swap can change."""
         ...
 
-    def step(self, column: int, /) -> float:
-        """Return how finely scores are told apart; 0 where that is exactly."""
+    def get_score_step(self, column: int, /) -> float:
+        """Return the resolution to which scores are told apart; 0 if exactly."""
         ...

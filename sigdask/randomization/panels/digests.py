@@ -1,4 +1,4 @@
-"""What is counted, by content: equal digests mean equal counts, whatever files, names or plans they came from.
+"""Digests of what is counted: equal digests mean equal counts, whatever the files, names or plans.
 
 A pair's digest holds the key of its stream (seed, test set, unit ids), the score's form, and what
 the two systems contribute to each unit, and nothing of any other system: changing one system file
@@ -26,14 +26,14 @@ from sigdask.counts.lattice import MOST_DIGITS, Lattice, RoundedLattice
 from sigdask.counts.precision import ExactNumbers
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.identity import Identity, identity_of
+from sigdask.identity import Identity, get_identity
 from sigdask.randomization.panels.scored_sums import ScoredSums
 from sigdask.randomization.stream.shuffles import SCHEME
 
-COUNTING = 2
+COUNTING_VERSION = 2
 """Raised when a correction changes counts, so that none made before is used again."""
 
-BYTES = 20
+DIGEST_BYTES = 20
 
 MOST_NUMBERS = 2**16
 """Contributions that are hashed at a time."""
@@ -42,40 +42,40 @@ Digests = NDArray[np.void]
 """Of `BYTES` bytes each."""
 
 
-def of_pairs(panel: ScoredSums, m: int) -> Digests:
+def compute_pair_digests(panel: ScoredSums, m: int) -> Digests:
     """Return the digest of each pair under one metric, shape (n_pairs,)."""
-    own = list(panel.metrics[m].fields)
-    lattices = [panel.lattices[f] for f in own]
-    form = (panel.metrics[m].form, [kind(x) for x in lattices], *widened(panel, m))
+    fields_used = list(panel.metrics[m].fields)
+    lattices = [panel.lattices[f] for f in fields_used]
+    form = (panel.metrics[m].form, [identify_lattice(x) for x in lattices], *mark_widened(panel, m))
     header = digest(("pair", panel.key, panel.enumerated, *form))
-    scales = np.array([factor(lattice) for lattice in lattices], np.uint64)
-    totals = panel.totals[:, own].astype(np.uint64) * scales  # (n_systems, n_fields)
-    sums = _sums(panel, own, scales)
+    scales = np.array([get_factor(lattice) for lattice in lattices], np.uint64)
+    totals = panel.totals[:, fields_used].astype(np.uint64) * scales  # (n_systems, n_fields)
+    sums = _hash_systems(panel, fields_used, scales)
     i, j = panel.pairs.T
     rows = np.concatenate([sums[i] - sums[j], totals[i], totals[j]], axis=1)  # (n_pairs, 2 + 2 n_fields)
-    start = hashlib.blake2b(header.encode(), digest_size=BYTES)
-    return packed(_continued(start, row) for row in _pieces(rows.astype("<u8", copy=False)))
+    start = hashlib.blake2b(header.encode(), digest_size=DIGEST_BYTES)
+    return pack_digests(_extend_digest(start, row) for row in _split_rows(rows.astype("<u8", copy=False)))
 
 
-def packed(digests: Iterable[bytes]) -> Digests:
+def pack_digests(digests: Iterable[bytes]) -> Digests:
     """Return digests as an array, shape (n,)."""
-    return np.frombuffer(b"".join(digests), np.dtype((np.void, BYTES)))
+    return np.frombuffer(b"".join(digests), np.dtype((np.void, DIGEST_BYTES)))
 
 
-def _pieces(rows: NDArray[Any]) -> Iterator[bytes]:
-    """Yield the bytes of each row."""
-    whole, size = rows.tobytes(), rows.itemsize * rows.shape[1]
-    return (whole[at : at + size] for at in range(0, len(whole), size))
+def _split_rows(rows: NDArray[Any]) -> Iterator[bytes]:
+    """Return an iterator over the bytes of each row."""
+    data, size = rows.tobytes(), rows.itemsize * rows.shape[1]
+    return (data[start : start + size] for start in range(0, len(data), size))
 
 
-def _continued(start: Any, more: bytes) -> bytes:
-    one = start.copy()
-    one.update(more)
-    return bytes(one.digest())
+def _extend_digest(start: Any, data: bytes) -> bytes:
+    hasher = start.copy()
+    hasher.update(data)
+    return bytes(hasher.digest())
 
 
-def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the sum over units of a hash of what each system contributes, shape (n_systems, 2).
+def _hash_systems(panel: ScoredSums, fields_used: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sum hashes of the contributions of each system over units, shape (n_systems, 2).
 
     In the difference of two systems' sums, units to which both contribute the same cancel, so that
     it does not matter which units a panel keeps for the sake of other systems.
@@ -83,13 +83,15 @@ def _sums(panel: ScoredSums, own: list[int], scales: NDArray[np.uint64]) -> NDAr
     sums = np.zeros((len(panel.totals), 2), np.uint64)
     step = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
     for seed in range(2):
-        base = mixed(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
+        base = mix_bits(panel.addresses.astype(np.uint64) + np.uint64((seed + 1) * GOLDEN & ALL))
         for start in range(0, len(sums), step):
-            some = slice(start, start + step)
-            hashed = mixed(base[:, None] ^ panel.sizes_of(some).astype(np.uint64))  # (n_kept, n_systems), or 1
-            for f, scale in zip(own, scales, strict=True):
-                hashed = mixed(hashed ^ (panel.values[:, some, f].astype(np.uint64) * scale))
-            sums[some, seed] = hashed.sum(axis=0, dtype=np.uint64)
+            systems = slice(start, start + step)
+            hashed = mix_bits(
+                base[:, None] ^ panel.get_unit_sizes(systems).astype(np.uint64)
+            )  # (n_kept, n_systems), or 1
+            for f, scale in zip(fields_used, scales, strict=True):
+                hashed = mix_bits(hashed ^ (panel.values[:, systems, f].astype(np.uint64) * scale))
+            sums[systems, seed] = hashed.sum(axis=0, dtype=np.uint64)
     return sums
 
 
@@ -97,79 +99,79 @@ GOLDEN, ALL = 0x9E3779B97F4A7C15, 2**64 - 1
 STEP = np.uint64(GOLDEN)
 
 
-def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the finalizer of SplitMix64 (Steele, Lea & Flood 2014), which turns every bit's change into many."""
+def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Apply the finalizer of SplitMix64 (Steele, Lea & Flood 2014); one changed bit changes many."""
     x = x + STEP
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-def widened(panel: ScoredSums, m: int) -> tuple[str, ...]:
-    """Mark counts whose ties are wider than those of 0.1: scores of inexact sums, and weighted ones."""
-    plain = max((panel.lattices[f].slack for f in panel.compared(m)), default=0)
-    return ("widened",) if panel.is_approximate(m) or panel.steps(m) > plain else ()
+def mark_widened(panel: ScoredSums, m: int) -> tuple[str, ...]:
+    """Return a mark for counts with wider ties than version 0.1: inexact sums, and weighted ones."""
+    plain = max((panel.lattices[f].slack for f in panel.list_compared_fields(m)), default=0)
+    return ("widened",) if panel.is_approximate(m) or panel.count_slack_steps(m) > plain else ()
 
 
-def kind(lattice: Lattice) -> tuple[Any, ...]:
-    """Return what of a lattice belongs to the pair: decimals stand for the same scores on any of them."""
+def identify_lattice(lattice: Lattice) -> tuple[Any, ...]:
+    """Return the part of a lattice that belongs to a pair; decimals mean the same scores on any lattice."""
     if isinstance(lattice, RoundedLattice):
         return "rounded", lattice.exponent, lattice.rounding
     return ("decimal", 0) if lattice.digits is not None else ("binary", lattice.exponent)
 
 
-def factor(lattice: Lattice) -> int:
-    """Return what integers on a lattice are multiplied by, so that equal decimals are equal on any of them."""
+def get_factor(lattice: Lattice) -> int:
+    """Return the factor for integers on a lattice that makes equal decimals equal on any lattice."""
     return 10 ** (MOST_DIGITS - lattice.digits) if lattice.digits is not None and lattice.digits <= MOST_DIGITS else 1
 
 
 def digest(value: Any) -> str:
-    """Return what a value is, by the tags and contents of all that it is made of."""
-    made = hashlib.blake2b(digest_size=BYTES)
-    made.update(f"{SCHEME} {COUNTING}".encode())
+    """Return the digest of a value, from the tags and contents of all its parts."""
+    hasher = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    hasher.update(f"{SCHEME} {COUNTING_VERSION}".encode())
     try:
-        _add(made, value)
+        _add_value(hasher, value)
     except RecursionError:
         raise InputError(
             f"{type(value).__name__}: a metric whose state holds itself cannot be told from another; give a function"
         ) from None
-    return made.hexdigest()
+    return hasher.hexdigest()
 
 
-def content(value: Any) -> int:
-    """Return what a value is as 64 bits, the same in every version that counts otherwise as well."""
-    made = hashlib.blake2b(digest_size=8)
-    _add(made, value)
-    return int.from_bytes(made.digest(), "little")
+def hash_content(value: Any) -> int:
+    """Return a 64-bit hash of a value, which does not depend on the version of counting."""
+    hasher = hashlib.blake2b(digest_size=8)
+    _add_value(hasher, value)
+    return int.from_bytes(hasher.digest(), "little")
 
 
-def _add(made: Any, value: Any) -> None:
+def _add_value(hasher: Any, value: Any) -> None:
     """Add a value's type and content, each part delimited."""
     value = _as_hashed(value)
-    known = _known(type(value))
-    made.update(f"<{known.tag if known else type(value).__name__}>".encode())
+    identity = _find_identity(type(value))
+    hasher.update(f"<{identity.tag if identity else type(value).__name__}>".encode())
     if isinstance(value, np.ndarray) and value.dtype != object:
-        made.update(f"{value.dtype.str}{value.shape}".encode())
-        made.update(np.ascontiguousarray(value).tobytes())
-    elif known is not None or is_dataclass(value):
-        for name in known.fields_of(value) if known else [f.name for f in fields(value)]:
-            _add(made, getattr(value, name))
+        hasher.update(f"{value.dtype.str}{value.shape}".encode())
+        hasher.update(np.ascontiguousarray(value).tobytes())
+    elif identity is not None or is_dataclass(value):
+        for name in identity.list_hashed_fields(value) if identity else [f.name for f in fields(value)]:
+            _add_value(hasher, getattr(value, name))
     elif isinstance(value, (tuple, list, np.ndarray)):
-        made.update(f"{len(value)}:".encode())
+        hasher.update(f"{len(value)}:".encode())
         for item in value:
-            _add(made, item)
-    elif (inside := _inside(value)) is not None:
-        _add(made, inside)
+            _add_value(hasher, item)
+    elif (inside := _list_parts(value)) is not None:
+        _add_value(hasher, inside)
     elif callable(value):
-        made.update(_source(value).encode())
+        hasher.update(_identify_source(value).encode())
     else:
         text = value if isinstance(value, str) else repr(value)
-        made.update(f"{len(text)}:{text}".encode())
-    made.update(b">")
+        hasher.update(f"{len(text)}:{text}".encode())
+    hasher.update(b">")
 
 
 def _as_hashed(value: Any) -> Any:
-    """Return what a value was before it became an array or a view."""
+    """Return the value from which an array or view was made."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, ExactNumbers) and not value.rounding:
@@ -177,19 +179,19 @@ def _as_hashed(value: Any) -> Any:
     return tuple(value) if isinstance(value, Texts | Factor | LazyOutputs) else value
 
 
-def _known(it: Any) -> Identity | None:
-    """Return what a class or function is known as; None of those of others, which go by their own names."""
-    known, module = identity_of(it), getattr(it, "__module__", "") or ""
-    if known is None and module.partition(".")[0] == "sigdask":
+def _find_identity(target: Any) -> Identity | None:
+    """Return the identity of a class or function; None for code from elsewhere, identified by its name."""
+    identity, module = get_identity(target), getattr(target, "__module__", "") or ""
+    if identity is None and module.partition(".")[0] == "sigdask":
         raise InputError(
-            f"{module}:{it.__qualname__} has no lasting name by which counts could be found again (known_as); "
+            f"{module}:{target.__qualname__} has no lasting name by which counts could be found again (known_as); "
             "a metric holds plain values, functions of your own, or metrics"
         )
-    return known
+    return identity
 
 
-def _inside(value: Any) -> Any:
-    """Return what a value is made of, in an order that is the same in each process; None of what is itself."""
+def _list_parts(value: Any) -> Any:
+    """Return the parts of a value, in the same order in each process; None for a value without parts."""
     if isinstance(value, (set, frozenset)):
         return sorted(digest(item) for item in value)
     if isinstance(value, dict):
@@ -197,62 +199,62 @@ def _inside(value: Any) -> Any:
     if isinstance(value, functools.partial):
         return [value.func, list(value.args), value.keywords]
     is_named = hasattr(value, "__qualname__")
-    if not is_named and (callable(value) or "__repr__" not in _methods(value)):  # whose repr is an address
+    if not is_named and (callable(value) or "__repr__" not in _list_methods(value)):  # whose repr is an address
         return [type(value), getattr(value, "__name__", ""), getattr(value, "__dict__", {})]
     return None
 
 
-def _methods(value: Any) -> set[str]:
-    """Return the names that the classes of a value define, below object."""
+def _list_methods(value: Any) -> set[str]:
+    """Return the names that the classes of a value define, except for object."""
     return {name for kind in type(value).__mro__[:-1] for name in vars(kind)}
 
 
-def _source(function: Any) -> str:
-    """Return a function's name, and its code where it is the user's: helpers change scores as well."""
-    named = function if hasattr(function, "__qualname__") else type(function)
-    module, name = getattr(named, "__module__", "") or "", getattr(named, "__qualname__", "")
-    if known := _known(named):
-        return known.tag
+def _identify_source(function: Any) -> str:
+    """Return a function's name, and the hash of its code and imports if it is the user's own."""
+    definition = function if hasattr(function, "__qualname__") else type(function)
+    module, name = getattr(definition, "__module__", "") or "", getattr(definition, "__qualname__", "")
+    if identity := _find_identity(definition):
+        return identity.tag
     try:
-        file = Path(inspect.getsourcefile(named) or "").resolve()
-        text = b"".join(hashlib.sha256(own.read_bytes()).digest() for own in _imported_by(file, module))
+        file = Path(inspect.getsourcefile(definition) or "").resolve()
+        text = b"".join(hashlib.sha256(path.read_bytes()).digest() for path in _find_imports(file, module))
     except (OSError, TypeError):
         code = getattr(function, "__code__", None) if isinstance(function, FunctionType) else None
         text = repr((code.co_code, code.co_consts, code.co_names)).encode() if code is not None else b""
     return f"{name} {hashlib.sha256(text).hexdigest()}"
 
 
-def _imported_by(file: Path, module: str) -> list[Path]:
-    """Return a module's file and those of the user's own that it imports, directly or not.
+def _find_imports(file: Path, module: str) -> list[Path]:
+    """Return a module's file and the user's own files that it imports, directly or not.
 
     Its own are those below the folder that its name starts from; of an installed package the file alone.
     """
     folder = file.parents[module.count(".") + (file.name == "__init__.py")]
     if folder.name in INSTALLED or (folder / "site-packages").is_dir():
         return [file]
-    found, left = {file}, [file]
-    while left:
-        one = left.pop()
-        new = set(_imports(one, folder, one.stat().st_mtime_ns)) - found
-        found |= new
-        left += new
-    return sorted(found)
+    files, pending = {file}, [file]
+    while pending:
+        current = pending.pop()
+        new = set(_list_imports(current, folder, current.stat().st_mtime_ns)) - files
+        files |= new
+        pending += new
+    return sorted(files)
 
 
 INSTALLED = ("site-packages", "dist-packages")
 
 
 @functools.lru_cache(2**14)
-def _imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
-    """Return the files below a folder that one of them names in its import statements."""
+def _list_imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
+    """Return the files below a folder that the import statements of one of them name."""
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return ()
-    return tuple(_named(tree, file, folder))
+    return tuple(_iter_named_files(tree, file, folder))
 
 
-def _named(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]:
+def _iter_named_files(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]:
     for node in ast.walk(tree):
         names: list[str] = []
         base = folder
@@ -264,6 +266,6 @@ def _named(tree: ast.AST, file: Path, folder: Path) -> Iterator[Path]:
             names = [*([node.module] if node.module else []), *(start + alias.name for alias in node.names)]
         for name in names:
             path = base.joinpath(*name.split("."))
-            for at in (path.with_suffix(".py"), path / "__init__.py"):
-                if at.is_file():
-                    yield at.resolve()
+            for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+                if candidate.is_file():
+                    yield candidate.resolve()

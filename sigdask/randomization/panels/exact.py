@@ -1,4 +1,4 @@
-"""Exact p-values, and parts of their counts, as trials: what tasks, stores and deadlines know to handle.
+"""Exact p-values, and parts of their counts, as trials that tasks, stores and deadlines can handle.
 
 A number is told in bits, each counted by itself: a trial adds 0 or 1 to the count of each bit of what it gives. So
 a tally of them is one of trials like any other (whole numbers, none above its trials, that add, the same in any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sigdask.counts.lattice import Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
-from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.scored_sums import as_arguments
 from sigdask.randomization.tallies import CountingMethod, Tally
 from sigdask.statistics import exact
@@ -37,7 +37,7 @@ N_LIMITS, N_COUNTS = 6, 2
 @known_as("Scoring", "form lattices")
 @dataclass(frozen=True, slots=True)
 class IntegerScoring:
-    """A form of integer sums, as a problem takes it: it travels to workers.
+    """A form of integer sums for an exact problem, which can travel to workers.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class IntegerScoring:
 @known_as("Exact p", "problem", apart_from="chosen")
 @dataclass(frozen=True, eq=False)
 class ExactPanel:
-    """The exact p-values of one pair under one metric: of one trial, or of as many as its count has parts.
+    """The exact p-values of one pair under one metric, as one trial or one for each part of the count.
 
     Attributes
     ----------
@@ -78,22 +78,22 @@ class ExactPanel:
 
     @property
     def n_trials(self) -> int:
-        """Parts of the count, each a trial; 1 where it is solved at once."""
+        """Parts of the count, each a trial; 1 if the problem is solved at once."""
         return self.chosen.n_parts
 
     @property
     def nbytes(self) -> int:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         arrays = (value for value in vars(self.problem).values() if isinstance(value, np.ndarray))
         return sum(array.nbytes for array in arrays)
 
     @property
     def seconds_per_trial(self) -> float:
-        """What a trial takes, about: predicted, as to measure it would be to do all of it."""
+        """Predicted seconds of a trial, since measuring one would mean to do all the work."""
         return self.chosen.seconds / self.n_trials
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
-        """Solve it, or count some of its parts."""
+        """Solve the problem, or count some of its parts."""
         numbers = np.zeros((n_trials, N_LIMITS), np.uint64)
         if self.n_trials == 1:
             numbers[0] = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
@@ -102,39 +102,39 @@ class ExactPanel:
         bits = (numbers[:, :, None] >> SHIFTS) & ONE
         return Tally(n_trials, bits.sum(axis=0, dtype=np.int64).reshape(1, 1, -1))
 
-    def found(self, tally: Tally) -> NDArray[np.float64]:
-        """Return both limits of the three p-values, shape (3, 2), once all is counted; NaN before."""
+    def compute_limits(self, tally: Tally) -> NDArray[np.float64]:
+        """Return both limits of the three p-values, shape (3, 2); NaN until all parts are counted."""
         if tally.n_trials < self.n_trials:
             return np.full((N_LIMITS // 2, 2), np.nan)
         bits = tally.counts.reshape(-1, BITS).astype(np.uint64)
         numbers = (bits << SHIFTS).sum(axis=1, dtype=np.uint64)
         if self.n_trials == 1:
             return np.asarray(numbers.view(np.float64).reshape(-1, 2))
-        return exact.of_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
+        return exact.combine_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
-    def guarantee(self, limits: NDArray[np.float64]) -> str:
-        """Return what is guaranteed of limits that were found; those that a count left hardly apart are certified."""
+    def get_guarantee(self, limits: NDArray[np.float64]) -> str:
+        """Return the guarantee of limits; those that counting leaves very close are certified."""
         low, high = limits.T
         if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
             return self.chosen.guarantee
         return "certified" if (high - low < CLOSE * high).all() else "bounds"
 
-    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ExactPanel:
-        """Return itself: it is counted as a whole."""
+    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ExactPanel:
+        """Return the panel itself, as it is always counted as a whole."""
         return self
 
-    def digests(self) -> Digests:
-        """Return what it is, by content, shape (1, 1): no seed, no alternative, no names."""
+    def compute_digests(self) -> Digests:
+        """Return its digest by content, shape (1, 1): no seed, no alternative, no names."""
         chosen = self.chosen
-        content = ("exact", VERSION, chosen.method, chosen.n_parts, *_content(self.problem))
-        return packed([bytes.fromhex(digest(content))]).reshape(1, 1)
+        content = ("exact", VERSION, chosen.method, chosen.n_parts, *_list_contents(self.problem))
+        return pack_digests([bytes.fromhex(digest(content))]).reshape(1, 1)
 
 
 SHIFTS, ONE = np.arange(BITS, dtype=np.uint64), np.uint64(1)
 
 
-def _content(problem: Problem) -> tuple[Any, ...]:
-    """Return what a problem is."""
+def _list_contents(problem: Problem) -> tuple[Any, ...]:
+    """Return the values that define a problem."""
     if isinstance(problem, SumProblem):
         return "sums", problem.differences, problem.slack
     if isinstance(problem, QuotientProblem):

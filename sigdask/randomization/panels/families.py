@@ -1,4 +1,4 @@
-"""What families of hypotheses are made of: metrics of panels, weighted.
+"""Members of families of hypotheses: weighted metrics of panels.
 
 A hypothesis is a weighted sum of differences of scores: one pair by one metric on one test set or
 subset, or the mean of a pair's differences over several sets.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.randomization.panels.digests import Digests, digest, packed, widened
+from sigdask.randomization.panels.digests import Digests, digest, mark_widened, pack_digests
 from sigdask.randomization.panels.sums import Panel
 
 SIDES = {"two-sided": 0, "greater": 1, "less": -1}
@@ -24,20 +24,20 @@ SIDES = {"two-sided": 0, "greater": 1, "less": -1}
 @known_as("Member", "panel metric weight")
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyMember:
-    """One metric of one panel, and what a unit of its score is worth in the family."""
+    """One metric of one panel, and the weight of its score in the family."""
 
     panel: Panel
     metric: int
     weight: float = 1.0
 
 
-def digest_of(family: Any, members: Sequence[FamilyMember]) -> Digests:
-    """Return what a family is as a whole, by content, shape (1, 1)."""
-    wider = [mark for member in members for mark in widened(member.panel, member.metric)]
-    return packed([bytes.fromhex(digest((family, *wider) if wider else family))]).reshape(1, 1)
+def compute_family_digest(family: Any, members: Sequence[FamilyMember]) -> Digests:
+    """Return the digest of a family as a whole, shape (1, 1)."""
+    marks = [mark for member in members for mark in mark_widened(member.panel, member.metric)]
+    return pack_digests([bytes.fromhex(digest((family, *marks) if marks else family))]).reshape(1, 1)
 
 
-def chunks(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+def iter_chunks(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
     """Yield runs of hypotheses in order, `size` at a time."""
     for start in range(0, len(order), size):
         yield order[start : start + size]

@@ -1,4 +1,4 @@
-"""Panels of whole outputs, for black-box metrics: one pair, one function, one call a system and trial."""
+"""Panels of whole outputs for black-box metrics: one pair, and one call for each system and trial."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.base import BlackBox
 from sigdask.randomization.kernels.exceedances import count_scores
-from sigdask.randomization.panels.contents import of_outputs
-from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.panels.contents import hash_outputs
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.sums import Pair, SwapUnits
-from sigdask.randomization.stream.shuffles import Key, swap_bits
+from sigdask.randomization.stream.shuffles import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 ENUMERATED_UNITS = 12
@@ -73,10 +73,10 @@ class OutputsPanel:
     kind: ClassVar[str] = "a metric of whole outputs"
 
     @staticmethod
-    def of(
+    def from_counts(
         counts: Counts, units: SwapUnits, metric: BlackBox, pair: Pair, subset: NDArray[np.bool_] | None = None
     ) -> OutputsPanel:
-        """Take one pair out of `counts`, on the items both have."""
+        """Select one pair from `counts`, on the items that both have."""
         if counts.replicates:
             raise InputError(
                 f"metric {metric.name!r} is one of whole outputs, which takes no replicates; give one file a system, "
@@ -96,11 +96,11 @@ class OutputsPanel:
 
     @property
     def nbytes(self) -> float:
-        """Size of its outputs: not known, and never small."""
+        """Size of its outputs, which is unknown and never small."""
         return math.inf
 
     @cached_property
-    def discordant(self) -> NDArray[np.int64]:
+    def discordant_units(self) -> NDArray[np.int64]:
         """Addresses of the units in which the systems differ."""
         differs = np.fromiter((x != y for x, y in zip(self.a, self.b, strict=True)), np.bool_, len(self.a))
         return np.unique(self.index[differs])
@@ -108,7 +108,7 @@ class OutputsPanel:
     @property
     def n_discordant(self) -> NDArray[np.int64]:
         """Units in which the systems differ, shape (1, 1)."""
-        return np.array([[len(self.discordant)]])
+        return np.array([[len(self.discordant_units)]])
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -116,13 +116,13 @@ class OutputsPanel:
         return np.array([[s] for s in self.score(np.zeros(len(self.a), np.bool_))])
 
     def score(self, swapped: NDArray[np.bool_]) -> tuple[float, float]:
-        """Score both pseudo-systems where the items of `swapped`, shape (n_items,), are exchanged."""
+        """Score both pseudo-systems after the items of `swapped`, shape (n_items,), are swapped."""
         gold = None if self.gold is None else self.gold.tolist()
         pseudo = (np.where(swapped, self.b, self.a), np.where(swapped, self.a, self.b))
-        first, second = (self._one(outputs.tolist(), gold) for outputs in pseudo)
+        first, second = (self._score_outputs(outputs.tolist(), gold) for outputs in pseudo)
         return first, second
 
-    def _one(self, outputs: list[Any], gold: list[Any] | None) -> float:
+    def _score_outputs(self, outputs: list[Any], gold: list[Any] | None) -> float:
         try:
             score = float(self.metric.function(outputs, gold))
         except Exception as error:
@@ -131,13 +131,13 @@ class OutputsPanel:
             raise InputError(f"metric {self.metric.name!r} returned {score}")
         return score
 
-    def swaps(self, *, run: int, first: int, n_trials: int) -> Iterator[NDArray[np.bool_]]:
-        """Yield which items are exchanged, trial by trial."""
+    def iter_swaps(self, *, run: int, first: int, n_trials: int) -> Iterator[NDArray[np.bool_]]:
+        """Yield which items are swapped, trial by trial."""
         if self.enumerated:
             for trial in range(first, first + n_trials):
                 yield (self.index >= 0) & ((trial >> np.maximum(self.index, 0)) & 1).astype(np.bool_)
             return
-        bits = swap_bits(self.key, run=run, first=first, n_trials=n_trials, n_units=self.n_units)
+        bits = draw_swap_bits(self.key, run=run, first=first, n_trials=n_trials, n_units=self.n_units)
         for row in bits:
             yield row[self.index]
 
@@ -147,75 +147,75 @@ class OutputsPanel:
         return len(self.a), len(np.unique(self.index))
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of the pair; the same guarantees as `Panel.tally`."""
-        [(a, b)] = self.shuffled(run=run, first=first, n_trials=n_trials)
+        """Count exceedances of the pair, with the same guarantees as `Panel.tally`."""
+        [(a, b)] = self.compute_trial_scores(run=run, first=first, n_trials=n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
         observed = self.scores[0, 0] - self.scores[1, 0]
         count_scores(a, b, np.zeros_like(a), observed, counts[0, 0])
         return Tally(n_trials, counts)
 
-    def shuffled(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
+    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
         """Return the scores of both pseudo-systems, shape (1, 2, n_trials)."""
-        found = np.empty((1, 2, n_trials))
+        scores = np.empty((1, 2, n_trials))
         for start in range(0, n_trials, SWAPS):
-            here = min(SWAPS, n_trials - start)
-            for k, swapped in enumerate(self.swaps(run=run, first=first + start, n_trials=here)):
-                found[0, :, start + k] = self.score(swapped)
-        return found
+            n_block = min(SWAPS, n_trials - start)
+            for k, swapped in enumerate(self.iter_swaps(run=run, first=first + start, n_trials=n_block)):
+                scores[0, :, start + k] = self.score(swapped)
+        return scores
 
-    def digests(self) -> Digests:
-        """Return what the pair is, by content, shape (1, 1)."""
-        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+    def compute_digests(self) -> Digests:
+        """Return the digest of the pair, shape (1, 1)."""
+        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
-    def contents_of(self, _column: int) -> NDArray[np.uint64]:
-        """Return what both systems put out, by content, shape (1, 2)."""
-        return np.array([[of_outputs(own, self.gold, self.index) for own in (self.a, self.b)]])
+    def hash_contents(self, _column: int) -> NDArray[np.uint64]:
+        """Return hashes of the outputs of both systems, shape (1, 2)."""
+        return np.array([[hash_outputs(outputs, self.gold, self.index) for outputs in (self.a, self.b)]])
 
-    def swap_deviations(self) -> NDArray[np.float64]:
-        """Return the standard deviation of the shuffled difference over the first trials of the first run."""
-        [(a, b)] = self.shuffled(run=0, first=0, n_trials=DEVIATION_TRIALS)
+    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+        """Return the standard deviation of the difference in the first trials of the first run."""
+        [(a, b)] = self.compute_trial_scores(run=0, first=0, n_trials=DEVIATION_TRIALS)
         return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # about 0, the mean of shuffled differences
 
     @property
-    def scores_of_pairs(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> NDArray[np.float64]:
         """Observed scores of both systems, shape (1, 1, 2)."""
         return self.scores[:, 0].reshape(1, 1, 2)
 
     @property
     def tie_widths(self) -> NDArray[np.float64]:
-        """How far apart two observed scores may be and still be a tie, shape (1, 1)."""
-        return np.asarray(float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2))
+        """How far apart the two observed scores may be and still tie, shape (1, 1)."""
+        return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
 
     def is_mean(self, _column: int) -> bool:
-        """Say no: nothing is known of how it scores."""
+        """Return False: how a black box scores is not known."""
         return False
 
     @property
-    def signs(self) -> NDArray[np.int64]:
-        """-1: items have no scores of their own."""
+    def sign_counts(self) -> NDArray[np.int64]:
+        """-1, since items have no scores of their own."""
         return np.full((1, 1, 2), -1, np.int64)
 
-    def step(self, _column: int) -> float:
-        """Return 0: scores are told apart exactly."""
+    def get_score_step(self, _column: int) -> float:
+        """Return 0: scores are compared exactly."""
         return 0.0
 
     @property
-    def undefined(self) -> NDArray[np.float64]:
-        """NaN: what it returns is finite."""
+    def zero_division_scores(self) -> NDArray[np.float64]:
+        """NaN, since a black box returns finite scores only."""
         return np.full((1, 1, 2), np.nan)
 
-    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
-        """Return itself: it holds one pair and one metric."""
+    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
+        """Return the panel itself, which has one pair and one metric."""
         return self
 
-    def enumerations(
+    def iter_enumerations(
         self, rows: NDArray[np.int64], _column: int = 0
     ) -> Iterator[tuple[NDArray[np.int64], OutputsPanel]]:
         """Yield the panel of all arrangements of its pair."""
-        yield rows, self.enumeration()
+        yield rows, self.build_enumeration()
 
-    def enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
-        """Return the panel of all arrangements, as other panels do of one of their pairs and metrics."""
-        place = np.full(self.n_units, -1, np.int64)
-        place[self.discordant] = np.arange(len(self.discordant))
-        return replace(self, index=place[self.index], enumerated=True)
+    def build_enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
+        """Return the panel of all arrangements; the arguments are those of other panels."""
+        bit_of = np.full(self.n_units, -1, np.int64)
+        bit_of[self.discordant_units] = np.arange(len(self.discordant_units))
+        return replace(self, index=bit_of[self.index], enumerated=True)

@@ -1,4 +1,4 @@
-"""Panels of labellings, one of which is permuted over the items: is a score of two labellings more than chance.
+"""Panels of labellings and one permuted over the items, to test if their agreement is beyond chance.
 
 Van Asch, "Approximate randomization" (after Noreen 1989): under the null hypothesis that one labelling is independent
 of another, every order of its labels over the items is as likely. How often each gives a label stays, so that a score
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
-from sigdask.randomization.kernels.permute import agreements
-from sigdask.randomization.panels.digests import Digests, digest, packed
-from sigdask.randomization.stream.shuffles import Key, permute_word
+from sigdask.randomization.kernels.permute import count_agreements
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
+from sigdask.randomization.stream.shuffles import Key, get_permute_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 TILE = 2**18
@@ -29,7 +29,7 @@ TILE = 2**18
 @known_as("Agreeing", "columns limits form fixed")
 @dataclass(frozen=True, slots=True, eq=False)
 class AgreementScore:
-    """What a score of two labellings makes of their agreements, and from where on it counts as extreme.
+    """A score of the agreements of two labellings, and the limits beyond which it counts as extreme.
 
     Attributes
     ----------
@@ -51,31 +51,31 @@ class AgreementScore:
 
     @property
     def name(self) -> str:
-        """What the form is called, for errors."""
+        """Name of the form, for errors."""
         return getattr(self.form, "name", "")
 
-    def values(self, agreed: NDArray[np.int64]) -> NDArray[Any]:
-        """Return what is compared, of agreements of shape (..., n_parts)."""
+    def compute_values(self, agreed: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the compared values, given agreements of shape (..., n_parts)."""
         sums = agreed @ self.columns.T + self.fixed
         return np.asarray(sums[..., 0] if self.form is None else self.form.score(sums))
 
-    def extreme(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Say which values are extreme by each tail, shape (n_tails, ...)."""
+    def is_extreme(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which values are extreme in each tail, shape (n_tails, ...)."""
         greater, less, above, below = self.limits
         return np.stack([values >= greater, values <= less, (values >= above) | (values <= below)])
 
-    def of_parts(self, labels: Sequence[Any]) -> AgreementScore:
-        """Return it of parts that count as some labels do."""
+    def select_labels(self, labels: Sequence[Any]) -> AgreementScore:
+        """Return the score with a part for each of some labels."""
         return replace(self, columns=self.columns[:, labels])
 
     @property
     def parts(self) -> list[NDArray[np.intp]]:
-        """The labels that count, those together whose agreements count alike."""
-        return parts_of(self.columns)
+        """The labels that count, grouped if their agreements count the same."""
+        return group_columns(self.columns)
 
 
-def parts_of(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
-    """Return which columns are the same, but for those of zeros."""
+def group_columns(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """Return groups of equal columns, without those of zeros."""
     kinds, kind = np.unique(columns, axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     return [np.flatnonzero(kind == k) for k in range(kinds.shape[1]) if kinds[:, k].any()]
@@ -84,7 +84,7 @@ def parts_of(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
 @known_as("Permuted", "key starts meant given scores")
 @dataclass(frozen=True, eq=False)
 class PermutedPanel:
-    """Labellings of one test set beside one that is permuted, under several metrics.
+    """Labellings of one test set, and one that is permuted, under several metrics.
 
     Attributes
     ----------
@@ -117,45 +117,45 @@ class PermutedPanel:
 
     @property
     def metrics(self) -> tuple[AgreementScore, ...]:
-        """The metrics, as the first labelling is scored by them: functions of users travel by name."""
+        """Metrics of the first labelling, by which functions of users are found on workers."""
         return self.scores[0]
 
     @property
     def nbytes(self) -> int:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         return self.meant.nbytes + self.given.nbytes
 
     @cached_property
     def parts(self) -> list[NDArray[np.intp]]:
-        """The labels that count for any score, those together that count alike for all."""
-        return parts_of(np.concatenate([own.columns for row in self.scores for own in row]))
+        """The labels that count for any score, grouped if they count the same for all scores."""
+        return group_columns(np.concatenate([score.columns for row in self.scores for score in row]))
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count exceedances; the same on any machine, in any partition."""
         parts, counts = self.parts, np.zeros((*self.shape, len(TAILS)), np.int64)
-        part = np.full(self.scores[0][0].columns.shape[1], -1, np.int32)
+        part_of = np.full(self.scores[0][0].columns.shape[1], -1, np.int32)
         for k, labels in enumerate(parts):
-            part[labels] = k
-        scores = [[own.of_parts([labels[0] for labels in parts]) for own in row] for row in self.scores]
+            part_of[labels] = k
+        scores = [[score.select_labels([labels[0] for labels in parts]) for score in row] for row in self.scores]
         size = max(1, TILE // max(len(self.given) * len(parts), 1))
         agreed = np.empty((min(size, n_trials), len(self.given), len(parts)), np.int64)
-        key, word = np.array(self.key, np.uint32), permute_word(run)
+        key, word = np.array(self.key, np.uint32), get_permute_word(run)
         for start in range(0, n_trials, len(agreed)):
-            here = agreed[: n_trials - start]
-            agreements(key, word, first + start, self.starts, self.meant, self.given, part, here)
+            block = agreed[: n_trials - start]
+            count_agreements(key, word, first + start, self.starts, self.meant, self.given, part_of, block)
             for s, row in enumerate(scores):
-                for m, own in enumerate(row):
-                    counts[s, m] += np.count_nonzero(own.extreme(own.values(here[:, s])), axis=1)
+                for m, score in enumerate(row):
+                    counts[s, m] += np.count_nonzero(score.is_extreme(score.compute_values(block[:, s])), axis=1)
         return Tally(n_trials, counts)
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PermutedPanel:
+    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PermutedPanel:
         """Return the panel of some labellings and metrics."""
-        of_rows = [self.scores[int(row)] for row in rows]
-        kept = tuple(row if columns is None else tuple(row[m] for m in columns) for row in of_rows)
-        return replace(self, given=self.given[np.asarray(rows)], scores=kept)
+        selected_rows = [self.scores[int(row)] for row in rows]
+        selected_scores = tuple(row if columns is None else tuple(row[m] for m in columns) for row in selected_rows)
+        return replace(self, given=self.given[np.asarray(rows)], scores=selected_scores)
 
-    def digests(self) -> Digests:
-        """Return what each labelling is under each metric, by content, shape (n_systems, n_metrics)."""
+    def compute_digests(self) -> Digests:
+        """Return the digest of each labelling under each metric, shape (n_systems, n_metrics)."""
         shared = digest((self.key, self.starts, self.meant))
-        found = [digest((shared, self.given[s], own)) for s, row in enumerate(self.scores) for own in row]
-        return packed(map(bytes.fromhex, found)).reshape(self.shape)
+        hex_digests = [digest((shared, self.given[s], score)) for s, row in enumerate(self.scores) for score in row]
+        return pack_digests(map(bytes.fromhex, hex_digests)).reshape(self.shape)

@@ -1,4 +1,4 @@
-"""Panels of sets: what each system gave anywhere, recomputed in each shuffle.
+"""Panels of sets: the terms that each system gave anywhere, recomputed after each trial's swaps.
 
 A term counts for a pseudo-system if at least one of its units holds it, so the score is no sum over
 units; which units hold a term, for each system, is all that a trial needs.
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
 from sigdask.metrics.base import BoundSets
 from sigdask.randomization.kernels.exceedances import count_scores
-from sigdask.randomization.kernels.sets import distinct_terms, scores_of
-from sigdask.randomization.panels.build import of_items
-from sigdask.randomization.panels.contents import nothing, of_terms
-from sigdask.randomization.panels.digests import Digests, content, digest, mixed, packed
-from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole
+from sigdask.randomization.kernels.sets import compute_scores, iter_distinct_terms
+from sigdask.randomization.panels.build import number_by_items
+from sigdask.randomization.panels.contents import build_empty, hash_terms
+from sigdask.randomization.panels.digests import Digests, digest, hash_content, mix_bits, pack_digests
+from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole_selection
 from sigdask.randomization.stream.shuffles import Key
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
@@ -37,7 +37,7 @@ DEVIATION_TRIALS = 4096
 @known_as("PresencePanel", "key addresses holdings golden pairs metrics n_items enumerated", apart_from="terms")
 @dataclass(frozen=True, eq=False)
 class PresencePanel:
-    """Systems of one test set with pairs and set metrics that share shuffles; arrays alone.
+    """Systems of one test set with pairs and set metrics that share swaps; arrays only.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class PresencePanel:
     metrics: tuple[BoundSets, ...]
     n_items: int
     enumerated: bool = False
-    terms: NDArray[np.uint64] = field(default_factory=nothing)
+    terms: NDArray[np.uint64] = field(default_factory=build_empty)
 
     manner: ClassVar[CountingMethod] = CountingMethod()
     is_whole: ClassVar[bool] = False
@@ -81,91 +81,91 @@ class PresencePanel:
         return self.n_items, self.n_units
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of pairs under set metrics; the same guarantees as `Panel.tally`."""
+        """Count exceedances of pairs under set metrics, with the same guarantees as `Panel.tally`."""
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
         n_gold = int(self.totals[0, 2])
         observed = self.scores[self.pairs[:, 0]] - self.scores[self.pairs[:, 1]]  # (n_pairs, n_metrics)
-        for p, found in distinct_terms(self, run=run, first=first, n_trials=n_trials):
+        for p, term_counts in iter_distinct_terms(self, run=run, first=first, n_trials=n_trials):
             for m, metric in enumerate(self.metrics):
-                a, b = scores_of(found, n_gold, metric.form)
+                a, b = compute_scores(term_counts, n_gold, metric.form)
                 count_scores(a, b, np.zeros_like(a), observed[p, m], counts[p, m])
         return Tally(n_trials, counts)
 
-    def shuffled(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
-        """Return the scores of both pseudo-systems of each pair under the first metric, (n_pairs, 2, n_trials)."""
-        parts: list[list[NDArray[np.float64]]] = [[] for _ in self.pairs]
-        for p, found in distinct_terms(self, run=run, first=first, n_trials=n_trials):
-            parts[p].append(scores_of(found, int(self.totals[0, 2]), self.metrics[0].form))
-        return np.stack([np.concatenate(own, axis=1) for own in parts])
+    def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
+        """Return both pseudo-systems' scores of each pair under the first metric, (n_pairs, 2, n_trials)."""
+        blocks: list[list[NDArray[np.float64]]] = [[] for _ in self.pairs]
+        for p, term_counts in iter_distinct_terms(self, run=run, first=first, n_trials=n_trials):
+            blocks[p].append(compute_scores(term_counts, int(self.totals[0, 2]), self.metrics[0].form))
+        return np.stack([np.concatenate(pair_blocks, axis=1) for pair_blocks in blocks])
 
-    def digests(self) -> Digests:
-        """Return digests of pairs of sets: of each term, which units hold it, whatever numbers terms have."""
-        units = mixed(self.addresses.astype(np.uint64))
+    def compute_digests(self) -> Digests:
+        """Return digests of pairs of sets, from the units that hold each term; term numbers do not matter."""
+        units = mix_bits(self.addresses.astype(np.uint64))
         n_terms = len(self.golden)
         holders = np.zeros((len(self.holdings), n_terms), np.uint64)  # of each term, a sum over the units that hold it
         for s, held in enumerate(self.holdings):
             np.add.at(holders[s], held // max(self.n_units, 1), units[held % max(self.n_units, 1)])
         gold = self.golden.astype(np.uint64)
         n_gold = int(gold.sum())
-        found = []
+        hex_digests = []
         for i, j in self.pairs:
             held = (holders[i] != 0) | (holders[j] != 0)
-            terms = [mixed(mixed(mixed(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
+            terms = [mix_bits(mix_bits(mix_bits(gold[held] + np.uint64(seed)) ^ holders[i][held]) ^ holders[j][held])
                      for seed in (2, 3)]  # fmt: skip
-            sums = [int(own.sum(dtype=np.uint64)) for own in terms]
-            found += [
+            sums = [int(hashes.sum(dtype=np.uint64)) for hashes in terms]
+            hex_digests += [
                 digest(("sets", self.key, self.enumerated, metric.form, metric.fields, n_gold, sums))
                 for metric in self.metrics
             ]
-        return packed(map(bytes.fromhex, found)).reshape(self.shape)
+        return pack_digests(map(bytes.fromhex, hex_digests)).reshape(self.shape)
 
-    def contents_of(self, _column: int) -> NDArray[np.uint64]:
-        """Return what both systems of each pair gave beside what is right, by content, shape (n_pairs, 2)."""
-        right = mixed(self.terms[self.golden]).sum(dtype=np.uint64)
+    def hash_contents(self, _column: int) -> NDArray[np.uint64]:
+        """Return hashes of both systems' terms and the gold terms for each pair, shape (n_pairs, 2)."""
+        gold_hash = mix_bits(self.terms[self.golden]).sum(dtype=np.uint64)
         n = max(self.n_units, 1)
-        given = [of_terms(self.terms[held // n], self.addresses[held % n]) for held in self.holdings]
-        return mixed(np.array(given, np.uint64) ^ right)[self.pairs]
+        system_hashes = [hash_terms(self.terms[held // n], self.addresses[held % n]) for held in self.holdings]
+        return mix_bits(np.array(system_hashes, np.uint64) ^ gold_hash)[self.pairs]
 
-    def swap_deviations(self) -> NDArray[np.float64]:
-        """Return the standard deviation of the shuffled difference over the first trials of the first run."""
-        found = np.zeros(self.shape)
+    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+        """Return the standard deviation of the difference in the first trials of the first run."""
+        squares = np.zeros(self.shape)
         n_gold = int(self.totals[0, 2])
-        for p, terms in distinct_terms(self, run=0, first=0, n_trials=DEVIATION_TRIALS):
+        for p, terms in iter_distinct_terms(self, run=0, first=0, n_trials=DEVIATION_TRIALS):
             for m, metric in enumerate(self.metrics):
-                a, b = scores_of(terms, n_gold, metric.form)
-                found[p, m] += float(((a - b) ** 2).sum())
-        return np.sqrt(found / DEVIATION_TRIALS)
+                a, b = compute_scores(terms, n_gold, metric.form)
+                squares[p, m] += float(((a - b) ** 2).sum())
+        return np.sqrt(squares / DEVIATION_TRIALS)
 
     @property
-    def scores_of_pairs(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> NDArray[np.float64]:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         return np.moveaxis(self.scores[self.pairs], 1, 2)
 
     @property
     def tie_widths(self) -> NDArray[np.float64]:
-        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
-        return np.asarray(float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2))
+        """How far apart a pair's observed scores may be and still tie, shape (n_pairs, n_metrics)."""
+        return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
 
     def is_mean(self, _column: int) -> bool:
-        """Say no: items of the sets have no scores of their own."""
+        """Return False: items of the sets have no scores of their own."""
         return False
 
     @property
-    def signs(self) -> NDArray[np.int64]:
-        """-1 throughout: items of the sets have no scores of their own."""
+    def sign_counts(self) -> NDArray[np.int64]:
+        """-1 throughout, since items of the sets have no scores of their own."""
         return np.full((*self.shape, 2), -1, np.int64)
 
-    def step(self, _column: int) -> float:
-        """Return 0: scores of numbers of terms are told apart exactly."""
+    def get_score_step(self, _column: int) -> float:
+        """Return 0: scores of numbers of terms are compared exactly."""
         return 0.0
 
     @property
-    def undefined(self) -> NDArray[np.float64]:
-        """What a 0/0 is scored where either score of a pair is one, else NaN, shape (n_pairs, n_metrics, 2)."""
-        found = np.full((len(self.totals), len(self.metrics)), np.nan)
+    def zero_division_scores(self) -> NDArray[np.float64]:
+        """Score given to a 0/0 if either score of a pair is one, else NaN, (n_pairs, n_metrics, 2)."""
+        scores = np.full((len(self.totals), len(self.metrics)), np.nan)
         for m, metric in enumerate(self.metrics):
-            found[metric.form.undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
-        return np.moveaxis(found[self.pairs], 1, 2)
+            scores[metric.form.is_undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
+        return np.moveaxis(scores[self.pairs], 1, 2)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -174,7 +174,7 @@ class PresencePanel:
 
     @property
     def n_units(self) -> int:
-        """Units, concordant ones included."""
+        """Number of units, concordant ones included."""
         return len(self.addresses)
 
     @property
@@ -185,9 +185,9 @@ class PresencePanel:
     @cached_property
     def totals(self) -> NDArray[np.int64]:
         """Distinct right terms, distinct terms and distinct gold terms, shape (n_systems, 3)."""
-        given = [np.unique(held // self.n_units) for held in self.holdings]
+        system_terms = [np.unique(held // self.n_units) for held in self.holdings]
         n_gold = np.count_nonzero(self.golden)
-        return np.array([[np.count_nonzero(self.golden[terms]), len(terms), n_gold] for terms in given])
+        return np.array([[np.count_nonzero(self.golden[terms]), len(terms), n_gold] for terms in system_terms])
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
@@ -196,18 +196,18 @@ class PresencePanel:
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units in which the systems hold other terms, shape (n_pairs, n_metrics)."""
-        found = [[len(self.discordant(pair))] * len(self.metrics) for pair in range(len(self.pairs))]
-        return np.array(found, np.int64).reshape(self.shape)
+        """Units in which the systems have different terms, shape (n_pairs, n_metrics)."""
+        counts = [[len(self.find_discordant_units(pair))] * len(self.metrics) for pair in range(len(self.pairs))]
+        return np.array(counts, np.int64).reshape(self.shape)
 
-    def discordant(self, pair: int) -> NDArray[np.int64]:
-        """Return the units in which the systems of a pair hold other terms."""
+    def find_discordant_units(self, pair: int) -> NDArray[np.int64]:
+        """Return the units in which the systems of a pair have different terms."""
         i, j = self.pairs[pair]
         return np.unique(np.setxor1d(self.holdings[i], self.holdings[j], assume_unique=True) % self.n_units)
 
-    def enumeration(self, pair: int, metric: int) -> PresencePanel:
+    def build_enumeration(self, pair: int, metric: int) -> PresencePanel:
         """Return the panel of all arrangements of one pair under one metric."""
-        units = self.discordant(pair)
+        units = self.find_discordant_units(pair)
         addresses = np.full(self.n_units, -1, np.int64)
         addresses[units] = np.arange(len(units))
         return replace(
@@ -219,21 +219,23 @@ class PresencePanel:
             enumerated=True,
         )
 
-    def enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], PresencePanel]]:
-        """Yield the panels of all arrangements of some pairs under one metric: each pair by itself."""
+    def iter_enumerations(
+        self, rows: NDArray[np.int64], column: int
+    ) -> Iterator[tuple[NDArray[np.int64], PresencePanel]]:
+        """Yield each of some pairs, and the panel of all its arrangements under one metric."""
         for row in rows:
-            yield np.array([row]), self.enumeration(int(row), column)
+            yield np.array([row]), self.build_enumeration(int(row), column)
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PresencePanel:
+    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> PresencePanel:
         """Return the panel of some of its pairs and metrics."""
         columns = range(len(self.metrics)) if columns is None else columns
-        if is_whole(rows, columns, self.shape):
+        if is_whole_selection(rows, columns, self.shape):
             return self
         pairs = self.pairs[np.asarray(rows, np.int64)]
         return replace(self, pairs=pairs, metrics=tuple(self.metrics[k] for k in columns))
 
 
-def build_sets(
+def build_set_panels(
     counts: Counts,
     units: SwapUnits,
     metrics: Sequence[BoundSets],
@@ -241,7 +243,7 @@ def build_sets(
     *,
     subset: NDArray[np.bool_] | None = None,
 ) -> list[tuple[PresencePanel, NDArray[np.int64]]]:
-    """Make the panels of one test set, or of a subset of its items, as `panels.build` does.
+    """Build the panels of one test set or a subset of its items, as `build_panels` does.
 
     Returns
     -------
@@ -249,11 +251,11 @@ def build_sets(
         Panels, and where their pairs stand among those asked for.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
-    groups = rows_of(numbered(of_items(counts, pairs)))
-    return [(_panel(counts, units, metrics, pairs[members], subset), members) for members in groups]
+    groups = group_rows(number_rows(number_by_items(counts, pairs)))
+    return [(_build_panel(counts, units, metrics, pairs[members], subset), members) for members in groups]
 
 
-def _panel(
+def _build_panel(
     counts: Counts,
     units: SwapUnits,
     metrics: Sequence[BoundSets],
@@ -261,25 +263,25 @@ def _panel(
     subset: NDArray[np.bool_] | None,
 ) -> PresencePanel:
     mask = counts.in_common(pairs[0].tolist(), subset)
-    where, index = np.unique(units.index[mask], return_inverse=True)
+    addresses, index = np.unique(units.index[mask], return_inverse=True)
     unit_of = np.full(counts.n_items, -1, np.int64)
     unit_of[mask] = index
     assert counts.outputs is not None
-    gold, columns, hashes = incidence(counts.outputs)
-    systems, places = np.unique(pairs, return_inverse=True)
+    gold, columns, hashes = get_incidence(counts.outputs)
+    systems, positions = np.unique(pairs, return_inverse=True)
     holdings = []
     for s in systems.tolist():
         items, terms = columns[s]
-        held = unit_of[items]
-        holdings.append(np.unique(terms[held >= 0] * max(len(where), 1) + held[held >= 0]))
+        held_units = unit_of[items]
+        holdings.append(np.unique(terms[held_units >= 0] * max(len(addresses), 1) + held_units[held_units >= 0]))
     golden = np.zeros(len(hashes), np.bool_)
     golden[gold[1][mask[gold[0]]]] = True
     return PresencePanel(
         key=units.key,
-        addresses=where,
+        addresses=addresses,
         holdings=tuple(holdings),
         golden=golden,
-        pairs=places.reshape(-1, 2),
+        pairs=positions.reshape(-1, 2),
         metrics=tuple(metrics),
         n_items=int(np.count_nonzero(mask)),
         terms=hashes,
@@ -294,22 +296,22 @@ Incidence = tuple[Entries, tuple[Entries, ...], NDArray[np.uint64]]
 _incidences: WeakKeyDictionary[Outputs, Incidence] = WeakKeyDictionary()
 
 
-def incidence(outputs: Outputs) -> Incidence:
-    """Return (items, terms) of the gold lists and of each system's, and what each distinct term is, by content.
+def get_incidence(outputs: Outputs) -> Incidence:
+    """Return (items, terms) of the gold lists and of each system's, and a hash of each distinct term.
 
     Kept as long as the outputs: every subset and unit of a test set takes it.
     """
-    found = _incidences.get(outputs)
-    if found is None:
+    cached = _incidences.get(outputs)
+    if cached is None:
         assert outputs.gold is not None
         code: dict[str, int] = {}
-        gold = _entries(outputs.gold, code)
-        columns = tuple(_entries(column, code) for column in outputs.systems)
-        found = _incidences[outputs] = gold, columns, np.array([content(term) for term in code], np.uint64)
-    return found
+        gold = _list_entries(outputs.gold, code)
+        columns = tuple(_list_entries(column, code) for column in outputs.systems)
+        cached = _incidences[outputs] = gold, columns, np.array([hash_content(term) for term in code], np.uint64)
+    return cached
 
 
-def _entries(column: Array, code: dict[str, int]) -> Entries:
+def _list_entries(column: Array, code: dict[str, int]) -> Entries:
     def listed() -> Iterator[int]:
         for terms in column:
             for term in terms:

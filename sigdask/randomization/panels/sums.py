@@ -1,4 +1,4 @@
-"""From aligned counts to panels: the systems, pairs and metrics that share one set of shuffles.
+"""Panels of sums: the systems, pairs and metrics that share one set of swaps.
 
 Items are summed into units, units stand in canonical order (their addresses in the stream), and
 pairs that can share arrays do. A pair with missing items, another scale or a subset of the items
@@ -17,20 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts import Counts
-from sigdask.counts.checks import canonical_column
+from sigdask.counts.checks import canonicalize_column
 from sigdask.counts.factors import Factor
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.counts.lattice import TIE, CoarseLattice
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.families.deviations import swap_deviations
-from sigdask.randomization.panels.contents import nothing, of_fields
-from sigdask.randomization.panels.digests import Digests, of_pairs
+from sigdask.randomization.families.deviations import compute_swap_deviations
+from sigdask.randomization.panels.contents import build_empty, hash_fields
+from sigdask.randomization.panels.digests import Digests, compute_pair_digests
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
-from sigdask.randomization.slabs import slabs
-from sigdask.randomization.stream.shuffles import Key, stream_key
+from sigdask.randomization.slabs import iter_slabs
+from sigdask.randomization.stream.shuffles import Key, compute_stream_key
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 
@@ -53,7 +53,7 @@ SUMS = "sums"
 @known_as("Units", "key index n_units", apart_from="content")
 @dataclass(frozen=True, slots=True, eq=False)
 class SwapUnits:
-    """What is exchanged as a whole, in canonical order.
+    """Units in canonical order; the outputs of a unit are swapped together.
 
     Attributes
     ----------
@@ -73,28 +73,28 @@ class SwapUnits:
     content: int = 0
 
     @staticmethod
-    def of(counts: Counts, seed: int) -> SwapUnits:
+    def from_counts(counts: Counts, seed: int) -> SwapUnits:
         """Group the items of `counts` into units."""
         names = counts.ids if counts.unit == "item" else counts.group(counts.unit)
         if names is None:
-            key = stream_key(seed, counts.name, counts.n_items)
-            return SwapUnits(key, np.arange(counts.n_items), counts.n_items, content_of(counts.n_items))
-        texts = names.levels if isinstance(names, Factor) else Texts.of(names)
+            key = compute_stream_key(seed, counts.name, counts.n_items)
+            return SwapUnits(key, np.arange(counts.n_items), counts.n_items, hash_unit_ids(counts.n_items))
+        texts = names.levels if isinstance(names, Factor) else Texts.from_values(names)
         if not texts.sizes.all():
             position = next(k for k, name in enumerate(names) if not name)
             raise InputError(f"column {counts.unit!r} is empty at item {position + 1}")
-        forms = canonical_column(texts)
+        forms = canonicalize_column(texts)
         order, tied = forms.sorted
         address = np.empty(len(forms), np.int64)
         address[order] = np.cumsum(~tied) - 1
         units = forms[order[~tied]]
         index = address[names.codes] if isinstance(names, Factor) else address
-        return SwapUnits(stream_key(seed, counts.name, units), index, len(units), content_of(units))
+        return SwapUnits(compute_stream_key(seed, counts.name, units), index, len(units), hash_unit_ids(units))
 
 
-def content_of(units: Sequence[str] | int) -> int:
-    """Return what units are, by their ids or their number."""
-    low, high = stream_key(0, "", units)
+def hash_unit_ids(units: Sequence[str] | int) -> int:
+    """Return a hash of units, from their ids or their number."""
+    low, high = compute_stream_key(0, "", units)
     return high << 32 | low
 
 
@@ -105,7 +105,7 @@ def content_of(units: Sequence[str] | int) -> int:
 )
 @dataclass(frozen=True, eq=False)
 class Panel(ScoredSums):
-    """A panel of sums: systems of one test set, with pairs and metrics that share shuffles.
+    """A panel of sums: systems of one test set, with pairs and metrics that share swaps.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Panel(ScoredSums):
         What each system has in each field, over all units; nothing where it is not asked for.
     """
 
-    contents: NDArray[np.uint64] = field(default_factory=nothing)
+    contents: NDArray[np.uint64] = field(default_factory=build_empty)
 
     manner: ClassVar[CountingMethod] = CountingMethod()
     is_whole: ClassVar[bool] = False
@@ -139,124 +139,128 @@ class Panel(ScoredSums):
         if n_trials < 1 or first < 0 or first + n_trials > MAX_TRIALS:
             raise InputError(f"trials {first} to {first + n_trials - 1}: must lie in 0 to 2**48 - 1, at least one")
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
-        for slab in slabs(self, run=run, first=first, n_trials=n_trials):
+        for slab in iter_slabs(self, run=run, first=first, n_trials=n_trials):
             for m in range(len(self.metrics)):
                 slab.count(m, counts[:, m])
         return Tally(n_trials, counts)
 
-    def digests(self) -> Digests:
-        """Return what each pair and metric is, by content, shape (n_pairs, n_metrics)."""
-        return np.stack([of_pairs(self, m) for m in range(len(self.metrics))], axis=1)
+    def compute_digests(self) -> Digests:
+        """Return the digest of each pair and metric, shape (n_pairs, n_metrics)."""
+        return np.stack([compute_pair_digests(self, m) for m in range(len(self.metrics))], axis=1)
 
-    def contents_of(self, column: int) -> NDArray[np.uint64]:
-        """Return what both systems of each pair have under a metric, by content, shape (n_pairs, 2)."""
-        return of_fields(self.contents, self.lattices, self.metrics[column].fields)[self.pairs]
+    def hash_contents(self, column: int) -> NDArray[np.uint64]:
+        """Return hashes of what both systems of each pair have under a metric, shape (n_pairs, 2)."""
+        return hash_fields(self.contents, self.lattices, self.metrics[column].fields)[self.pairs]
 
-    def swap_deviations(self) -> NDArray[np.float64]:
-        """Return the standard deviation of the shuffled difference, shape (n_pairs, n_metrics).
+    def estimate_swap_deviations(self) -> NDArray[np.float64]:
+        """Return the standard deviation of each difference under swaps, shape (n_pairs, n_metrics).
 
         Exact for scores that are means, linearised for others.
         """
-        return np.column_stack([swap_deviations(self, m) for m in range(len(self.metrics))])
+        return np.column_stack([compute_swap_deviations(self, m) for m in range(len(self.metrics))])
 
     @property
-    def scores_of_pairs(self) -> NDArray[np.float64]:
+    def pair_scores(self) -> NDArray[np.float64]:
         """Observed scores of both systems of each pair, shape (n_pairs, n_metrics, 2)."""
         return np.moveaxis(self.scores[self.pairs], 1, 2)
 
     @property
     def tie_widths(self) -> NDArray[np.float64]:
-        """How far apart the observed scores of a pair may be and still be a tie, shape (n_pairs, n_metrics)."""
-        width = float(TIE) * np.abs(self.scores_of_pairs).sum(axis=2)
+        """How far apart a pair's observed scores may be and still tie, shape (n_pairs, n_metrics)."""
+        width = float(TIE) * np.abs(self.pair_scores).sum(axis=2)
         for m, linear in enumerate(self.linear):
             if linear:
-                width[:, m] = np.maximum(width[:, m], self.slack[:, m] * self.unit_of(m))
+                width[:, m] = np.maximum(width[:, m], self.slack[:, m] * self.compute_step_value(m))
             else:
-                width[:, m] += self.observed_movement[:, m]
+                width[:, m] += self.observed_error_bounds[:, m]
         return np.asarray(width)
 
     def is_mean(self, column: int) -> bool:
-        """Whether a score is a mean over what no swap can change."""
+        """Return whether a score is a mean with a denominator that no swap can change."""
         return self.linear[column]
 
     def is_coarse(self, column: int) -> bool:
-        """Whether a metric's scores differ by less than a step of their lattice somewhere."""
-        return any(isinstance(self.lattices[f], CoarseLattice) for f in self.compared(column))
+        """Return whether some scores of a metric differ by less than a step of their lattice."""
+        return any(isinstance(self.lattices[f], CoarseLattice) for f in self.list_compared_fields(column))
 
-    def step(self, column: int) -> float:
-        """Return how finely scores are told apart; 0 where that is exactly, below 0 where some differ by less."""
+    def get_score_step(self, column: int) -> float:
+        """Return the resolution to which scores are told apart; 0 if exactly, negative if some differ by less."""
         lattices = [self.lattices[f] for f in self.metrics[column].fields]
-        found = max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
-        return -found if self.is_coarse(column) else found
+        largest_step = max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
+        return -largest_step if self.is_coarse(column) else largest_step
 
     @property
-    def undefined(self) -> NDArray[np.float64]:
-        """What a 0/0 is scored where either score of a pair holds one, else NaN, shape (n_pairs, n_metrics, 2)."""
-        found = np.full((len(self.totals), len(self.metrics)), np.nan)
+    def zero_division_scores(self) -> NDArray[np.float64]:
+        """Score given to a 0/0 if either score of a pair has one, else NaN, (n_pairs, n_metrics, 2)."""
+        scores = np.full((len(self.totals), len(self.metrics)), np.nan)
         for m, metric in enumerate(self.metrics):
             if isinstance(metric.form, Ratios):
-                found[metric.form.undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
-        return np.moveaxis(found[self.pairs], 1, 2)
+                scores[metric.form.is_undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
+        return np.moveaxis(scores[self.pairs], 1, 2)
 
-    def enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], Panel]]:
-        """Yield the panels of all arrangements of some pairs under one metric, with the pairs of each."""
-        for own in self._alike(rows, column):
-            size = most_together(int(self.n_discordant[own[0], column]), len(self.metrics[column].fields))
-            for start in range(0, len(own), size):
-                yield own[start : start + size], self._arrangements(own[start : start + size], column)
+    def iter_enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], Panel]]:
+        """Yield some pairs, and the panel of all their arrangements under one metric, until all are done."""
+        for members in self._group_alike(rows, column):
+            size = compute_max_together(int(self.n_discordant[members[0], column]), len(self.metrics[column].fields))
+            for start in range(0, len(members), size):
+                yield members[start : start + size], self._build_arrangements(members[start : start + size], column)
 
-    def enumeration(self, row: int, column: int) -> Panel:
+    def build_enumeration(self, row: int, column: int) -> Panel:
         """Return the panel of all arrangements of one pair under one metric."""
-        return self._arrangements(np.array([row]), column)
+        return self._build_arrangements(np.array([row]), column)
 
-    def _alike(self, rows: NDArray[np.int64], column: int) -> Iterator[NDArray[np.int64]]:
+    def _group_alike(self, rows: NDArray[np.int64], column: int) -> Iterator[NDArray[np.int64]]:
         """Yield pairs whose arrangements are counted together.
 
         They have as many discordant units, and denominators that swaps change in all of them or in none. A
         score of inexact sums is counted by itself, as its ties are as wide as all sums of its panel want.
         """
-        linear = self.constants(rows, column) > 0
-        alone = ~linear & self.is_rounded(column)
-        numbers = numbered(self.n_discordant[rows, column], linear, np.where(alone, np.arange(1, len(rows) + 1), 0))
-        yield from (rows[members] for members in rows_of(numbers))
+        linear = self.compute_constant_denominators(rows, column) > 0
+        is_separate = ~linear & self.is_rounded(column)
+        numbers = number_rows(
+            self.n_discordant[rows, column], linear, np.where(is_separate, np.arange(1, len(rows) + 1), 0)
+        )
+        yield from (rows[members] for members in group_rows(numbers))
 
-    def _arrangements(self, rows: NDArray[np.int64], column: int) -> Arrangements:
-        """Return the panel of all arrangements of pairs with as many discordant units each."""
-        own, both = self.metrics[column], self.pairs[rows]
-        fields = list(own.fields)
-        at = self._discordant_units(rows, column)  # (n_rows, d)
-        values = self.values[at[:, None, :, None], both[:, :, None, None], fields]  # (n_rows, 2, d, n_fields)
-        return Arrangements(
+    def _build_arrangements(self, rows: NDArray[np.int64], column: int) -> EnumeratedPairs:
+        """Return the panel of all arrangements of pairs with the same number of discordant units."""
+        metric, system_pairs = self.metrics[column], self.pairs[rows]
+        fields = list(metric.fields)
+        units = self._find_discordant_units(rows, column)  # (n_rows, d)
+        values = self.values[
+            units[:, None, :, None], system_pairs[:, :, None, None], fields
+        ]  # (n_rows, 2, d, n_fields)
+        return EnumeratedPairs(
             key=self.key,
-            addresses=np.arange(at.shape[1]),
-            values=values.transpose(2, 0, 1, 3).reshape(at.shape[1], 2 * len(rows), len(fields)),
-            totals=self.totals[both.ravel()][:, fields],
+            addresses=np.arange(units.shape[1]),
+            values=values.transpose(2, 0, 1, 3).reshape(units.shape[1], 2 * len(rows), len(fields)),
+            totals=self.totals[system_pairs.ravel()][:, fields],
             lattices=tuple(self.lattices[f] for f in fields),
             pairs=np.arange(2 * len(rows)).reshape(-1, 2),
-            metrics=(PanelMetric(own.name, own.form, tuple(range(len(fields))), own.higher_is_better),),
-            sizes=np.ascontiguousarray(self.sizes[at].T),
+            metrics=(PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better),),
+            sizes=np.ascontiguousarray(self.sizes[units].T),
             n_items=self.n_items,
             n_units=self.n_units,
             enumerated=True,
         )
 
-    def _discordant_units(self, rows: NDArray[np.int64], column: int) -> NDArray[np.int64]:
-        """Return the kept units in which pairs differ, of which each has as many, shape (n_rows, n_discordant)."""
+    def _find_discordant_units(self, rows: NDArray[np.int64], column: int) -> NDArray[np.int64]:
+        """Return the kept units in which pairs differ, the same number for each, (n_rows, n_discordant)."""
         fields = list(self.metrics[column].fields)
         size = max(1, MOST_NUMBERS // max(len(self.values) * len(fields), 1))
-        found, n_discordant = [], int(self.n_discordant[rows[0], column])
+        blocks, n_discordant = [], int(self.n_discordant[rows[0], column])
         for start in range(0, len(rows), size):
             i, j = self.pairs[rows[start : start + size]].T
             differs = np.zeros((len(i), len(self.values)), np.bool_)
             for f in fields:
                 differs |= (self.values[:, i, f] != self.values[:, j, f]).T
-            found.append(np.nonzero(differs)[1].reshape(len(i), n_discordant))
-        return np.concatenate(found)
+            blocks.append(np.nonzero(differs)[1].reshape(len(i), n_discordant))
+        return np.concatenate(blocks)
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Panel:
+    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Panel:
         """Return the panel of some of its pairs and metrics, with the systems that they need."""
         columns = range(len(self.metrics)) if columns is None else columns
-        if is_whole(rows, columns, self.shape):
+        if is_whole_selection(rows, columns, self.shape):
             return self
         used, pairs = np.unique(self.pairs[np.asarray(rows, np.int64)], return_inverse=True)
         return replace(
@@ -269,15 +273,15 @@ class Panel(ScoredSums):
         )
 
 
-def is_whole(rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int], shape: tuple[int, int]) -> bool:
-    """Say whether rows and columns are all of a panel, in its order."""
+def is_whole_selection(rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int], shape: tuple[int, int]) -> bool:
+    """Return whether rows and columns are all of a panel, in its order."""
     if (len(rows), len(columns)) != shape:
         return False
-    return all(np.array_equal(some, np.arange(n)) for some, n in ((rows, shape[0]), (columns, shape[1])))
+    return all(np.array_equal(selected, np.arange(n)) for selected, n in ((rows, shape[0]), (columns, shape[1])))
 
 
-def most_together(n_discordant: int, n_fields: int) -> int:
-    """Return how many pairs of so many discordant units are counted together at most."""
+def compute_max_together(n_discordant: int, n_fields: int) -> int:
+    """Return the maximum number of pairs with so many discordant units to count together."""
     fitting = MOST_NUMBERS // max(2 * n_discordant * n_fields, 1)
     return min(max(TOGETHER >> n_discordant, FEWEST_TOGETHER), MOST_TOGETHER, max(fitting, 1))
 
@@ -288,8 +292,8 @@ def most_together(n_discordant: int, n_fields: int) -> int:
     apart_from="contents",
 )
 @dataclass(frozen=True, eq=False)
-class Arrangements(Panel):
-    """All arrangements of several pairs under one metric, of as many discordant units each.
+class EnumeratedPairs(Panel):
+    """All arrangements of several pairs under one metric, with equally many discordant units.
 
     Pair k is of systems 2k and 2k + 1, and has units of its own: place u is the u-th that differs in it.
     `sizes`, shape (n_kept, n_pairs), are of these. Where pairs of several panels are joined, the numbers of
@@ -297,60 +301,60 @@ class Arrangements(Panel):
     """
 
     @property
-    def shared(self) -> Hashable:
-        """What others of the same metric must have as well to be counted with these; None where none can be."""
-        alone = self.is_approximate(0)
-        return None if alone else (self.key, self.lattices, len(self.addresses), self.linear[0])
+    def sharing_key(self) -> Hashable:
+        """Key that must be equal for panels of one metric to be counted together; None if never."""
+        is_separate = self.is_approximate(0)
+        return None if is_separate else (self.key, self.lattices, len(self.addresses), self.linear[0])
 
     @property
-    def most(self) -> int:
-        """Pairs that are counted together at most."""
-        return most_together(len(self.addresses), self.values.shape[2])
+    def max_pairs(self) -> int:
+        """Maximum number of pairs to count together."""
+        return compute_max_together(len(self.addresses), self.values.shape[2])
 
-    def joined(self, others: Sequence[Arrangements]) -> Arrangements:
-        """Return the panel of these pairs and those of others of the same metric that share what they must."""
-        every = (self, *others)
+    def join(self, others: Sequence[EnumeratedPairs]) -> EnumeratedPairs:
+        """Return the panel of these pairs and those of other panels with the same metric and `sharing_key`."""
+        panels = (self, *others)
         return replace(
             self,
-            values=np.concatenate([one.values for one in every], axis=1),
-            totals=np.concatenate([one.totals for one in every]),
-            pairs=np.arange(sum(len(one.totals) for one in every)).reshape(-1, 2),
-            sizes=np.concatenate([one.sizes for one in every], axis=1),
+            values=np.concatenate([panel.values for panel in panels], axis=1),
+            totals=np.concatenate([panel.totals for panel in panels]),
+            pairs=np.arange(sum(len(panel.totals) for panel in panels)).reshape(-1, 2),
+            sizes=np.concatenate([panel.sizes for panel in panels], axis=1),
         )
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units of each pair, shape (n_pairs, 1): all differ."""
+        """Units of each pair, shape (n_pairs, 1); all differ."""
         return np.full(self.shape, len(self.addresses), np.int64)
 
     @cached_property
     def slack(self) -> NDArray[np.int64]:
         """Lattice steps within which a sum may miss a true tie, shape (n_pairs, 1)."""
-        return np.asarray(self.sizes.sum(axis=0)[:, None] * self.steps(0))
+        return np.asarray(self.sizes.sum(axis=0)[:, None] * self.count_slack_steps(0))
 
     @cached_property
     def linear(self) -> tuple[bool, ...]:
         """Whether each pair has a denominator that no swap can change."""
-        return (bool(self.constants(np.arange(len(self.pairs)), 0).all()),)
+        return (bool(self.compute_constant_denominators(np.arange(len(self.pairs)), 0).all()),)
 
-    def base_of(self, system: int) -> int:
+    def get_base_system(self, system: int) -> int:
         """Return the first system of the pair."""
         return system // 2 * 2
 
-    def sizes_of(self, systems: slice) -> NDArray[np.int64]:
-        """Return the items in each unit of the pairs that some systems are of, shape (n_kept, n_systems)."""
+    def get_unit_sizes(self, systems: slice) -> NDArray[np.int64]:
+        """Return the items in each unit of the pairs of some systems, shape (n_kept, n_systems)."""
         return np.repeat(self.sizes, 2, axis=1)[:, systems]
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> Arrangements:
+    def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> EnumeratedPairs:
         """Return the panel of some of its pairs."""
-        if is_whole(rows, (0,) if columns is None else columns, self.shape):
+        if is_whole_selection(rows, (0,) if columns is None else columns, self.shape):
             return self
-        own = np.asarray(rows, np.int64)
-        both = (2 * own[:, None] + np.arange(2)).ravel()
+        selected = np.asarray(rows, np.int64)
+        systems = (2 * selected[:, None] + np.arange(2)).ravel()
         return replace(
             self,
-            values=np.ascontiguousarray(self.values[:, both]),
-            totals=self.totals[both],
-            pairs=self.pairs[: len(own)],
-            sizes=np.ascontiguousarray(self.sizes[:, own]),
+            values=np.ascontiguousarray(self.values[:, systems]),
+            totals=self.totals[systems],
+            pairs=self.pairs[: len(selected)],
+            sizes=np.ascontiguousarray(self.sizes[:, selected]),
         )

@@ -1,1 +1,1 @@
-"""Samples of other sizes, drawn from a tilted population of observed pairs of units, and judged by the test itself."""
+"""Samples of other sizes, drawn from a tilted population of observed pairs of units, and tested."""

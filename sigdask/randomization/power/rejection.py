@@ -1,4 +1,4 @@
-"""Whether the randomization test rejects a sample: the same statistic, tails and ties, with as few swaps as decide.
+"""Decide if the randomization test rejects a sample: same statistic, tails and ties, fewest swaps.
 
 Of a mean, a sample whose statistic is beyond the bound of Bentkus & Dzindzalieta 2015 ("A tight Gaussian bound for
 weighted sums of Rademacher random variables", Bernoulli 21: P(sum >= x) <= 3.18 P(Z >= x)) is rejected by every number
@@ -20,7 +20,7 @@ from scipy import special
 
 from sigdask.counts.lattice import TIE
 from sigdask.randomization.power.population import EXACT_32, ObservedPair
-from sigdask.randomization.power.samples import draw, swaps
+from sigdask.randomization.power.samples import draw_samples, iter_swaps
 from sigdask.randomization.stream.shuffles import Key
 
 Array = NDArray[np.float64]
@@ -46,16 +46,16 @@ MOST_SWAPS = 2**24
 class SampleStatistic(Protocol):
     """Differences of samples, and how often swaps make them as extreme."""
 
-    def certain(self, bar: float) -> NDArray[np.bool_]:
-        """Say which samples every number of swaps rejects."""
+    def find_certain(self, bar: float) -> NDArray[np.bool_]:
+        """Return which samples are rejected after any number of swaps."""
         ...
 
-    def exceedances(self, some: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+    def count_exceedances(self, samples: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
         """Count the swaps that make the difference of some samples at least as extreme."""
         ...
 
 
-def n_rejected(
+def count_rejected(
     observed: ObservedPair, key: Key, strength: float, alternative: str, alpha: float, *, size: int, first: int, n: int
 ) -> int:
     """Return how many samples the test rejects.
@@ -80,55 +80,55 @@ def n_rejected(
         return 0
     width = 1 if observed.panel.linear[0] else 2 * observed.arguments.shape[2]
     step = max(1, MOST_NUMBERS // (size * width))
-    weights = observed.weights(strength)
-    found = 0
+    weights = observed.compute_weights(strength)
+    total = 0
     for start in range(first, first + n, step):
-        places = draw(key, weights, first=start, n_samples=min(step, first + n - start), size=size)
-        statistic: SampleStatistic = (_MeanDifference if observed.panel.linear[0] else _ScoreDifference).of(
-            observed, places, alternative
+        units = draw_samples(key, weights, first=start, n_samples=min(step, first + n - start), size=size)
+        statistic: SampleStatistic = (_MeanDifference if observed.panel.linear[0] else _ScoreDifference).from_samples(
+            observed, units, alternative
         )
-        found += int(_rejected(statistic, key, len(places), size, alpha, sides).sum())
-    return found
+        total += int(_find_rejected(statistic, key, len(units), size, alpha, sides).sum())
+    return total
 
 
-def _rejected(
+def _find_rejected(
     statistic: SampleStatistic, key: Key, n_samples: int, size: int, alpha: float, sides: int
 ) -> NDArray[np.bool_]:
-    rejected = statistic.certain(-float(special.ndtri(alpha / (sides * RADEMACHER))))
-    left = np.flatnonzero(~rejected)
-    n_extreme, done = np.zeros(n_samples, np.int64), 0
-    for end in _rounds(alpha):
-        for swapped in swaps(key, first=done, stop=end, size=size):
-            n_extreme[left] += statistic.exceedances(left, swapped)
-        done = end
-        low, high = _limits(done, alpha)
-        rejected[left[n_extreme[left] <= low]] = True
-        left = left[(n_extreme[left] > low) & (n_extreme[left] < high)]
-        if not len(left):
+    rejected = statistic.find_certain(-float(special.ndtri(alpha / (sides * RADEMACHER))))
+    undecided = np.flatnonzero(~rejected)
+    n_extreme, n_swaps = np.zeros(n_samples, np.int64), 0
+    for end in _iter_rounds(alpha):
+        for swapped in iter_swaps(key, first=n_swaps, stop=end, size=size):
+            n_extreme[undecided] += statistic.count_exceedances(undecided, swapped)
+        n_swaps = end
+        low, high = _compute_limits(n_swaps, alpha)
+        rejected[undecided[n_extreme[undecided] <= low]] = True
+        undecided = undecided[(n_extreme[undecided] > low) & (n_extreme[undecided] < high)]
+        if not len(undecided):
             return rejected
-    rejected[left] = n_extreme[left] + 1 <= alpha * (done + 1)
+    rejected[undecided] = n_extreme[undecided] + 1 <= alpha * (n_swaps + 1)
     return rejected
 
 
-def last_round(alpha: float) -> int:
-    """Return how many swaps a sample has at most.
+def compute_last_round(alpha: float) -> int:
+    """Return the maximum number of swaps of a sample.
 
     Examples
     --------
-    >>> last_round(0.05), last_round(0.01)
+    >>> compute_last_round(0.05), compute_last_round(0.01)
     (4095, 32767)
     """
     return int(2 ** math.ceil(math.log2(ENOUGH / alpha)) - 1)
 
 
-def is_judged(level: float) -> bool:
-    """Say whether samples can be judged at a level: below, those near it take too many swaps."""
-    return last_round(level) <= MOST_SWAPS
+def can_decide(level: float) -> bool:
+    """Return whether samples can be decided at a level; at lower levels they take too many swaps."""
+    return compute_last_round(level) <= MOST_SWAPS
 
 
-def _rounds(alpha: float) -> Iterator[int]:
-    """Yield the ends of the rounds, each of as many swaps as all before."""
-    end, last = FIRST_ROUND, last_round(alpha)
+def _iter_rounds(alpha: float) -> Iterator[int]:
+    """Yield the ends of the rounds; each round has as many swaps as all before it."""
+    end, last = FIRST_ROUND, compute_last_round(alpha)
     while end < last:
         yield end
         end *= 2
@@ -136,11 +136,11 @@ def _rounds(alpha: float) -> Iterator[int]:
 
 
 @lru_cache(maxsize=256)
-def _limits(n: int, alpha: float) -> tuple[int, int]:
-    """Return up to how many exceedances in n swaps a sample is rejected, and from how many on it is not."""
+def _compute_limits(n: int, alpha: float) -> tuple[int, int]:
+    """Return up to how many exceedances in n swaps a sample is rejected, and from how many it is not."""
     k = np.arange(n + 1)
-    ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    weight = np.log(n + 1) + ways + k * np.log(alpha) + (n - k) * np.log1p(-alpha)
+    log_ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    weight = np.log(n + 1) + log_ways + k * np.log(alpha) + (n - k) * np.log1p(-alpha)
     decided = weight <= np.log(RISK)
     low = np.flatnonzero(decided & (k < n * alpha))
     high = np.flatnonzero(decided & (k > n * alpha))
@@ -149,32 +149,34 @@ def _limits(n: int, alpha: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _MeanDifference:
-    """The difference of numerators of a mean: swapping a unit turns the sign of what it adds, T = t - 2 sum."""
+    """Difference of numerators of a mean: swapping a unit negates its contribution, T = t - 2 sum."""
 
-    apart: NDArray[np.floating[Any]]  # (n_samples, size)
+    differences: NDArray[np.floating[Any]]  # (n_samples, size)
     total: NDArray[np.floating[Any]]  # (n_samples,)
     slack: Array
     side: int  # 1 greater, -1 less, 0 both
 
     @staticmethod
-    def of(observed: ObservedPair, places: NDArray[np.int64], alternative: str) -> _MeanDifference:
-        reach = float(np.abs(observed.apart).max(initial=0)) * places.shape[1]
-        apart: NDArray[Any] = observed.apart.astype(np.float32 if reach < EXACT_32 else np.float64)[places]
-        slack = observed.slack[places].sum(axis=1).astype(np.float64)
+    def from_samples(observed: ObservedPair, units: NDArray[np.int64], alternative: str) -> _MeanDifference:
+        reach = float(np.abs(observed.numerator_differences).max(initial=0)) * units.shape[1]
+        differences: NDArray[Any] = observed.numerator_differences.astype(
+            np.float32 if reach < EXACT_32 else np.float64
+        )[units]
+        slack = observed.slack[units].sum(axis=1).astype(np.float64)
         if reach >= EXACT_64:
-            slack = np.maximum(slack, np.abs(apart).sum(axis=1) * TIE)
+            slack = np.maximum(slack, np.abs(differences).sum(axis=1) * TIE)
         side = {"greater": 1, "less": -1}.get(alternative, 0)
-        return _MeanDifference(apart, apart.sum(axis=1), slack, side)
+        return _MeanDifference(differences, differences.sum(axis=1), slack, side)
 
-    def certain(self, bar: float) -> NDArray[np.bool_]:
-        norm = np.sqrt((self.apart.astype(np.float64) ** 2).sum(axis=1))
+    def find_certain(self, bar: float) -> NDArray[np.bool_]:
+        norm = np.sqrt((self.differences.astype(np.float64) ** 2).sum(axis=1))
         reach = np.abs(self.total) if self.side == 0 else self.total * self.side
         return np.asarray((norm > 0) & (reach - 2 * self.slack >= bar * norm))
 
-    def exceedances(self, some: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
-        apart, total = self.apart[some], self.total[some]
-        turned = swapped.astype(apart.dtype, copy=False) @ apart.T  # (n_trials, n_some)
-        slack = self.slack[some].astype(total.dtype)
+    def count_exceedances(self, samples: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+        differences, total = self.differences[samples], self.total[samples]
+        turned = swapped.astype(differences.dtype, copy=False) @ differences.T  # (n_trials, n_some)
+        slack = self.slack[samples].astype(total.dtype)
         if self.side == 0:
             turned, total = turned * np.where(total < 0, -1, 1).astype(total.dtype), np.abs(total)
             beyond = (turned <= slack) | (turned >= total - slack)
@@ -185,38 +187,38 @@ class _MeanDifference:
 
 @dataclass(frozen=True, slots=True)
 class _ScoreDifference:
-    """The difference of any score of sums, scored again with each swap."""
+    """Difference of any score of sums, which is scored again after each swap."""
 
     observed: ObservedPair
-    apart: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A
+    shifts: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A
     totals: Array  # (n_samples, 2, n_fields)
     difference: Array
     slack: Array
     side: int
 
     @staticmethod
-    def of(observed: ObservedPair, places: NDArray[np.int64], alternative: str) -> _ScoreDifference:
-        totals = np.stack([observed.arguments[own].sum(axis=0) for own in places])  # (n_samples, 2, n_fields)
+    def from_samples(observed: ObservedPair, units: NDArray[np.int64], alternative: str) -> _ScoreDifference:
+        totals = np.stack([observed.arguments[sample].sum(axis=0) for sample in units])  # (n_samples, 2, n_fields)
         form = observed.panel.metrics[0].form
         scores = form.score(totals)  # (n_samples, 2)
         side = {"greater": 1, "less": -1}.get(alternative, 0)
-        slack = observed.roundoff(totals).sum(axis=1)
-        apart = observed.moved[places]
-        return _ScoreDifference(observed, apart, totals, scores[:, 0] - scores[:, 1], slack, side)
+        slack = observed.compute_error_bounds(totals).sum(axis=1)
+        shifts = observed.swap_shifts[units]
+        return _ScoreDifference(observed, shifts, totals, scores[:, 0] - scores[:, 1], slack, side)
 
-    def certain(self, _bar: float) -> NDArray[np.bool_]:
+    def find_certain(self, _bar: float) -> NDArray[np.bool_]:
         return np.zeros(len(self.difference), np.bool_)
 
-    def exceedances(self, some: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
-        apart = self.apart[some]  # (n_some, size, n_fields)
-        moved = swapped.astype(apart.dtype, copy=False) @ apart.transpose(1, 0, 2).reshape(apart.shape[1], -1)
-        moved = moved.reshape(len(swapped), *apart.shape[::2])  # (n_trials, n_some, n_fields)
-        score, totals = self.observed.panel.metrics[0].form.score, self.totals[some]
+    def count_exceedances(self, samples: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
+        shifts = self.shifts[samples]  # (n_some, size, n_fields)
+        moved = swapped.astype(shifts.dtype, copy=False) @ shifts.transpose(1, 0, 2).reshape(shifts.shape[1], -1)
+        moved = moved.reshape(len(swapped), *shifts.shape[::2])  # (n_trials, n_some, n_fields)
+        score, totals = self.observed.panel.metrics[0].form.score, self.totals[samples]
         a, b = score(totals[:, 0] + moved), score(totals[:, 1] - moved)
-        shuffled, here = a - b, self.difference[some]
-        tie = TIE * (np.abs(a) + np.abs(b)) + self.slack[some]
+        differences, observed = a - b, self.difference[samples]
+        tie = TIE * (np.abs(a) + np.abs(b)) + self.slack[samples]
         if self.side == 0:
-            beyond = np.abs(shuffled) >= np.abs(here) - tie
+            beyond = np.abs(differences) >= np.abs(observed) - tie
         else:
-            beyond = self.side * shuffled >= self.side * here - tie
+            beyond = self.side * differences >= self.side * observed - tie
         return np.asarray(np.count_nonzero(beyond, axis=0))

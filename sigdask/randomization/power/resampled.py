@@ -1,4 +1,4 @@
-"""Samples as trials: how many of them the test rejects, counted by the engine as exceedances are."""
+"""Samples as trials: how many the test rejects, counted by the engine like exceedances."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from sigdask.identity import known_as
 from sigdask.options import Alternative
-from sigdask.randomization.kernels.dense import one_thread
-from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.power.population import SystemPairs
-from sigdask.randomization.power.rejection import n_rejected
+from sigdask.randomization.power.rejection import count_rejected
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 
 @known_as("Resampled", "alternative alpha rows strengths sizes", apart_from="pairs")
 @dataclass(frozen=True, eq=False)
 class PowerSamples:
-    """Samples of some sizes, drawn under some tilts from pairs of systems; a trial is a sample of each.
+    """Samples of some sizes, drawn under some tilts from pairs of systems; a trial is one of each.
 
     Attributes
     ----------
@@ -50,51 +50,53 @@ class PowerSamples:
     enumerated: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel with the pairs that it draws from alone."""
-        used, places = np.unique(self.rows, return_inverse=True)
+        """Pickle with only those pairs that are drawn from."""
+        used, positions = np.unique(self.rows, return_inverse=True)
         return PowerSamples, (
-            self.pairs.part(used), self.alternative, self.alpha, places, self.strengths, self.sizes
+            self.pairs.select(used), self.alternative, self.alpha, positions, self.strengths, self.sizes
         )  # fmt: skip
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of points, and of metrics, which is one."""
+        """Number of points, and of metrics, always 1."""
         return len(self.rows), 1
 
     @property
     def metrics(self) -> tuple[PanelMetric, ...]:
-        """The metric, whose function has to be found by workers."""
+        """The metric, whose function workers must be able to find."""
         return self.pairs.panel.metrics
 
     @property
     def nbytes(self) -> float:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         return self.pairs.panel.nbytes
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the samples `first` to `first + n_trials - 1` that the test rejects, in each tail alike.
+        """Count the rejected ones of samples `first` to `first + n_trials - 1`, the same in each tail.
 
         The same counts in any partition: a sample is drawn, and judged, at addresses of the stream. There is one run.
         """
         assert run == 0
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
-        with one_thread():
+        with limit_blas_threads():
             points = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
             for k, (row, strength, size) in enumerate(points):
-                counts[k] = n_rejected(
+                counts[k] = count_rejected(
                     self.pairs[row], self.pairs.panel.key, strength, self.alternative, self.alpha,
                     size=size, first=first, n=n_trials,
                 )  # fmt: skip
         return Tally(n_trials, counts)
 
-    def part(self, rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> PowerSamples:
+    def select(self, rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None, /) -> PowerSamples:
         """Return some of the points."""
-        own = np.asarray(rows, np.int64)
-        return replace(self, rows=self.rows[own], strengths=self.strengths[own], sizes=self.sizes[own])
+        selected = np.asarray(rows, np.int64)
+        return replace(self, rows=self.rows[selected], strengths=self.strengths[selected], sizes=self.sizes[selected])
 
-    def digests(self) -> Digests:
-        """Return what is counted of each point, by content, shape (n_points, 1): units that tie are drawn as well."""
-        of_pairs = {row: digest(self.pairs[row].panel) for row in set(self.rows.tolist())}
-        own = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
-        said = (("power", of_pairs[row], strength, size, self.alternative, self.alpha) for row, strength, size in own)
-        return packed([bytes.fromhex(digest(each)) for each in said]).reshape(self.shape)
+    def compute_digests(self) -> Digests:
+        """Return the digest of each point, shape (n_points, 1); tied units count, as they are drawn too."""
+        pair_digests = {row: digest(self.pairs[row].panel) for row in set(self.rows.tolist())}
+        points = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
+        contents = (
+            ("power", pair_digests[row], strength, size, self.alternative, self.alpha) for row, strength, size in points
+        )
+        return pack_digests([bytes.fromhex(digest(content)) for content in contents]).reshape(self.shape)

@@ -1,1 +1,1 @@
-"""Resampled units: the paired bootstrap, and the randomization test inverted, as counts that add."""
+"""Resampling of units: the paired bootstrap and the inverted randomization test, as counts that add."""

@@ -1,4 +1,4 @@
-"""The paired bootstrap of a panel: units drawn with replacement, for all its systems alike, and scored again.
+"""The paired bootstrap of a panel: units drawn with replacement, jointly for all systems, and scored.
 
 What is counted is in which cell each resample's difference and each system's score lies, so that
 tallies add and can be kept; intervals are made of them by `sigdask.statistics.intervals`.
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
-from sigdask.metrics.forms import scores_or_nan
-from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.metrics.forms import compute_scores_or_nan
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.resampling.cells import N_CELLS, add_differences, add_values, width_of
-from sigdask.randomization.resampling.jackknife import binary_size
+from sigdask.randomization.resampling.cells import N_CELLS, add_differences, add_values, compute_widths
+from sigdask.randomization.resampling.jackknife import compute_binary_size
 from sigdask.randomization.resampling.sums import WeightedSums
-from sigdask.randomization.stream.shuffles import draw
+from sigdask.randomization.stream.shuffles import draw_kind_counts
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 PILOT = 256
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 @known_as("Bootstrap", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """The resampled differences and scores of a panel's pairs and systems, counted as a whole.
+    """Resampled differences and scores of a panel's pairs and systems, counted as a whole.
 
     Rows are, for each metric in turn, the differences of all pairs and then the scores of all systems.
 
@@ -59,82 +59,87 @@ class Bootstrap:
     enumerated: ClassVar[bool] = False
 
     @staticmethod
-    def of(panel: Panel) -> Bootstrap:
-        """Look at some resamples to see how wide cells must be."""
-        nothing = np.zeros(0)
-        made = Bootstrap(panel, nothing, nothing, nothing)
+    def from_panel(panel: Panel) -> Bootstrap:
+        """Choose the widths of cells from a few resamples."""
+        empty = np.zeros(0)
+        draft = Bootstrap(panel, empty, empty, empty)
         i, j = panel.pairs.T
-        observed = [made._scored(m, panel.totals[None])[:, 0] for m in range(len(panel.metrics))]
-        origins = np.concatenate([np.concatenate([own[i] - own[j], own]) for own in observed])
-        sizes = np.concatenate([np.concatenate([np.abs(own[i]) + np.abs(own[j]), np.abs(own)]) for own in observed])
-        ties, seen = np.asarray(TIE * sizes), list(made._scores(0, 0, PILOT))
+        observed = [draft._compute_scores(m, panel.totals[None])[:, 0] for m in range(len(panel.metrics))]
+        origins = np.concatenate([np.concatenate([values[i] - values[j], values]) for values in observed])
+        sizes = np.concatenate(
+            [np.concatenate([np.abs(values[i]) + np.abs(values[j]), np.abs(values)]) for values in observed]
+        )
+        ties, pilot_scores = np.asarray(TIE * sizes), list(draft._iter_scores(0, 0, PILOT))
         deviations = np.concatenate(
-            [made._deviations(np.concatenate([own[m] for own in seen], axis=1)) for m in range(len(observed))]
+            [
+                draft._compute_deviations(np.concatenate([values[m] for values in pilot_scores], axis=1))
+                for m in range(len(observed))
+            ]
         )
         return replace(
-            made, origins=origins, ties=ties, widths=width_of(np.where(deviations > ties, deviations, 0), sizes)
+            draft, origins=origins, ties=ties, widths=compute_widths(np.where(deviations > ties, deviations, 0), sizes)
         )
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and, always one, of metrics."""
+        """Number of rows, and of metrics, always 1."""
         return self.n_rows * len(self.panel.metrics), 1
 
     @property
     def n_rows(self) -> int:
-        """Rows of each metric."""
+        """Number of rows of each metric."""
         return len(self.panel.pairs) + len(self.panel.totals)
 
     @property
     def nbytes(self) -> int:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         return self.panel.nbytes
 
     @cached_property
-    def sums(self) -> WeightedSums:
-        """What units contribute, arranged for summing."""
-        return WeightedSums.of(self.panel)
+    def weighted_sums(self) -> WeightedSums:
+        """Contributions of units, arranged for summing."""
+        return WeightedSums.from_panel(self.panel)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count the cells of resamples `first` to `first + n_trials - 1` of a run."""
         counts = np.zeros((*self.shape, N_CELLS), np.int64)
         n_pairs = len(self.panel.pairs)
-        for scores in self._scores(run, first, n_trials):
-            for m, own in enumerate(scores):
+        for scores in self._iter_scores(run, first, n_trials):
+            for m, metric_scores in enumerate(scores):
                 rows = slice(m * self.n_rows, (m + 1) * self.n_rows)
-                cells, known = counts[rows, 0], (self.origins[rows], self.ties[rows], self.widths[rows])
-                add_differences(own, self.panel.pairs, *(x[:n_pairs] for x in known), cells[:n_pairs])
-                add_values(own, *(x[n_pairs:] for x in known), cells[n_pairs:])
+                cells, bounds = counts[rows, 0], (self.origins[rows], self.ties[rows], self.widths[rows])
+                add_differences(metric_scores, self.panel.pairs, *(x[:n_pairs] for x in bounds), cells[:n_pairs])
+                add_values(metric_scores, *(x[n_pairs:] for x in bounds), cells[n_pairs:])
         return Tally(n_trials, counts)
 
-    def _scores(self, run: int, first: int, n_trials: int) -> Iterator[list[Floats]]:
+    def _iter_scores(self, run: int, first: int, n_trials: int) -> Iterator[list[Floats]]:
         """Yield the scores of some resamples under each metric, shape (n_systems, n_some)."""
-        fill = partial(draw, self.panel.key, run)
-        for totals in self.sums.blocks(fill, first, n_trials):
-            yield [self._scored(m, totals) for m in range(len(self.panel.metrics))]
+        fill = partial(draw_kind_counts, self.panel.key, run)
+        for totals in self.weighted_sums.iter_blocks(fill, first, n_trials):
+            yield [self._compute_scores(m, totals) for m in range(len(self.panel.metrics))]
 
-    def _scored(self, m: int, totals: NDArray[np.int64]) -> Floats:
-        sums = self.panel.sums(m, totals)
-        return np.ascontiguousarray(scores_or_nan(self.panel.metrics[m].form, sums).T)
+    def _compute_scores(self, m: int, totals: NDArray[np.int64]) -> Floats:
+        sums = self.panel.to_arguments(m, totals)
+        return np.ascontiguousarray(compute_scores_or_nan(self.panel.metrics[m].form, sums).T)
 
-    def _deviations(self, scores: Floats) -> Floats:
-        """Return the standard deviations of differences and of scores, shape (n_rows,), of what is defined."""
+    def _compute_deviations(self, scores: Floats) -> Floats:
+        """Return the standard deviations of defined differences and scores, shape (n_rows,)."""
         scores = np.where(np.isfinite(scores), scores, scores[:, :1])
-        unit = binary_size(scores)
+        unit = compute_binary_size(scores)
         scores = scores / unit
         i, j = self.panel.pairs.T
         step = max(1, MOST_NUMBERS // scores.shape[1])
-        each = [(scores[i[k : k + step]] - scores[j[k : k + step]]).std(axis=1) for k in range(0, len(i), step)]
-        return np.asarray(unit * np.nan_to_num(np.concatenate([*each, scores.std(axis=1)])))
+        deviations = [(scores[i[k : k + step]] - scores[j[k : k + step]]).std(axis=1) for k in range(0, len(i), step)]
+        return np.asarray(unit * np.nan_to_num(np.concatenate([*deviations, scores.std(axis=1)])))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel without what is arranged for summing, which is made where it is needed."""
+        """Pickle without cached arrays, which are recomputed where they are needed."""
         return Bootstrap, (self.panel, self.origins, self.ties, self.widths)
 
-    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Bootstrap:
-        """Return itself: it is counted as a whole."""
+    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> Bootstrap:
+        """Return the bootstrap itself, as it is always counted as a whole."""
         return self
 
-    def digests(self) -> Digests:
-        """Return what it is as a whole, by content, shape (1, 1)."""
-        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+    def compute_digests(self) -> Digests:
+        """Return the digest of the whole bootstrap, shape (1, 1)."""
+        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)

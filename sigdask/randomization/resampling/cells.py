@@ -1,4 +1,4 @@
-"""Cells that resampled values are counted in: integers that add, whose edges follow from the data alone.
+"""Cells for counting resampled values: integers that add, with edges that follow from the data alone.
 
 Values are counted by their distance from an origin in widths, a power of two that is 1/128 to 1/64 of their
 standard deviation. The first `INNER` widths on either side are cells of their own (four deviations or
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
 INNER, OCTAVES, PARTS = 512, 16, 8
 """Cells of one width on either side, and doublings of the distance beyond them, of so many cells each."""
@@ -41,8 +41,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def width_of(deviations: Floats, sizes: Floats) -> Floats:
-    """Return the width of cells: a power of two, so that it does not hang on how sums were rounded.
+def compute_widths(deviations: Floats, sizes: Floats) -> Floats:
+    """Return the widths of cells: powers of two, so that rounding errors in sums do not matter.
 
     Parameters
     ----------
@@ -55,31 +55,31 @@ def width_of(deviations: Floats, sizes: Floats) -> Floats:
     return np.asarray(np.ldexp(1.0, np.frexp(assumed / FINENESS)[1] - 1))
 
 
-@compiled()
+@cached_njit()
 def add_differences(scores, pairs, origins, ties, widths, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Count the differences of pairs of rows of `scores`, shape (n_systems, n_trials), in `counts`."""
     for p in range(pairs.shape[0]):
         a, b = scores[pairs[p, 0]], scores[pairs[p, 1]]
         row, origin, tie, scale = counts[p], origins[p], ties[p], 1.0 / widths[p]
         for t in range(a.shape[0]):
-            row[_cell((a[t] - b[t]) - origin, tie, scale)] += 1
+            row[_find_cell((a[t] - b[t]) - origin, tie, scale)] += 1
 
 
-@compiled()
+@cached_njit()
 def add_values(values, origins, ties, widths, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Count values, shape (n_rows, n_trials), in `counts`."""
     for p in range(values.shape[0]):
         row, origin, tie, scale = counts[p], origins[p], ties[p], 1.0 / widths[p]
         for t in range(values.shape[1]):
-            row[_cell(values[p, t] - origin, tie, scale)] += 1
+            row[_find_cell(values[p, t] - origin, tie, scale)] += 1
 
 
-@compiled(inline="always")
-def _cell(off, tie, scale):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Return the cell of a value that lies so far off the origin."""
-    if np.isnan(off):
+@cached_njit(inline="always")
+def _find_cell(offset, tie, scale):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return the cell of a value at a distance `offset` from the origin."""
+    if np.isnan(offset):
         return UNDEFINED
-    far = abs(off)
+    far = abs(offset)
     if far <= tie:
         return TIED
     far = far * scale + GUARD
@@ -94,11 +94,11 @@ def _cell(off, tie, scale):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
             far /= 2.0
             octave += 1
         k = INNER + octave * PARTS + int((far - 1.0) * PARTS)
-    return TIED + 1 + k if off > 0 else TIED - 1 - k
+    return TIED + 1 + k if offset > 0 else TIED - 1 - k
 
 
-def quantiles(counts: Integers, shares: Floats, origins: Floats, widths: Floats, steps: Floats) -> Floats:
-    """Return the values below which a share of the counted ones lies, one a row.
+def compute_quantiles(counts: Integers, shares: Floats, origins: Floats, widths: Floats, steps: Floats) -> Floats:
+    """Return the value in each row below which a given share of the counted values lies.
 
     Parameters
     ----------
@@ -118,32 +118,34 @@ def quantiles(counts: Integers, shares: Floats, origins: Floats, widths: Floats,
         NaN where nothing is counted.
     """
     is_upper = shares > 0.5
-    own = counts[:, :DEFINED]
-    turned = np.where(is_upper[:, None], own[:, ::-1], own)
-    total = own.sum(axis=1)
-    wanted = np.where(is_upper, 1 - shares, shares) * total
+    defined_counts = counts[:, :DEFINED]
+    turned = np.where(is_upper[:, None], defined_counts[:, ::-1], defined_counts)
+    total = defined_counts.sum(axis=1)
+    n_wanted = np.where(is_upper, 1 - shares, shares) * total
     below = np.cumsum(turned, axis=1)
-    place = np.argmax((below >= wanted[:, None]) & (below > 0), axis=1)
-    rows = np.arange(len(own))
-    here = turned[rows, place]
-    part = np.clip((wanted - (below[rows, place] - here)) / np.maximum(here, 1), 0.0, 1.0)
-    off = _within(place, part, widths, np.where(steps >= widths, steps, 0.0))
-    return np.where(total > 0, origins + np.where(is_upper, -off, off), np.nan)
+    cell = np.argmax((below >= n_wanted[:, None]) & (below > 0), axis=1)
+    rows = np.arange(len(defined_counts))
+    n_in_cell = turned[rows, cell]
+    fraction = np.clip((n_wanted - (below[rows, cell] - n_in_cell)) / np.maximum(n_in_cell, 1), 0.0, 1.0)
+    offset = _compute_offset(cell, fraction, widths, np.where(steps >= widths, steps, 0.0))
+    return np.where(total > 0, origins + np.where(is_upper, -offset, offset), np.nan)
 
 
-def _within(place: Integers, part: Floats, widths: Floats, steps: Floats) -> Floats:
-    """Return how far off the origin a value lies that is so far into a cell, counted from below."""
-    cell = np.abs(place - TIED) - 1
-    near, far = EDGES[np.maximum(cell, 0)], EDGES[np.maximum(cell, 0) + 1]
-    into = np.where(place < TIED, 1 - part, part)
-    off = (near + into * (far - near)) * widths
+def _compute_offset(cells: Integers, fraction: Floats, widths: Floats, steps: Floats) -> Floats:
+    """Return the distance from the origin of a value at a fraction of a cell, counted from below."""
+    cells_away = np.abs(cells - TIED) - 1
+    near, far = EDGES[np.maximum(cells_away, 0)], EDGES[np.maximum(cells_away, 0) + 1]
+    into = np.where(cells < TIED, 1 - fraction, fraction)
+    offset = (near + into * (far - near)) * widths
     safe = np.where(steps > 0, steps, 1.0)
     on_step = np.ceil((near - 2 * GUARD) * widths / safe) * safe  # the one value that such a cell can hold
-    off = np.where((steps > 0) & (cell < INNER), on_step, off)
-    return np.asarray(np.where(place == TIED, 0.0, np.sign(place - TIED) * off))
+    offset = np.where((steps > 0) & (cells_away < INNER), on_step, offset)
+    return np.asarray(np.where(cells == TIED, 0.0, np.sign(cells - TIED) * offset))
 
 
-def share_below(counts: Integers) -> Floats:
-    """Return the share of counted values below the origin, ties split half, shape (n,)."""
-    own = counts[:, :DEFINED]
-    return np.asarray((own[:, :TIED].sum(axis=1) + own[:, TIED] / 2) / np.maximum(own.sum(axis=1), 1))
+def compute_share_below(counts: Integers) -> Floats:
+    """Return the share of counted values below the origin, with ties split in half, shape (n,)."""
+    defined_counts = counts[:, :DEFINED]
+    return np.asarray(
+        (defined_counts[:, :TIED].sum(axis=1) + defined_counts[:, TIED] / 2) / np.maximum(defined_counts.sum(axis=1), 1)
+    )

@@ -1,4 +1,4 @@
-"""Units left out one at a time: standard errors, and the acceleration of the BCa interval."""
+"""Jackknife (leave out one unit at a time): standard errors, and the acceleration of BCa intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.metrics.forms import scores_or_nan
+from sigdask.metrics.forms import compute_scores_or_nan
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
 MOST_NUMBERS = 2**21
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Jackknife:
-    """What leaving out one unit after another does to some statistics: arrays of shape (n,).
+    """Effect of leaving out each unit on some statistics: arrays of shape (n,).
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class Jackknife:
 
     @property
     def acceleration(self) -> Floats:
-        """Return the rate at which the standard error changes with the statistic, as Efron 1987 estimates it."""
+        """Rate at which the standard error changes with the statistic, as Efron 1987 estimates it."""
         return np.asarray(self.skewness / (6 * np.sqrt(max(self.n_units, 1))))
 
     @staticmethod
-    def of(panel: ScoredSums, metric: int) -> Jackknife:
-        """Leave out the units of a panel that has them all: of its pairs' differences, then of its systems' scores.
+    def from_panel(panel: ScoredSums, metric: int) -> Jackknife:
+        """Leave out each unit of a panel that has all units: pairs' differences, then systems' scores.
 
         Returns
         -------
@@ -53,25 +53,25 @@ class Jackknife:
         """
         i, j = panel.pairs.T
         n_units, n_systems = panel.values.shape[:2]
-        whole = _scores(panel, metric, panel.totals)
-        moments, unit = np.zeros((3, len(i) + n_systems)), binary_size(whole)
+        full_scores = _compute_scores(panel, metric, panel.totals)
+        moments, unit = np.zeros((3, len(i) + n_systems)), compute_binary_size(full_scores)
         step = max(1, MOST_NUMBERS // max(n_systems * panel.values.shape[2] + len(i), 1))
         for start in range(0, n_units, step):
-            left = panel.totals - panel.values[start : start + step]  # (n_some, n_systems, n_fields)
-            moved = whole - _scores(panel, metric, left)
-            moved[np.abs(moved) <= CONSTANT * np.abs(whole)] = 0.0
+            remaining = panel.totals - panel.values[start : start + step]  # (n_some, n_systems, n_fields)
+            moved = full_scores - _compute_scores(panel, metric, remaining)
+            moved[np.abs(moved) <= CONSTANT * np.abs(full_scores)] = 0.0
             changes = np.concatenate([moved[:, i] - moved[:, j], moved], axis=1) / unit
             for power in range(3):
                 moments[power] += (changes ** (power + 1)).sum(axis=0)
-        return _of_moments(moments, n_units, unit)
+        return _build_from_moments(moments, n_units, unit)
 
 
-def _scores(panel: ScoredSums, metric: int, totals: NDArray[np.int64]) -> Floats:
-    return scores_or_nan(panel.metrics[metric].form, panel.sums(metric, totals))
+def _compute_scores(panel: ScoredSums, metric: int, totals: NDArray[np.int64]) -> Floats:
+    return compute_scores_or_nan(panel.metrics[metric].form, panel.to_arguments(metric, totals))
 
 
-def binary_size(values: Floats) -> float:
-    """Return the power of two above the largest size: numbers divided by it have powers that float64 holds."""
+def compute_binary_size(values: Floats) -> float:
+    """Return a power of two above the largest size, by which to divide so that powers do not overflow."""
     finite = np.abs(values[np.isfinite(values)])
     return float(np.ldexp(1.0, min(int(np.frexp(finite.max(initial=0.0))[1]), MOST_EXPONENT)))
 
@@ -79,7 +79,7 @@ def binary_size(values: Floats) -> float:
 MOST_EXPONENT = 1023
 
 
-def _of_moments(moments: Floats, n_units: int, unit: float) -> Jackknife:
+def _build_from_moments(moments: Floats, n_units: int, unit: float) -> Jackknife:
     mean, square, cube = moments / max(n_units, 1)
     variance = square - mean**2
     varies = variance > CONSTANT * square

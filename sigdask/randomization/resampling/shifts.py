@@ -1,4 +1,4 @@
-"""The randomization test of a mean, inverted: for which shifts of the difference its trials are as extreme as observed.
+"""The inverted randomization test of a mean: shifts at which its trials are as extreme as observed.
 
 Where each unit's difference is shifted by D times its weight, a trial that swaps the units of a set S is
 as extreme as the observed difference, in one direction, just where the mean of S (or of its complement)
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.identity import known_as
-from sigdask.io.compiled_cache import compiled
-from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.io.compiled_cache import cached_njit
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.resampling.cells import INNER, N_CELLS, add_values, width_of
+from sigdask.randomization.resampling.cells import INNER, N_CELLS, add_values, compute_widths
 from sigdask.randomization.resampling.sums import WeightedSums
-from sigdask.randomization.stream.shuffles import COLUMN, swap_words
+from sigdask.randomization.stream.shuffles import COLUMN, fill_swap_words
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 COARSER = 4
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 @known_as("Shifts", "panel origins widths")
 @dataclass(frozen=True, eq=False)
 class ShiftPanel:
-    """The shifts at which trials become as extreme as observed, of a panel's pairs under means, counted as a whole.
+    """Shifts at which trials become as extreme as observed, of a panel's pairs under means, as a whole.
 
     Rows are, for each metric in turn, the smaller shifts of all pairs and then the larger ones.
 
@@ -63,86 +63,89 @@ class ShiftPanel:
     enumerated: ClassVar[bool] = False
 
     @staticmethod
-    def of(panel: Panel) -> ShiftPanel:
-        """Make cells as wide as differences of subsets' means ask for."""
+    def from_panel(panel: Panel) -> ShiftPanel:
+        """Choose origins and widths of cells from the observed differences and their standard errors."""
         origins, widths = [], []
         for m in range(len(panel.metrics)):
-            above, below = numerators_and_weights(panel, m)
+            above, below = compute_numerators_and_weights(panel, m)
             n_pairs = len(panel.pairs)
-            worth, total = worth_of(panel, m), float(below.sum())
+            value, total = compute_score_value(panel, m), float(below.sum())
             observed, errors = np.empty(n_pairs), np.empty(n_pairs)
             for p, (a, b) in enumerate(panel.pairs.tolist()):
                 d = (above[:, a] - above[:, b]).astype(np.float64)
                 observed[p] = d.sum() / total
                 errors[p] = np.sqrt(((d - observed[p] * below) ** 2).sum()) / total
-            width = COARSER * width_of(errors * worth, np.abs(observed) * worth)
+            width = COARSER * compute_widths(errors * value, np.abs(observed) * value)
             is_near = np.abs(observed) <= NEAR * errors
-            origins += [np.where(is_near, 0.0, observed * worth)] * 2
+            origins += [np.where(is_near, 0.0, observed * value)] * 2
             widths += [width] * 2
         return ShiftPanel(panel, np.concatenate(origins), np.concatenate(widths))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and, always one, of metrics."""
+        """Number of rows, and of metrics, always 1."""
         return len(self.origins), 1
 
     @property
     def nbytes(self) -> int:
-        """Size of its arrays, about."""
+        """Approximate size of its arrays."""
         return self.panel.nbytes
 
     @cached_property
-    def sums(self) -> WeightedSums:
-        """What units contribute, arranged for summing."""
-        return WeightedSums.of(self.panel)
+    def weighted_sums(self) -> WeightedSums:
+        """Contributions of units, arranged for summing."""
+        return WeightedSums.from_panel(self.panel)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the cells of trials `first` to `first + n_trials - 1` of a run: the swaps are those of the test."""
+        """Count the cells of trials `first` to `first + n_trials - 1` of a run, with the swaps of the test."""
         panel, counts = self.panel, np.zeros((*self.shape, N_CELLS), np.int64)
         n_pairs = len(panel.pairs)
 
         def fill(start: int, kinds: NDArray[Any], weights: NDArray[np.floating]) -> None:
             _fill_swaps(panel, run, start, kinds, weights)
 
-        for totals in self.sums.blocks(fill, first, n_trials):
+        for totals in self.weighted_sums.iter_blocks(fill, first, n_trials):
             for m in range(len(panel.metrics)):
-                above = np.ascontiguousarray(panel.numerators_of(m, totals).T)  # (n_systems, n_some)
-                weights = totals[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.ratio(m).denominators[0])
-                whole, all_weights = panel.numerators(m), _weights(panel, m, panel.totals[0])
-                both = np.empty((2, n_pairs, len(weights)))
-                _means(above, weights, whole, all_weights, panel.pairs, panel.slack[:, m], both)
-                both *= worth_of(panel, m)
+                above = np.ascontiguousarray(panel.compute_numerators(m, totals).T)  # (n_systems, n_some)
+                weights = totals[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.get_ratio(m).denominators[0])
+                all_numerators, all_weights = (
+                    panel.compute_observed_numerators(m),
+                    _compute_weights(panel, m, panel.totals[0]),
+                )
+                shifts = np.empty((2, n_pairs, len(weights)))
+                _write_means(above, weights, all_numerators, all_weights, panel.pairs, panel.slack[:, m], shifts)
+                shifts *= compute_score_value(panel, m)
                 rows = slice(2 * m * n_pairs, 2 * (m + 1) * n_pairs)
-                own = self.origins[rows], np.zeros(2 * n_pairs), self.widths[rows]
-                add_values(both.reshape(2 * n_pairs, -1), *own, counts[rows, 0])
+                cell_bounds = self.origins[rows], np.zeros(2 * n_pairs), self.widths[rows]
+                add_values(shifts.reshape(2 * n_pairs, -1), *cell_bounds, counts[rows, 0])
         return Tally(n_trials, counts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel without what is arranged for summing, which is made where it is needed."""
+        """Pickle without cached arrays, which are recomputed where they are needed."""
         return ShiftPanel, (self.panel, self.origins, self.widths)
 
-    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ShiftPanel:
-        """Return itself: it is counted as a whole."""
+    def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> ShiftPanel:
+        """Return the panel itself, as it is always counted as a whole."""
         return self
 
-    def digests(self) -> Digests:
-        """Return what it is as a whole, by content, shape (1, 1)."""
-        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+    def compute_digests(self) -> Digests:
+        """Return the digest of the whole panel, shape (1, 1)."""
+        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
 
-def numerators_and_weights(panel: Panel, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what units add to a mean's numerators, shape (n_units, n_systems), and to what all share, (n_units,)."""
-    return panel.numerators_of(m, panel.values), _weights(panel, m, panel.values[:, 0])
+def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what units add to a mean's numerators, (n_units, n_systems), and denominator, (n_units,)."""
+    return panel.compute_numerators(m, panel.values), _compute_weights(panel, m, panel.values[:, 0])
 
 
-def worth_of(panel: Panel, m: int) -> float:
-    """Return what a numerator of 1 over a weight of 1 is worth as a score."""
-    return panel.unit_of(m) * float(_weights(panel, m, panel.totals[0]))
+def compute_score_value(panel: Panel, m: int) -> float:
+    """Return the score of a numerator of 1 over a weight of 1."""
+    return panel.compute_step_value(m) * float(_compute_weights(panel, m, panel.totals[0]))
 
 
-def _weights(panel: Panel, m: int, sums: NDArray[np.integer]) -> NDArray[np.int64]:
-    own = sums[..., list(panel.metrics[m].fields)].astype(np.int64)
-    return np.asarray(own @ np.array(panel.ratio(m).denominators[0]))
+def _compute_weights(panel: Panel, m: int, sums: NDArray[np.integer]) -> NDArray[np.int64]:
+    field_sums = sums[..., list(panel.metrics[m].fields)].astype(np.int64)
+    return np.asarray(field_sums @ np.array(panel.get_ratio(m).denominators[0]))
 
 
 def _fill_swaps(panel: Panel, run: int, first: int, kinds: NDArray[Any], out: NDArray[np.floating]) -> None:
@@ -151,34 +154,37 @@ def _fill_swaps(panel: Panel, run: int, first: int, kinds: NDArray[Any], out: ND
     words = np.empty((4, len(out)), np.uint32)
     columns = panel.addresses // COLUMN
     for column in np.unique(columns):
-        swap_words(panel.key, run, first, int(column), words)
+        fill_swap_words(panel.key, run, first, int(column), words)
         units = np.flatnonzero(columns == column)
-        _spread(words, panel.addresses[units] % COLUMN, kinds[units], out)
+        _count_swaps(words, panel.addresses[units] % COLUMN, kinds[units], out)
 
 
-@compiled()
-def _spread(words, places, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+@cached_njit()
+def _count_swaps(words, bits, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     for t in range(out.shape[0]):
         for k in range(kinds.shape[0]):
-            out[t, kinds[k]] += (words[places[k] // 32, t] >> np.uint32(places[k] % 32)) & np.uint32(1)
+            out[t, kinds[k]] += (words[bits[k] // 32, t] >> np.uint32(bits[k] % 32)) & np.uint32(1)
 
 
-@compiled()
-def _means(above, weights, whole, all_weights, pairs, slack, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Write the smaller and the larger of the means of swapped and of other units, `out`, (2, n_pairs, n_trials)."""
+@cached_njit()
+def _write_means(above, weights, all_numerators, all_weights, pairs, slack, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Write the smaller and larger mean of swapped and other units to `out`, (2, n_pairs, n_trials)."""
     for p in range(pairs.shape[0]):
         i, j = pairs[p]
-        total = whole[i] - whole[j]
+        total = all_numerators[i] - all_numerators[j]
         for t in range(weights.shape[0]):
-            own = above[i, t] - above[j, t]
-            one = _mean(own, weights[t], slack[p])
-            other = _mean(total - own, all_weights - weights[t], slack[p])
+            swapped = above[i, t] - above[j, t]
+            swapped_mean = _compute_mean(swapped, weights[t], slack[p])
+            other_mean = _compute_mean(total - swapped, all_weights - weights[t], slack[p])
             if weights[t] == 0 or weights[t] == all_weights:
-                one, other = -np.inf, np.inf  # the observed difference, or its negative: extreme at any shift
-            out[0, p, t] = min(one, other)
-            out[1, p, t] = max(one, other)
+                swapped_mean, other_mean = (
+                    -np.inf,
+                    np.inf,
+                )  # the observed difference, or its negative: extreme at any shift
+            out[0, p, t] = min(swapped_mean, other_mean)
+            out[1, p, t] = max(swapped_mean, other_mean)
 
 
-@compiled(inline="always")
-def _mean(above, below, slack):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+@cached_njit(inline="always")
+def _compute_mean(above, below, slack):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return 0.0 if abs(above) <= slack or below == 0 else above / below

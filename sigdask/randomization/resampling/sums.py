@@ -1,4 +1,4 @@
-"""Sums over weighted units of all systems of a panel: a product of matrices, exact in any order of summation."""
+"""Sums over weighted units for all systems of a panel: a matrix product, exact in any order."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.kernels.dense import one_thread
-from sigdask.randomization.panels.digests import mixed
+from sigdask.randomization.kernels.dense import limit_blas_threads
+from sigdask.randomization.panels.digests import mix_bits
 from sigdask.randomization.panels.scored_sums import ScoredSums
 
 WEIGHT_BYTES = 2**23
@@ -32,7 +32,7 @@ Fill = Callable[[int, NDArray[Any], NDArray[Any]], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedSums:
-    """The contributions of the units of a panel, each distinct column of them once.
+    """Contributions of a panel's units, each distinct column once.
 
     Attributes
     ----------
@@ -42,39 +42,39 @@ class WeightedSums:
         Parts that add up to the contributions: one, unless sums are too large to be exact.
     weights : tuple of float
         What a step of each part is worth.
-    place : int64 array, shape (n_systems, n_fields)
+    column_of : int64 array, shape (n_systems, n_fields)
         The column of each system and field.
     """
 
     kinds: NDArray[Any]
     columns: tuple[NDArray[Any], ...]
     weights: tuple[int, ...]
-    place: NDArray[np.int64]
+    column_of: NDArray[np.int64]
 
     @staticmethod
-    def of(panel: ScoredSums) -> WeightedSums:
+    def from_panel(panel: ScoredSums) -> WeightedSums:
         """Arrange the contributions of a panel that has all its units."""
         n_units, n_systems, n_fields = panel.values.shape
         seen: dict[bytes, int] = {}
-        place = np.empty((n_systems, n_fields), np.int64)
-        kept: list[NDArray[Any]] = []
+        column_of = np.empty((n_systems, n_fields), np.int64)
+        distinct: list[NDArray[Any]] = []
         for s in range(n_systems):
             for f in range(n_fields):
                 column = np.ascontiguousarray(panel.values[:, s, f])
-                place[s, f] = seen.setdefault(column.tobytes(), len(seen))
-                if len(kept) < len(seen):
-                    kept.append(column)
-        columns = np.stack(kept, axis=1) if kept else np.zeros((n_units, 0), np.int8)
-        kinds, columns = _by_kind(columns)
+                column_of[s, f] = seen.setdefault(column.tobytes(), len(seen))
+                if len(distinct) < len(seen):
+                    distinct.append(column)
+        columns = np.stack(distinct, axis=1) if distinct else np.zeros((n_units, 0), np.int8)
+        kinds, columns = _group_units(columns)
         largest = max(int(columns.max(initial=0)), -int(columns.min(initial=0))) * max(n_units, 1)
-        kind = next((kind for kind, most in EXACT.items() if largest < most), None)
+        kind = next((kind for kind, limit in EXACT.items() if largest < limit), None)
         if kind is not None:
-            return WeightedSums(kinds, (columns.astype(kind),), (1,), place)
+            return WeightedSums(kinds, (columns.astype(kind),), (1,), column_of)
         high = columns.astype(np.int64) >> PART_BITS
         low = columns.astype(np.int64) - (high << PART_BITS)
-        return WeightedSums(kinds, (high.astype(np.float64), low.astype(np.float64)), (1 << PART_BITS, 1), place)
+        return WeightedSums(kinds, (high.astype(np.float64), low.astype(np.float64)), (1 << PART_BITS, 1), column_of)
 
-    def blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[NDArray[np.int64]]:
+    def iter_blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[NDArray[np.int64]]:
         """Yield the sums of consecutive trials, shape (n_some, n_systems, n_fields)."""
         n_kinds, kind = len(self.columns[0]), self.columns[0].dtype
         size = int(np.clip(WEIGHT_BYTES // (max(n_kinds, 1) * kind.itemsize), 1, min(MOST_TRIALS, n_trials)))
@@ -82,20 +82,20 @@ class WeightedSums:
         for start in range(first, first + n_trials, size):
             weights = room[: min(size, first + n_trials - start)]
             fill(start, self.kinds, weights)
-            with one_thread():
+            with limit_blas_threads():
                 parts = [weights @ columns for columns in self.columns]
             sums = sum(part.astype(np.int64) * worth for part, worth in zip(parts, self.weights, strict=True))
-            yield np.asarray(sums)[:, self.place]
+            yield np.asarray(sums)[:, self.column_of]
 
 
-def _by_kind(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the kind of each unit, and what units of each kind contribute; each its own where most differ."""
-    kinds, first = kinds_of(len(columns), list(columns.T))
-    return kinds, columns[first]
+def _group_units(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the kind of each unit, and each kind's contributions; one kind a unit if most differ."""
+    kinds, first_units = find_kinds(len(columns), list(columns.T))
+    return kinds, columns[first_units]
 
 
-def kinds_of(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the kind of each unit, and the first unit of each kind; each its own where most differ.
+def find_kinds(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the kind of each unit, and each kind's first unit; one kind a unit if most differ.
 
     Parameters
     ----------
@@ -106,11 +106,13 @@ def kinds_of(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any
     """
     hashed = np.zeros(n_units, np.uint64)
     for column in columns:
-        hashed = mixed(hashed ^ column.astype(np.uint64))
-    _, first, kinds = np.unique(hashed, return_index=True, return_inverse=True)
-    if len(first) > FEW_KINDS * n_units or any((column[first][kinds] != column).any() for column in columns):
+        hashed = mix_bits(hashed ^ column.astype(np.uint64))
+    _, first_units, kinds = np.unique(hashed, return_index=True, return_inverse=True)
+    if len(first_units) > FEW_KINDS * n_units or any(
+        (column[first_units][kinds] != column).any() for column in columns
+    ):
         return np.arange(n_units, dtype=np.int32), np.arange(n_units)
-    return kinds.astype(np.uint8 if len(first) <= FEW else np.int32), first
+    return kinds.astype(np.uint8 if len(first_units) <= FEW else np.int32), first_units
 
 
 PART_BITS = 30

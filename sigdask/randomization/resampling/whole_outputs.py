@@ -1,4 +1,4 @@
-"""The bootstrap of whole outputs: a black box scores those of the drawn units, one call a system and resample."""
+"""The bootstrap of whole outputs: a black box scores drawn units, one call a system and resample."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sigdask.counts.lattice import TIE
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.randomization.panels.digests import Digests, digest, packed
+from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.resampling.cells import N_CELLS, add_values, width_of
-from sigdask.randomization.stream.shuffles import drawn_units
+from sigdask.randomization.resampling.cells import N_CELLS, add_values, compute_widths
+from sigdask.randomization.stream.shuffles import draw_units
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 DEFAULT_RESAMPLES = 1000
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 @known_as("BootstrapOutputs", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class BootstrapOutputs:
-    """The resampled difference and scores of two systems under a black box: rows are a - b, a and b.
+    """Resampled difference and scores of two systems under a black box: rows are a - b, a and b.
 
     Attributes
     ----------
@@ -55,21 +55,21 @@ class BootstrapOutputs:
     shape: ClassVar[tuple[int, int]] = (3, 1)
 
     @staticmethod
-    def of(panel: OutputsPanel) -> BootstrapOutputs:
-        """Make cells as wide as scores of this size ask for."""
-        origins = _rows(panel.scores[:, 0])
+    def from_panel(panel: OutputsPanel) -> BootstrapOutputs:
+        """Choose the widths of cells from the size of the scores."""
+        origins = _stack_rows(panel.scores[:, 0])
         sizes = np.abs(origins)
         sizes[0] = sizes[1] + sizes[2]
-        return BootstrapOutputs(panel, origins, np.asarray(TIE * sizes), width_of(ASSUMED * sizes, sizes))
+        return BootstrapOutputs(panel, origins, np.asarray(TIE * sizes), compute_widths(ASSUMED * sizes, sizes))
 
     @property
     def nbytes(self) -> float:
-        """Size of its outputs: not known, and never small."""
+        """Size of its outputs, which is unknown and never small."""
         return self.panel.nbytes
 
     @cached_property
-    def items(self) -> list[NDArray[np.int64]]:
-        """The items of each unit that has some, in the units' order."""
+    def items_by_unit(self) -> list[NDArray[np.int64]]:
+        """Items of each unit that has any, in the order of the units."""
         order = np.argsort(self.panel.index, kind="stable")
         _, starts = np.unique(self.panel.index[order], return_index=True)
         return np.split(order, starts[1:])
@@ -77,39 +77,41 @@ class BootstrapOutputs:
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
         """Count the cells of resamples `first` to `first + n_trials - 1` of a run."""
         counts = np.zeros((*self.shape, N_CELLS), np.int64)
-        values = np.stack(list(self._values(run, first, n_trials)), axis=1)
+        values = np.stack(list(self._iter_values(run, first, n_trials)), axis=1)
         add_values(values, self.origins, self.ties, self.widths, counts[:, 0])
         return Tally(n_trials, counts)
 
-    def _values(self, run: int, first: int, n_trials: int) -> Iterator[Floats]:
+    def _iter_values(self, run: int, first: int, n_trials: int) -> Iterator[Floats]:
         """Yield the difference and both scores of each resample."""
         panel = self.panel
         for start in range(first, first + n_trials, AT_ONCE):
-            here = min(AT_ONCE, first + n_trials - start)
-            for units in drawn_units(panel.key, run=run, first=start, n_trials=here, n_units=len(self.items)):
-                drawn = np.concatenate([self.items[u] for u in units])
+            n_block = min(AT_ONCE, first + n_trials - start)
+            for units in draw_units(panel.key, run=run, first=start, n_trials=n_block, n_units=len(self.items_by_unit)):
+                drawn = np.concatenate([self.items_by_unit[u] for u in units])
                 gold = None if panel.gold is None else panel.gold[drawn]
-                part = replace(panel, a=panel.a[drawn], b=panel.b[drawn], gold=gold, index=panel.index[drawn])
-                yield _rows(_scored(part))
+                resampled = replace(panel, a=panel.a[drawn], b=panel.b[drawn], gold=gold, index=panel.index[drawn])
+                yield _stack_rows(_compute_scores(resampled))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel without what is arranged for drawing, which is made where it is needed."""
+        """Pickle without cached arrays, which are recomputed where they are needed."""
         return BootstrapOutputs, (self.panel, self.origins, self.ties, self.widths)
 
-    def part(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> BootstrapOutputs:
-        """Return itself: it is counted as a whole."""
+    def select(
+        self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None
+    ) -> BootstrapOutputs:
+        """Return the bootstrap itself, as it is always counted as a whole."""
         return self
 
-    def digests(self) -> Digests:
-        """Return what it is as a whole, by content, shape (1, 1)."""
-        return packed([bytes.fromhex(digest(self))]).reshape(1, 1)
+    def compute_digests(self) -> Digests:
+        """Return the digest of the whole bootstrap, shape (1, 1)."""
+        return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
 
-def _rows(scores: Floats) -> Floats:
+def _stack_rows(scores: Floats) -> Floats:
     return np.array([scores[0] - scores[1], *scores])
 
 
-def _scored(panel: OutputsPanel) -> Floats:
+def _compute_scores(panel: OutputsPanel) -> Floats:
     try:
         return panel.scores[:, 0]
     except InputError:  # a score that resampled outputs do not have

@@ -1,1 +1,1 @@
-"""The random stream: which units each trial swaps."""
+"""The random stream, which decides which units each trial swaps."""

@@ -1,4 +1,4 @@
-"""Shuffled differences themselves, of a few pairs: what tallies count exceedances of."""
+"""Differences of a few pairs after swaps, trial by trial. Tallies count exceedances of these."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sigdask.randomization.kernels.differences import mark_extreme
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.slabs import slabs
+from sigdask.randomization.slabs import iter_slabs
 from sigdask.randomization.tallies import TAILS
 
 Floats = NDArray[np.float64]
-Whole = Panel | PresencePanel | OutputsPanel
+PairPanel = Panel | PresencePanel | OutputsPanel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShuffledDifferences:
-    """The shuffled differences of one pair under one metric.
+class TrialDifferences:
+    """The differences of one pair under one metric after swaps.
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class ShuffledDifferences:
     extreme: NDArray[np.bool_]
 
     @staticmethod
-    def of(observed: float, differences: Floats, tie: Floats) -> ShuffledDifferences:
-        """Hold differences against the observed one, of which each may miss a tie by so much."""
+    def from_differences(observed: float, differences: Floats, tie: Floats) -> TrialDifferences:
+        """Compare differences with the observed one; `tie` is how far each may miss a tie."""
         extreme = np.empty((len(differences), len(TAILS)), np.bool_)
         mark_extreme(differences, tie, observed, extreme)
-        return ShuffledDifferences(observed, differences, extreme)
+        return TrialDifferences(observed, differences, extreme)
 
 
-def shuffled(panel: Whole, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[ShuffledDifferences]:
-    """Yield the shuffled differences of each pair of a panel under its first metric, pair after pair.
+def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[TrialDifferences]:
+    """Yield the differences after swaps of each pair of a panel under its first metric, pair by pair.
 
     Those of the same trials as `panel.tally` counts; all of them are held at once.
 
@@ -59,23 +59,25 @@ def shuffled(panel: Whole, *, n_trials: int, run: int = 0, first: int = 0) -> It
         The trials.
     """
     if isinstance(panel, Panel):
-        yield from _of_sums(panel, n_trials=n_trials, run=run, first=first)
+        yield from _iter_from_sums(panel, n_trials=n_trials, run=run, first=first)
         return
-    scores = panel.shuffled(run=run, first=first, n_trials=n_trials)
-    for (a, b), seen in zip(scores, panel.scores_of_pairs[:, 0], strict=True):
-        yield ShuffledDifferences.of(float(seen[0] - seen[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b)))
+    scores = panel.compute_trial_scores(run=run, first=first, n_trials=n_trials)
+    for (a, b), observed in zip(scores, panel.pair_scores[:, 0], strict=True):
+        yield TrialDifferences.from_differences(
+            float(observed[0] - observed[1]), a - b, float(TIE) * (np.abs(a) + np.abs(b))
+        )
 
 
-def _of_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[ShuffledDifferences]:
-    """Yield those of sums: of all pairs, whose trials are shuffled together."""
-    every = np.arange(len(panel.pairs))
-    differences, tie = np.zeros((2, len(every), n_trials))
-    observed, at = np.zeros(len(every)), 0
-    for slab in slabs(panel, run=run, first=first, n_trials=n_trials):
-        here = slice(at, at := at + slab.n_trials)
-        out, miss = np.zeros((2, len(every), slab.n_trials))
-        slab.add(0, every, 1.0, out, miss)
-        differences[:, here], tie[:, here] = out, miss
-        observed = slab.observed(0)
-    for k in every:
-        yield ShuffledDifferences.of(float(observed[k]), differences[k], tie[k])
+def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[TrialDifferences]:
+    """Yield the differences of a panel of sums; all pairs share the swaps."""
+    rows = np.arange(len(panel.pairs))
+    differences, tie = np.zeros((2, len(rows), n_trials))
+    observed, position = np.zeros(len(rows)), 0
+    for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials):
+        block = slice(position, position := position + slab.n_trials)
+        out, slack = np.zeros((2, len(rows), slab.n_trials))
+        slab.add(0, rows, 1.0, out, slack)
+        differences[:, block], tie[:, block] = out, slack
+        observed = slab.get_observed(0)
+    for k in rows:
+        yield TrialDifferences.from_differences(float(observed[k]), differences[k], tie[k])

@@ -33,9 +33,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sigdask.counts.checks import canonical, canonical_column
+from sigdask.counts.checks import canonicalize, canonicalize_column
 from sigdask.errors import InputError
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 
 SCHEME = 1
 SWAP, RELABEL, PERMUTE, BOOTSTRAP, SAMPLE, RESAMPLE = range(6)
@@ -54,7 +54,7 @@ SLOTS, CALLS = 4, 128
 Key = tuple[int, int]
 
 
-def stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
+def compute_stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
     """Return the generator's key for one test set.
 
     Parameters
@@ -69,33 +69,35 @@ def stream_key(seed: int, name: str, units: Sequence[str] | int) -> Key:
 
     Examples
     --------
-    >>> stream_key(0, "", 86) == stream_key(0, "", 86)
+    >>> compute_stream_key(0, "", 86) == compute_stream_key(0, "", 86)
     True
     """
     if seed < 0:
         raise InputError(f"seed = {seed}: must not be negative")
     digest = hashlib.sha256()
-    for part in _parts(name, units):
+    for part in _iter_key_parts(name, units):
         digest.update(part)
     words = np.frombuffer(digest.digest(), dtype=">u4").astype(np.uint32).tolist()
     low, high = np.random.SeedSequence([seed, *words]).generate_state(2, np.uint32)
     return int(low), int(high)
 
 
-def _parts(name: str, units: Sequence[str] | int) -> Iterator[Any]:
-    """Yield what the key is made of, each part after its number of bytes."""
+def _iter_key_parts(name: str, units: Sequence[str] | int) -> Iterator[Any]:
+    """Yield the bytes that are hashed for the key, each part after its length in bytes."""
     if isinstance(units, int):
-        yield from (_framed(part) for part in (canonical(name), b"positions", units.to_bytes(8, "little")))
+        yield from (_prefix_length(part) for part in (canonicalize(name), b"positions", units.to_bytes(8, "little")))
         return
-    yield from (_framed(part) for part in (canonical(name), b"ids"))
-    yield from canonical_column(units).framed()
+    yield from (_prefix_length(part) for part in (canonicalize(name), b"ids"))
+    yield from canonicalize_column(units).iter_framed()
 
 
-def _framed(part: bytes) -> bytes:
+def _prefix_length(part: bytes) -> bytes:
     return len(part).to_bytes(8, "little") + part
 
 
-def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP) -> NDArray[np.bool_]:
+def draw_swap_bits(
+    key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP
+) -> NDArray[np.bool_]:
     """Return the swaps of a range of trials, one byte a bit.
 
     The kernels never make this matrix; it serves black-box metrics, samples of other sizes and tests.
@@ -109,20 +111,22 @@ def swap_bits(key: Key, *, run: int, first: int, n_trials: int, n_units: int, pu
     bits = np.empty((n_trials, -(-n_units // COLUMN) * COLUMN), np.bool_)
     shifts = np.arange(32, dtype=np.uint32)
     for column in range(bits.shape[1] // COLUMN):
-        swap_words(key, run, first, column, words, purpose)
+        fill_swap_words(key, run, first, column, words, purpose)
         for q in range(4):
             start = column * COLUMN + 32 * q
             bits[:, start : start + 32] = (words[q][:, None] >> shifts) & np.uint32(1)
     return bits[:, :n_units]
 
 
-def swap_words(key: Key, run: int, first: int, column: int, words: NDArray[np.uint32], purpose: int = SWAP) -> None:
+def fill_swap_words(
+    key: Key, run: int, first: int, column: int, words: NDArray[np.uint32], purpose: int = SWAP
+) -> None:
     """Fill `words`, shape (4, n_trials), with the swap bits of one column of 128 units."""
     philox(np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | purpose << 24), np.uint32(column), first, words)
 
 
-def counting_words(first: int, words: NDArray[np.uint32]) -> None:
-    """Fill `words`, shape (4, n_trials), so that trial t swaps the units of the bits of t.
+def fill_counting_words(first: int, words: NDArray[np.uint32]) -> None:
+    """Fill `words`, shape (4, n_trials), so that the bits of t are the units that trial t swaps.
 
     The stream of full enumeration: trials 0 to 2**k - 1 are all arrangements of k <= 32 units.
     """
@@ -130,8 +134,8 @@ def counting_words(first: int, words: NDArray[np.uint32]) -> None:
     words[1:] = 0
 
 
-def sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.uint32]:
-    """Return a random number of each unit and trial; the units of the smallest ones are a random sample.
+def draw_sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.uint32]:
+    """Return a random number for each unit and trial; the units with the smallest ones are the sample.
 
     Unit u is output word u mod 4 of column u // 4, which is counter word 2.
 
@@ -140,35 +144,35 @@ def sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units: int)
     uint32 array, shape (n_trials, n_units)
     """
     words = np.empty((4, n_trials), np.uint32)
-    found = np.empty((n_trials, -(-n_units // 4) * 4), np.uint32)
+    ranks = np.empty((n_trials, -(-n_units // 4) * 4), np.uint32)
     purpose = np.uint32(run << 16 | SAMPLE << 24)
-    for column in range(found.shape[1] // 4):
+    for column in range(ranks.shape[1] // 4):
         philox(np.uint32(key[0]), np.uint32(key[1]), purpose, np.uint32(column), first, words)
-        found[:, 4 * column : 4 * column + 4] = words.T
-    return found[:, :n_units]
+        ranks[:, 4 * column : 4 * column + 4] = words.T
+    return ranks[:, :n_units]
 
 
-def relabel_word(run: int) -> np.uint32:
-    """Return run and purpose of a relabelling, as they stand in counter word 1."""
+def get_relabel_word(run: int) -> np.uint32:
+    """Return run and purpose of a relabelling as counter word 1."""
     return np.uint32(run << 16 | RELABEL << 24)
 
 
-def drawn_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.int64]:
-    """Return which units a range of resamples draws, slot by slot, shape (n_trials, n_units).
+def draw_units(key: Key, *, run: int, first: int, n_trials: int, n_units: int) -> NDArray[np.int64]:
+    """Return the units that each resample of a range draws, shape (n_trials, n_units).
 
-    It serves black-box metrics and tests; sums are made of `draw`.
+    It serves black-box metrics and tests; sums are made of `draw_kind_counts`.
     """
     slots = np.empty((n_trials, -(-n_units // SLOTS) * SLOTS), np.int64)
     words = np.empty((SLOTS, n_trials), np.uint32)
     for column in range(slots.shape[1] // SLOTS):
-        philox(np.uint32(key[0]), np.uint32(key[1]), _drawing(run), np.uint32(column), first, words)
-        places = words.astype(np.uint64) * np.uint64(n_units) >> np.uint64(32)
-        slots[:, column * SLOTS : (column + 1) * SLOTS] = places.T
+        philox(np.uint32(key[0]), np.uint32(key[1]), _get_draw_word(run), np.uint32(column), first, words)
+        positions = words.astype(np.uint64) * np.uint64(n_units) >> np.uint64(32)
+        slots[:, column * SLOTS : (column + 1) * SLOTS] = positions.T
     return slots[:, :n_units]
 
 
-def draw(key: Key, run: int, first: int, kinds: NDArray[Any], out: NDArray[Any]) -> None:
-    """Fill `out`, float array of shape (n_trials, n_kinds), with how often resamples draw units of each kind.
+def draw_kind_counts(key: Key, run: int, first: int, kinds: NDArray[Any], out: NDArray[Any]) -> None:
+    """Fill `out`, floats of shape (n_trials, n_kinds), with how often resamples draw each kind of unit.
 
     Parameters
     ----------
@@ -180,17 +184,17 @@ def draw(key: Key, run: int, first: int, kinds: NDArray[Any], out: NDArray[Any])
         Filled.
     """
     out[:] = 0
-    _draw(np.uint32(key[0]), np.uint32(key[1]), _drawing(run), first, kinds, out)
+    _count_draws(np.uint32(key[0]), np.uint32(key[1]), _get_draw_word(run), first, kinds, out)
 
 
-def _drawing(run: int) -> np.uint32:
-    """Return run and purpose of a resample, as they stand in counter word 1."""
+def _get_draw_word(run: int) -> np.uint32:
+    """Return run and purpose of a resample as counter word 1."""
     return np.uint32(run << 16 | BOOTSTRAP << 24)
 
 
-@compiled()
-def _draw(k0, k1, c1, first, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Count draws: the words of some calls at a time, in a loop that LLVM turns into vector code."""
+@cached_njit()
+def _count_draws(k0, k1, c1, first, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Count draws in blocks of generator calls, in a loop that LLVM vectorises."""
     n_trials, n = out.shape[0], kinds.shape[0]
     words = np.empty((SLOTS, CALLS), np.uint32)
     for t in range(n_trials):
@@ -198,23 +202,23 @@ def _draw(k0, k1, c1, first, kinds, out):  # type: ignore[no-untyped-def]  # noq
         row = out[t]
         for start in range(0, n, SLOTS * CALLS):
             for c in range(CALLS):
-                x0, x1, x2, x3 = philox_call(k0, k1, trial, c1, np.uint32(start // SLOTS + c), np.uint32(0))
+                x0, x1, x2, x3 = call_philox(k0, k1, trial, c1, np.uint32(start // SLOTS + c), np.uint32(0))
                 words[0, c] = x0
                 words[1, c] = x1
                 words[2, c] = x2
                 words[3, c] = x3
-            left = min(n - start, SLOTS * CALLS)
+            n_left = min(n - start, SLOTS * CALLS)
             for j in range(SLOTS):
-                for c in range((left - j + SLOTS - 1) // SLOTS):
+                for c in range((n_left - j + SLOTS - 1) // SLOTS):
                     row[kinds[np.int64(np.uint64(words[j, c]) * np.uint64(n) >> np.uint64(32))]] += 1
 
 
-def permute_word(run: int) -> np.uint32:
-    """Return run and purpose of a permutation, as they stand in counter word 1."""
+def get_permute_word(run: int) -> np.uint32:
+    """Return run and purpose of a permutation as counter word 1."""
     return np.uint32(run << 16 | PERMUTE << 24)
 
 
-@compiled()
+@cached_njit()
 def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Fill `words`, shape (4, n_trials), with Philox4x32-10 at counters (first + t, c1, c2, 0).
 
@@ -223,7 +227,7 @@ def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noq
     """
     for t in range(words.shape[1]):
         trial = np.uint64(first) + np.uint64(t)
-        x0, x1, x2, x3 = philox_call(k0, k1, trial, c1, c2, np.uint32(0))
+        x0, x1, x2, x3 = call_philox(k0, k1, trial, c1, c2, np.uint32(0))
         words[0, t] = x0
         words[1, t] = x1
         words[2, t] = x2
@@ -231,7 +235,7 @@ def philox(k0, k1, c1, c2, first, words):  # type: ignore[no-untyped-def]  # noq
 
 
 @njit(inline="always")
-def philox_call(k0, k1, trial, c1, c2, c3):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def call_philox(k0, k1, trial, c1, c2, c3):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Return the four words of Philox4x32-10 at the counter (trial, c1, c2, c3)."""
     x0 = np.uint32(trial)
     x1 = c1 | np.uint32(trial >> np.uint64(32))

@@ -1,4 +1,4 @@
-"""Exceedances of each trial for itself, where it is asked in which trial one came."""
+"""Exceedances of each single trial, to find the trial in which one occurred."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.slabs import slab_size, slabs
+from sigdask.randomization.slabs import compute_slab_size, iter_slabs
 
 AT_ONCE = 2**19
 """Pairs and trials that are looked at together, some 50 bytes each."""
 
 
-def trial_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> NDArray[np.uint8]:
-    """Return the counts of each trial, shape (n_trials, n_pairs, n_metrics, n_tails): those of `tally`, not yet added.
+def count_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> NDArray[np.uint8]:
+    """Return the counts of each single trial, shape (n_trials, n_pairs, n_metrics, n_tails).
 
     Of sums the trials are shuffled together, which takes no longer than one, and each stands for a panel of its own.
     """
@@ -23,11 +23,11 @@ def trial_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> N
         for k in range(n_trials):
             counts[k] = panel.tally(run=run, first=first + k, n_trials=1).counts
         return counts
-    at, size = 0, min(slab_size(panel), max(1, AT_ONCE // max(1, panel.shape[0])))
-    for slab in slabs(panel, run=run, first=first, n_trials=n_trials, size=size):
+    start, size = 0, min(compute_slab_size(panel), max(1, AT_ONCE // max(1, panel.shape[0])))
+    for slab in iter_slabs(panel, run=run, first=first, n_trials=n_trials, size=size):
         for m in range(len(panel.metrics)):
-            each = np.zeros((panel.shape[0], slab.n_trials, counts.shape[-1]), np.int64)
-            slab.count_each(m, each)
-            counts[at : at + slab.n_trials, :, m] = each.transpose(1, 0, 2)
-        at += slab.n_trials
+            by_trial = np.zeros((panel.shape[0], slab.n_trials, counts.shape[-1]), np.int64)
+            slab.count_by_trial(m, by_trial)
+            counts[start : start + slab.n_trials, :, m] = by_trial.transpose(1, 0, 2)
+        start += slab.n_trials
     return counts

@@ -1,1 +1,1 @@
-"""The methods paragraph of a paper and its sources."""
+"""The methods paragraph of a paper and its references."""

@@ -1,4 +1,4 @@
-r"""The methods of results in words, as papers have them, with the works that they rest on.
+r"""Methods sections of papers, generated from results, with the works they cite.
 
 Sentences are made of facts, which results have in columns and signatures in their keys, and hold citations as
 `[[key,key]]`, which become names and years, or LaTeX's `\citep`.
@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sigdask.report.methods.sources import bibtex, named
-from sigdask.report.tables.latex import DEFINED, UNKNOWN, escaped
-from sigdask.results.comparisons import ComparisonResults, made_by
-from sigdask.results.ranking import ranked
+from sigdask.report.methods.sources import format_bibtex, format_citation
+from sigdask.report.tables.latex import CHARACTERS, UNKNOWN_CHARACTER, escape
+from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.ranking import iter_ranked
 from sigdask.results.signature import DECISION, EXACT, LIMITS, TRIALS, Signature
-from sigdask.results.table import details_of
+from sigdask.results.table import get_details
 from sigdask.statistics.classical.names import DESCRIPTIONS
-from sigdask.text import count_noun, listed
+from sigdask.text import format_count, format_list
 
-SIDED = {
+ALTERNATIVE_TEXTS = {
     "two-sided": "two-sided",
     "greater": "one-sided (the first system scores higher)",
     "less": "one-sided (the first system scores lower)",
 }
-ADJUSTING = {
+ADJUSTMENT_TEXTS = {
     "holm": "Holm's step-down procedure [[holm1979]]",
     "hochberg": "Hochberg's step-up procedure [[hochberg1988]]",
     "bh": "the procedure of Benjamini and Hochberg, which bounds the false discovery rate [[benjamini1995]]",
@@ -38,7 +38,7 @@ ADJUSTING = {
     "bootstrap-t": "the step-down studentised bootstrap of units [[romano2005,westfall1993,efron1993]]",
     "tukey": "a randomised version of Tukey's HSD test, blocked by unit [[carterette2012]]",
 }
-INTERVALS = {
+INTERVAL_TEXTS = {
     "bootstrap-bca": "the bias-corrected and accelerated paired bootstrap [[efron1987]]",
     "bootstrap-percentile": "percentiles of the paired bootstrap",
     "tango": "Tango's score method [[tango1998]]",
@@ -47,7 +47,7 @@ INTERVALS = {
     "[[clopper1934]], conditional on their number",
     "normal": "a normal approximation with the jackknife's standard error",
 }
-COMPUTED = {
+EXACT_METHOD_SOURCES = {
     "polynomial": "pagano1983", "dp": "pagano1983", "grid-dp": "streitberg1986", "box-dp": "streitberg1986",
     "meet-in-the-middle": "horowitz1974",
 }  # fmt: skip
@@ -55,12 +55,12 @@ COMPUTED = {
 
 Value = TypeVar("Value")
 
-CITED = re.compile(r" ?\[\[([^\[\]]+)\]\]")
+CITATION_PATTERN = re.compile(r" ?\[\[([^\[\]]+)\]\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a methods section tells, of any number of comparisons; values that are used, in their order.
+    """The facts that a methods section states about any number of comparisons.
 
     Attributes
     ----------
@@ -130,93 +130,106 @@ class Facts:
     n_skewed: int = 0
 
     @staticmethod
-    def of_signatures(signatures: Sequence[Signature]) -> Facts:
-        """Take what signatures say."""
-        every = signatures
+    def from_signatures(signatures: Sequence[Signature]) -> Facts:
+        """Collect the facts that signatures state."""
+        all_signatures = signatures
         return Facts(
-            metrics=_distinct((s.metric, _scorer(s)) for s in every),
-            alternatives=_distinct(s.alternative for s in every),
-            units=_distinct(s.unit for s in every),
-            test_sets=_distinct(s.test_set for s in every if s.test_set),
-            columns=_distinct(s.subset[0] for s in every if s.subset),
-            versions=_distinct(s.version for s in every),
-            seeds=_distinct(s.seed for s in every),
-            n_comparisons=len(every),
-            n_exact=sum(s.p in {EXACT, LIMITS} for s in every),
-            n_sampled=sum(s.p in {TRIALS, DECISION} for s in every),
-            n_trials=_distinct(s.n_trials for s in every if s.n_trials and s.p in {TRIALS, DECISION}),
-            stops=_distinct((s.stop, s.epsilon if s.h is None else s.h) for s in every if s.stop),
-            adjusted=_distinct((s.adjust, s.members or 0) for s in every if s.adjust),
-            alpha=next((s.alpha for s in every if s.alpha is not None), None),
+            metrics=_drop_duplicates((s.metric, _describe_scorer(s)) for s in all_signatures),
+            alternatives=_drop_duplicates(s.alternative for s in all_signatures),
+            units=_drop_duplicates(s.unit for s in all_signatures),
+            test_sets=_drop_duplicates(s.test_set for s in all_signatures if s.test_set),
+            columns=_drop_duplicates(s.subset[0] for s in all_signatures if s.subset),
+            versions=_drop_duplicates(s.version for s in all_signatures),
+            seeds=_drop_duplicates(s.seed for s in all_signatures),
+            n_comparisons=len(all_signatures),
+            n_exact=sum(s.p in {EXACT, LIMITS} for s in all_signatures),
+            n_sampled=sum(s.p in {TRIALS, DECISION} for s in all_signatures),
+            n_trials=_drop_duplicates(s.n_trials for s in all_signatures if s.n_trials and s.p in {TRIALS, DECISION}),
+            stops=_drop_duplicates((s.stop, s.epsilon if s.h is None else s.h) for s in all_signatures if s.stop),
+            adjusted=_drop_duplicates((s.adjust, s.members or 0) for s in all_signatures if s.adjust),
+            alpha=next((s.alpha for s in all_signatures if s.alpha is not None), None),
         )
 
     @staticmethod
-    def of(results: ComparisonResults) -> Facts:
-        """Take what results say."""
+    def from_results(results: ComparisonResults) -> Facts:
+        """Collect the facts from the columns of results."""
         table = results.table
         exact = table.exact | (table.n_trials == 0)
-        sure, origins, beside, family = table.intervals, table.origins, details_of(table), results.family
+        intervals, origins, details, family = table.intervals, table.origins, get_details(table), results.family
         names = [np.unique(side.codes) for side in (table.a, table.b)]
-        systems = {side.values[c] for side, own in zip((table.a, table.b), names, strict=True) for c in own.tolist()}
-        drawn = () if sure is None else np.unique(np.stack([sure.method.codes, sure.n_resamples]), axis=1).T.tolist()
+        systems = {
+            side.values[c] for side, entry in zip((table.a, table.b), names, strict=True) for c in entry.tolist()
+        }
+        method_resamples = (
+            ()
+            if intervals is None
+            else np.unique(np.stack([intervals.method.codes, intervals.n_resamples]), axis=1).T.tolist()
+        )
         return Facts(
-            metrics=tuple((score.name, score.signature or "") for score in _used(table.metric)),
-            alternatives=_used(table.alternative),
-            units=_used(table.unit),
-            test_sets=tuple(name for name in _used(table.test_set) if name),
-            columns=_distinct(own.column for own in _used(table.subset) if own),
-            versions=(made_by(),) if origins is None else tuple(v for v in _used(origins.version) if v) or (made_by(),),
+            metrics=tuple((score.name, score.signature or "") for score in _list_used(table.metric)),
+            alternatives=_list_used(table.alternative),
+            units=_list_used(table.unit),
+            test_sets=tuple(name for name in _list_used(table.test_set) if name),
+            columns=_drop_duplicates(entry.column for entry in _list_used(table.subset) if entry),
+            versions=(get_version(),)
+            if origins is None
+            else tuple(v for v in _list_used(origins.version) if v) or (get_version(),),
             seeds=(results.seed,),
             n_comparisons=len(table),
             n_systems=len(systems),
             n_exact=int(exact.sum()),
             n_sampled=int((~exact).sum()),
             n_trials=tuple(np.unique(table.n_trials[~exact]).tolist()),
-            computed=_distinct(by[0] for by in _used(table.exact_by) if by),
-            stops=tuple((own.rule, own.epsilon if own.h is None else own.h) for own in table.stops),
-            adjusted=_families(results),
-            intervals=() if sure is None else _distinct(
-                (sure.method.values[code], float(np.nanmax(sure.confidence)), n) for code, n in drawn
-                if sure.method.values[code]
+            computed=_drop_duplicates(exact_by[0] for exact_by in _list_used(table.exact_by) if exact_by),
+            stops=tuple((entry.rule, entry.epsilon if entry.h is None else entry.h) for entry in table.stops),
+            adjusted=_list_adjustments(results),
+            intervals=()
+            if intervals is None
+            else _drop_duplicates(
+                (intervals.method.values[code], float(np.nanmax(intervals.confidence)), n)
+                for code, n in method_resamples
+                if intervals.method.values[code]
             ),
-            n_larger=int(np.count_nonzero(beside.has_two)) if family and family.adjust != "tukey" else 0,
+            n_larger=int(np.count_nonzero(details.has_two_methods)) if family and family.adjust != "tukey" else 0,
             n_resamples=(family.n_resamples or 0) if family else 0,
-            has_simultaneous=bool(beside.has_interval.any()),
-            tests=tuple(own.name for own in table.tests),
+            has_simultaneous=bool(details.has_interval.any()),
+            tests=tuple(entry.name for entry in table.tests),
             has_second_run=bool((table.second_trials > 0).any()),
-            has_letters=next(ranked(table), None) is not None,
+            has_letters=next(iter_ranked(table), None) is not None,
             has_sets=bool(results.together),
             alpha=results.alpha,
             n_skewed=int(np.count_nonzero(table.is_skewed)),
-        )  # fmt: skip
+        )
 
 
-def _distinct(values: Iterable[Value]) -> tuple[Value, ...]:
+def _drop_duplicates(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _used(column: Any) -> tuple[Any, ...]:
+def _list_used(column: Any) -> tuple[Any, ...]:
     return tuple(column.values[code] for code in np.unique(column.codes).tolist())
 
 
-def _families(results: ComparisonResults) -> tuple[tuple[str, int], ...]:
-    """Return how p was adjusted, of each family, as signatures have it."""
-    own, family = results.table.origins, results.family
-    if own is None:
+def _list_adjustments(results: ComparisonResults) -> tuple[tuple[str, int], ...]:
+    """Return the adjustment and number of comparisons of each family, as signatures state them."""
+    origins, family = results.table.origins, results.family
+    if origins is None:
         return () if family is None else ((family.adjust, family.n_comparisons),)
-    codes = np.unique(np.stack([own.adjust.codes, own.members.codes]), axis=1).T.tolist()
-    return _distinct((own.adjust.values[k], int(own.members.values[n])) for k, n in codes if own.adjust.values[k])
+    codes = np.unique(np.stack([origins.adjust.codes, origins.members.codes]), axis=1).T.tolist()
+    return _drop_duplicates(
+        (origins.adjust.values[k], int(origins.members.values[n])) for k, n in codes if origins.adjust.values[k]
+    )
 
 
-def _scorer(own: Signature) -> str:
-    """Return what the scorer says of how it counted."""
-    said = dict(own.options)
-    return said.get("signature") or "|".join(f"{key}:{value}" for key, value in own.options if key != "code")
+def _describe_scorer(signature: Signature) -> str:
+    """Return the scorer's own signature, or its options joined."""
+    options = dict(signature.options)
+    return options.get("signature") or "|".join(f"{key}:{value}" for key, value in signature.options if key != "code")
 
 
 @dataclass(frozen=True, slots=True)
 class Methods:
-    """A paragraph on methods.
+    """A methods paragraph.
 
     Attributes
     ----------
@@ -228,72 +241,74 @@ class Methods:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The works that it rests on, as they come."""
-        return _distinct(key for found in CITED.finditer(self.marked) for key in found[1].split(","))
+        """The keys of the works it cites, in order of appearance."""
+        return _drop_duplicates(key for match in CITATION_PATTERN.finditer(self.marked) for key in match[1].split(","))
 
     @property
     def text(self) -> str:
-        """The paragraph with names and years."""
-        return CITED.sub(lambda found: f" ({'; '.join(named(key) for key in found[1].split(','))})", self.marked)
+        """The paragraph with authors and years in parentheses."""
+        return CITATION_PATTERN.sub(
+            lambda match: f" ({'; '.join(format_citation(key) for key in match[1].split(','))})", self.marked
+        )
 
     @property
     def latex(self) -> str:
-        r"""The paragraph as LaTeX with `\citep`, of natbib."""
-        parts = CITED.split(self.marked)
-        text = "".join(f"~\\citep{{{part}}}" if place % 2 else escaped(part) for place, part in enumerate(parts))
-        return f"{DEFINED}{text}" if UNKNOWN in text else text
+        r"""The paragraph as LaTeX with natbib's `\citep`."""
+        parts = CITATION_PATTERN.split(self.marked)
+        text = "".join(f"~\\citep{{{part}}}" if index % 2 else escape(part) for index, part in enumerate(parts))
+        return f"{CHARACTERS}{text}" if UNKNOWN_CHARACTER in text else text
 
     @property
     def bibtex(self) -> str:
-        """The entries of its works."""
-        return bibtex(self.keys)
+        """The BibTeX entries of the works it cites."""
+        return format_bibtex(self.keys)
 
     def __str__(self) -> str:
         return self.text
 
 
-def of(facts: Facts) -> Methods:
-    """Return the paragraph that tells some facts."""
-    return Methods(" ".join(_sentences(facts)))
+def build_methods(facts: Facts) -> Methods:
+    """Return the paragraph that states some facts."""
+    return Methods(" ".join(_iter_sentences(facts)))
 
 
-def in_general() -> Methods:
-    """Return how the program and its test are cited."""
+def build_program_citation() -> Methods:
+    """Return the sentence that cites the program and its test."""
     return Methods(
         f"Differences were tested for significance by approximate randomization [[noreen1989,yeh2000]] with sigdask "
-        f"{made_by()} [[sigdask]]."
+        f"{get_version()} [[sigdask]]."
     )
 
 
-def _sentences(facts: Facts) -> Iterator[str]:
-    yield _compared(facts)
+def _iter_sentences(facts: Facts) -> Iterator[str]:
+    yield _describe_comparisons(facts)
     yield (
         f"Each difference was tested by approximate randomization, also called stratified shuffling "
         f"[[noreen1989,yeh2000]], with sigdask {' and '.join(facts.versions)} [[sigdask]]: under the null hypothesis "
         f"the outputs of two systems for the same {' or '.join(facts.units)} are exchangeable, so they were exchanged "
         f"at random and the metric was computed anew on the whole test set."
     )
-    yield from _how_p(facts)
-    yield from _stopped(facts)
-    for how, n in facts.adjusted:
-        which = (
+    yield from _describe_p_values(facts)
+    yield from _describe_stopping(facts)
+    for adjust, n in facts.adjusted:
+        subject = (
             f"The p-values of all {n:,} comparisons were adjusted"
             if n == facts.n_comparisons
             else (f"The p-values were adjusted in families of {n:,} comparisons")
         )
-        yield f"{which} by {ADJUSTING[how]}."
+        yield f"{subject} by {ADJUSTMENT_TEXTS[adjust]}."
     if facts.n_larger:
         yield (
-            f"Where the differences of units are skewed, in {count_noun(facts.n_larger, 'comparison')}, "
+            f"Where the differences of units are skewed, in {format_count(facts.n_larger, 'comparison')}, "
             "the adjusted p is the "
-            f"larger of this and that of {ADJUSTING['bootstrap-t']}, of {facts.n_resamples:,} resamples."
+            f"larger of this and that of {ADJUSTMENT_TEXTS['bootstrap-t']}, of {facts.n_resamples:,} resamples."
         )
     if facts.alpha is not None:
         adjusted = "adjusted " if facts.adjusted else ""
         yield f"Differences with {adjusted}p at most {facts.alpha:g} are called significant."
     if facts.n_skewed:
-        which = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
-        yield f"In {which}, few units decide the result or the differences of units are skewed."
+        subject = f"{facts.n_skewed:,} of {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else "it"
+        yield f"In {subject}, few units decide the result or the differences of units are skewed."
     if facts.has_letters:
         yield "Systems that share a letter are not significantly different [[piepho2004]]."
     if facts.has_sets:
@@ -301,36 +316,42 @@ def _sentences(facts: Facts) -> Iterator[str]:
             "Verdicts over several sets are of the mean difference, with in how many sets at least the one system "
             "scores above the other [[benjamini2008]]."
         )
-    yield from _intervals(facts)
+    yield from _describe_intervals(facts)
     if facts.tests:
-        yield f"Beside it stand {_and(DESCRIPTIONS[name] for name in facts.tests)}."
+        yield f"Beside it stand {_join_names(DESCRIPTIONS[name] for name in facts.tests)}."
     if facts.n_sampled or facts.intervals:
-        seeds = _and(map(str, facts.seeds))
+        seeds = _join_names(map(str, facts.seeds))
         yield f"Random numbers are those of Philox4x32-10 [[salmon2011]] with seed {seeds}."
 
 
-def _compared(facts: Facts) -> str:
+def _describe_comparisons(facts: Facts) -> str:
     systems = f"{facts.n_systems} systems" if facts.n_systems else "Systems"
-    where = f" on {_and(facts.test_sets)}" if facts.test_sets else ""
-    within = f", within each {_and(facts.columns)}" if facts.columns else ""
-    said = [f"{name}: {own}" for name, own in facts.metrics if own]
-    aside = f" ({'; '.join(said)})" if said else ""
+    on_test_sets = f" on {_join_names(facts.test_sets)}" if facts.test_sets else ""
+    within_columns = f", within each {_join_names(facts.columns)}" if facts.columns else ""
+    scorers = [f"{name}: {scorer}" for name, scorer in facts.metrics if scorer]
+    aside = f" ({'; '.join(scorers)})" if scorers else ""
     pairs = f" in {facts.n_comparisons:,} comparisons" if facts.n_comparisons > 1 else ""
-    names = _and(_distinct(name for name, _ in facts.metrics))
-    return f"{systems} were compared{where} by {names}{aside}{within}{pairs}.".replace("[[", "[ [")  # no citation
+    names = _join_names(_drop_duplicates(name for name, _ in facts.metrics))
+    return f"{systems} were compared{on_test_sets} by {names}{aside}{within_columns}{pairs}.".replace(
+        "[[", "[ ["
+    )  # no citation
 
 
-def _how_p(facts: Facts) -> Iterator[str]:
-    """Say how p was had."""
-    sided = _and(SIDED[own] for own in facts.alternatives)
-    keys = ",".join(_distinct(COMPUTED[name] for name in facts.computed if name in COMPUTED))
+def _describe_p_values(facts: Facts) -> Iterator[str]:
+    """Describe how p-values were computed."""
+    sided = _join_names(ALTERNATIVE_TEXTS[alternative] for alternative in facts.alternatives)
+    keys = ",".join(
+        _drop_duplicates(EXACT_METHOD_SOURCES[name] for name in facts.computed if name in EXACT_METHOD_SOURCES)
+    )
     cited = f" [[{keys}]]" if keys else ""
     if facts.n_exact:
-        which = "The p-values" if not facts.n_sampled else f"The p-values of {count_noun(facts.n_exact, 'comparison')}"
-        yield f"{which} are exact, over all possible exchanges{cited}, and {sided}."
+        subject = (
+            "The p-values" if not facts.n_sampled else f"The p-values of {format_count(facts.n_exact, 'comparison')}"
+        )
+        yield f"{subject} are exact, over all possible exchanges{cited}, and {sided}."
     if facts.n_sampled and any(rule != "confidence-sequence" for rule, _ in facts.stops or (("", None),)):
-        which = "The others are" if facts.n_exact else f"The p-values are {sided}, and"
-        yield f"{which} had from {_trials(facts)}."
+        subject = "The others are" if facts.n_exact else f"The p-values are {sided}, and"
+        yield f"{subject} had from {_describe_trials(facts)}."
     if facts.has_second_run:
         yield (
             "Two independent runs of random exchanges were held against each other by Fisher's exact test "
@@ -338,10 +359,14 @@ def _how_p(facts: Facts) -> Iterator[str]:
         )
 
 
-def _trials(facts: Facts) -> str:
-    """Say of how many random exchanges p is, and how it is made of them."""
-    few = len(facts.n_trials) <= MOST_TRIALS
-    trials = _and(f"{n:,}" for n in facts.n_trials) if few else f"{min(facts.n_trials):,} to {max(facts.n_trials):,}"
+def _describe_trials(facts: Facts) -> str:
+    """State the number of random swaps and how p is computed from them."""
+    is_short = len(facts.n_trials) <= MAX_TRIAL_COUNTS
+    trials = (
+        _join_names(f"{n:,}" for n in facts.n_trials)
+        if is_short
+        else f"{min(facts.n_trials):,} to {max(facts.n_trials):,}"
+    )
     if any(rule == "besag-clifford" for rule, _ in facts.stops):
         return f"up to {trials} random exchanges"
     return (
@@ -350,7 +375,7 @@ def _trials(facts: Facts) -> str:
     )
 
 
-def _stopped(facts: Facts) -> Iterator[str]:
+def _describe_stopping(facts: Facts) -> Iterator[str]:
     for rule, value in facts.stops:
         if rule == "besag-clifford":
             yield (
@@ -364,13 +389,15 @@ def _stopped(facts: Facts) -> Iterator[str]:
             )
 
 
-def _intervals(facts: Facts) -> Iterator[str]:
+def _describe_intervals(facts: Facts) -> Iterator[str]:
     if not facts.intervals:
         return
     confidence = facts.intervals[0][1]
-    told = [f"{INTERVALS[name]}{f' with {n:,} {_drawn(name)}' if n else ''}" for name, _, n in facts.intervals]
-    alone = " of each comparison alone" if facts.adjusted else ""
-    yield f"{100 * confidence:.4g} % confidence intervals of differences{alone} are by {_and(told)}."
+    methods = [
+        f"{INTERVAL_TEXTS[name]}{f' with {n:,} {_name_draws(name)}' if n else ''}" for name, _, n in facts.intervals
+    ]
+    scope = " of each comparison alone" if facts.adjusted else ""
+    yield f"{100 * confidence:.4g} % confidence intervals of differences{scope} are by {_join_names(methods)}."
     if facts.has_simultaneous and facts.alpha is not None:
         yield (
             f"Simultaneous {100 * (1 - facts.alpha):.4g} % confidence intervals are by the largest statistic of the "
@@ -378,23 +405,23 @@ def _intervals(facts: Facts) -> Iterator[str]:
         )
 
 
-def _drawn(method: str) -> str:
+def _name_draws(method: str) -> str:
     return "random exchanges" if method == "inversion" else "resamples"
 
 
-MOST, MOST_TRIALS = 9, 3
+MAX_NAMES, MAX_TRIAL_COUNTS = 9, 3
 """Names, and numbers of trials, that are listed."""
 
 
-def _and(names: Iterable[str]) -> str:
-    """List names as a sentence does.
+def _join_names(names: Iterable[str]) -> str:
+    """Join names with commas and a final "and".
 
     Examples
     --------
-    >>> _and(["a", "b", "c"])
+    >>> _join_names(["a", "b", "c"])
     'a, b and c'
     """
-    every = [*names]
-    if len(every) > MOST:
-        return listed(every, MOST)
-    return " and ".join([", ".join(every[:-1]), every[-1]]) if len(every) > 1 else "".join(every)
+    all_names = [*names]
+    if len(all_names) > MAX_NAMES:
+        return format_list(all_names, MAX_NAMES)
+    return " and ".join([", ".join(all_names[:-1]), all_names[-1]]) if len(all_names) > 1 else "".join(all_names)

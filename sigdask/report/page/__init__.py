@@ -1,4 +1,4 @@
-"""Results as one HTML file that requests nothing and shows users' words as text alone."""
+"""Results as one self-contained HTML file that treats names from users as plain text."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from sigdask.report.files import write_whole
+from sigdask.report.files import write_whole_text
 from sigdask.report.page import comparisons
 from sigdask.report.page import data as behind
-from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, answer, close
-from sigdask.report.page.frame import PagePart, framed
+from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, build_card, list_borderline
+from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
-from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, RankingSection, sections
-from sigdask.report.summary.sentences import citation, is_adjusted
+from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, RankingSection, build_sections
+from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.terminal import MOST_ALARMS
-from sigdask.report.trials import trials_text
+from sigdask.report.trials import describe_trials
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.messages.notes import texts, without
-from sigdask.results.rows import table_from_results
-from sigdask.results.signature import shared
+from sigdask.results.messages.notes import list_texts, remove_kind
+from sigdask.results.rows import results_to_table
+from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 
 Inputs = Mapping[str, Mapping[str, str]]
 """Test set, to the files that were read and their digests."""
 
-NOTHING: Inputs = {}
+NO_INPUTS: Inputs = {}
 NO_TEXTS: Mapping[str, str] = {}
 NO_PARTS: Mapping[str, PagePart] = {}
 
@@ -41,7 +41,7 @@ MOST_OPEN = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestSetSection:
-    """What the page says of one test set, beside its comparisons."""
+    """The page's section on one test set, in addition to its comparisons."""
 
     name: str
     rankings: Sequence[RankingSection]
@@ -55,14 +55,14 @@ def write_page(
     sets: Mapping[str, ComparisonResults],
     title: str,
     *,
-    inputs: Inputs = NOTHING,
+    inputs: Inputs = NO_INPUTS,
     candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
     parts: Mapping[str, PagePart] = NO_PARTS,
 ) -> None:
-    """Write results as a page, whole or not at all; what else it takes is as in `page`."""
+    """Write results as a page, whole or not at all; the arguments are those of `render_page`."""
     created = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
-    text = page(
+    text = render_page(
         sets,
         title=title,
         created=created,
@@ -71,21 +71,21 @@ def write_page(
         command=command,
         parts=parts,
     )
-    write_whole(path, text)
+    write_whole_text(path, text)
 
 
-def page(
+def render_page(
     sets: Mapping[str, ComparisonResults],
     *,
     title: str,
     notes: Sequence[str] = (),
     created: str = "",
-    inputs: Inputs = NOTHING,
+    inputs: Inputs = NO_INPUTS,
     candidates: Mapping[str, str] = NO_TEXTS,
     command: str = "",
     parts: Mapping[str, PagePart] = NO_PARTS,
 ) -> str:
-    """Return a page.
+    """Return results as the text of an HTML page.
 
     Parameters
     ----------
@@ -106,32 +106,39 @@ def page(
     parts : mapping of str to PagePart
         Sections that others add: "details" of single comparisons, "plan" of a run.
     """
-    shown = {name: results for name, results in sets.items() if len(results)}
-    tables = [results.table for results in shown.values()]
-    table = Table.joined(tables) if tables else table_from_results((), 0.05)
-    said = answer(shown, table)
-    of_all, rows = comparisons.grid(table, close(shown, said.verdicts))
-    of_sets = [*_of_sets(shown, all_listed=len(rows) == len(table))]
-    tests = behind.classical_tests(table.take(rows))
-    grids = [of_all, *(own.together for own in of_sets), tests.grid]
-    alarming = np.flatnonzero(table.disagrees)
+    nonempty = {name: results for name, results in sets.items() if len(results)}
+    tables = [results.table for results in nonempty.values()]
+    table = Table.join(tables) if tables else results_to_table((), 0.05)
+    card = build_card(nonempty, table)
+    all_comparisons, rows = comparisons.build_grid(table, list_borderline(nonempty, card.verdicts))
+    set_sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
+    tests = behind.build_tests_grid(table.take(rows))
+    grids = [all_comparisons, *(entry.together for entry in set_sections), tests.grid]
+    disagreeing = np.flatnonzero(table.has_disagreement)
     context = {
         "title": title,
         "created": created,
-        "answer": said,
+        "answer": card,
         "most_sentences": MOST_SENTENCES,
         "command": command,
-        "signatures": [text for text in map(shared, tables[:MOST_HEADLINES]) if text],
+        "signatures": [text for text in map(format_shared, tables[:MOST_HEADLINES]) if text],
         "warnings": list(
-            dict.fromkeys([*notes, *(text for own in shown.values() for text in texts(without(own.notes, "scope")))])
+            dict.fromkeys(
+                [
+                    *notes,
+                    *(text for entry in nonempty.values() for text in list_texts(remove_kind(entry.notes, "scope"))),
+                ]
+            )
         ),
-        "alarms": [(r, check) for r in result_views(table.take(alarming[:MOST_ALARMS])) for check in r.disagreements()],
-        "n_alarming": len(alarming),
+        "alarms": [
+            (r, check) for r in iter_results(table.take(disagreeing[:MOST_ALARMS])) for check in r.disagreements()
+        ],
+        "n_alarming": len(disagreeing),
         "inputs": inputs,
         "candidates": candidates,
-        "sets": of_sets,
-        "n_rankings": sum(len(own.rankings) + own.n_left_out for own in of_sets),
-        "comparisons": of_all,
+        "sets": set_sections,
+        "n_rankings": sum(len(entry.rankings) + entry.n_left_out for entry in set_sections),
+        "comparisons": all_comparisons,
         "tests": tests,
         "n_rows": len(table),
         "alpha": table.alpha,
@@ -139,17 +146,19 @@ def page(
         "most_in_matrix": MOST_IN_MATRIX,
         "most_open": MOST_OPEN,
         "drawing": WIDTH,
-        "citations": list(dict.fromkeys(citation(results) for results in shown.values())),
-        "curve": behind.curve(table),
+        "citations": list(dict.fromkeys(describe_settings(results) for results in nonempty.values())),
+        "curve": behind.build_curve(table),
     }
-    data: dict[str, Any] = {grid.name: grid.data() for grid in grids if grid is not None}
-    return framed(context, data, parts)
+    data: dict[str, Any] = {grid.name: grid.build_data() for grid in grids if grid is not None}
+    return render_frame(context, data, parts)
 
 
-def _of_sets(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:
+def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -> Iterator[TestSetSection]:
     n_left = MOST_IN_RANKINGS
     for k, (name, results) in enumerate(sets.items()):
-        found, n_left_out = sections(results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed)
-        n_left -= sum(len(own.places) for own in found)
-        together = behind.over_sets(f"together-{k}", results) if results.together else None
-        yield TestSetSection(name, found, n_left_out, together, [*trials_text(results)])
+        rankings, n_left_out = build_sections(
+            results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed
+        )
+        n_left -= sum(len(ranking.places) for ranking in rankings)
+        together = behind.build_sets_grid(f"together-{k}", results) if results.together else None
+        yield TestSetSection(name, rankings, n_left_out, together, [*describe_trials(results)])

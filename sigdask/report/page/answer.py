@@ -1,4 +1,4 @@
-"""The card at the top: what was found, in a sentence a test set, whether it was checked, and a count of verdicts."""
+"""The summary card at the top of the page: a sentence for each test set, checks, and verdict counts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import islice
 
 import numpy as np
 
-from sigdask.report.summary.verdict import Verdict, of
-from sigdask.report.terminal.remarks import borderline
+from sigdask.report.summary.verdict import Verdict, build_verdict
+from sigdask.report.terminal.remarks import describe_borderline
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
-from sigdask.text import count_noun
+from sigdask.text import format_count
 
 MOST_HEADLINES, MOST_SETS = 3, 200
 """Test sets whose sentence stands in the card at once, and when it is opened."""
@@ -23,7 +23,7 @@ MOST_SENTENCES = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerCard:
-    """What the card says.
+    """Content of the summary card.
 
     Attributes
     ----------
@@ -41,46 +41,46 @@ class AnswerCard:
 
     @property
     def first(self) -> list[tuple[str, Verdict]]:
-        """Return the test sets whose verdicts stand in the card at once."""
+        """Verdicts of the test sets that the card shows at once."""
         return [*self.verdicts.items()][:MOST_HEADLINES]
 
     @property
     def more(self) -> list[tuple[str, Verdict]]:
-        """Return those that stand in it when it is opened."""
+        """Verdicts that the card shows when it is opened."""
         return [*self.verdicts.items()][MOST_HEADLINES:]
 
     @property
     def checks(self) -> list[tuple[str, Verdict]]:
-        """Return the verdicts whose lines of checks are shown, those that disagree first; one, if all say the same."""
-        of_lines: dict[str, tuple[str, Verdict]] = {}
-        for name, own in sorted(self.verdicts.items(), key=lambda item: item[1].is_checked):
-            of_lines.setdefault(own.checks, (name, own))
-        found = [*of_lines.values()][:MOST_HEADLINES]
-        return [("", own) for _, own in found] if len(of_lines) == 1 else found
+        """Verdicts whose check lines are shown, disagreements first; only one if all lines are equal."""
+        by_line: dict[str, tuple[str, Verdict]] = {}
+        for name, verdict in sorted(self.verdicts.items(), key=lambda item: item[1].is_checked):
+            by_line.setdefault(verdict.checks, (name, verdict))
+        distinct = [*by_line.values()][:MOST_HEADLINES]
+        return [("", verdict) for _, verdict in distinct] if len(by_line) == 1 else distinct
 
 
-def answer(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCard:
-    """Return the card of all test sets, whose comparisons are in one table."""
-    verdicts = {name: of(results) for name, results in islice(sets.items(), MOST_SETS)}
-    causes = [cause for own in verdicts.values() for cause in own.causes]
-    return AnswerCard(verdicts, len(sets), [*_counts(table, causes)])
+def build_card(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCard:
+    """Return the card of all test sets, given one table of their comparisons."""
+    verdicts = {name: build_verdict(results) for name, results in islice(sets.items(), MOST_SETS)}
+    causes = [cause for verdict in verdicts.values() for cause in verdict.causes]
+    return AnswerCard(verdicts, len(sets), [*_describe_counts(table, causes)])
 
 
-def close(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
-    """Return the rows of all comparisons whose verdict a different seed or a few more units could change."""
-    found, before = [], 0
+def list_borderline(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
+    """Return the rows of borderline results over all test sets."""
+    rows, offset = [], 0
     for name, results in sets.items():
         if name in verdicts:
-            found.append(before + verdicts[name].close)
-        before += len(results)
-    return np.concatenate(found).tolist() if found else []
+            rows.append(offset + verdicts[name].close)
+        offset += len(results)
+    return np.concatenate(rows).tolist() if rows else []
 
 
-def _counts(table: Table, causes: Sequence[str]) -> Iterator[str]:
-    """Count comparisons, verdicts and those that are borderline."""
+def _describe_counts(table: Table, causes: Sequence[str]) -> Iterator[str]:
+    """Yield the numbers of comparisons, verdicts and borderline results as text."""
     n, decision = len(table), table.decision
     kinds = {"significantly different": 1, "not significantly different": 0, "undecided": -1}
-    said = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]
-    yield count_noun(n, "comparison") + (f": {', '.join(said)} at {table.alpha:g}" if said else "")
+    kind_texts = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]
+    yield format_count(n, "comparison") + (f": {', '.join(kind_texts)} at {table.alpha:g}" if kind_texts else "")
     if causes:
-        yield f"{len(causes):,} {borderline(causes)}"
+        yield f"{len(causes):,} {describe_borderline(causes)}"

@@ -1,4 +1,4 @@
-"""What stands behind the answer: classical tests, verdicts over several sets, and all p-values as a curve."""
+"""Further data on the page: classical tests, verdicts over several sets, and the p-value curve."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigdask.report.page.grids import GridColumn, PageTable
-from sigdask.report.tables.cells import p_cell
+from sigdask.report.tables.cells import format_p_cell
 from sigdask.report.terminal import classical
-from sigdask.results.columns.coded import Coded
+from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 from sigdask.statistics.letters import achieved_significance
-from sigdask.statistics.rounding import signed
+from sigdask.statistics.rounding import format_signed
 
 MOST_TESTED = 500
 """Comparisons whose classical tests are listed."""
@@ -28,64 +28,79 @@ FEWEST_IN_CURVE, MOST_IN_CURVE = 10, 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Classical:
-    """Classical tests as a grid, None without any, and which do not fit which scores."""
+class ClassicalTestsSection:
+    """Classical tests as a grid, or None without any, and the tests that do not fit the scores."""
 
     grid: PageTable | None
     misfits: Sequence[str]
 
 
-def classical_tests(table: Table) -> Classical:
-    """List the classical tests of the first comparisons."""
-    tested = [r for r in result_views(table) if r.tests] if table.tests else []
-    lines = [*classical.lines(tested[:MOST_TESTED], table.alpha)]
-    misfits = [*classical.misfits(tested)]
-    if not lines:
-        return Classical(None, misfits)
-    of = [line.result for line in lines]
-    sets, subsets = Coded.of(r.test_set for r in of), Coded.of(r.subset["value"] if r.subset else "" for r in of)
+def build_tests_grid(table: Table) -> ClassicalTestsSection:
+    """Return the classical tests of the first comparisons."""
+    tested = [r for r in iter_results(table) if r.tests] if table.tests else []
+    rows = [*classical.iter_rows(tested[:MOST_TESTED], table.alpha)]
+    misfits = [*classical.iter_misfits(tested)]
+    if not rows:
+        return ClassicalTestsSection(None, misfits)
+    results = [row.result for row in rows]
+    sets, subsets = (
+        CodedColumn.from_values(r.test_set for r in results),
+        CodedColumn.from_values(r.subset["value"] if r.subset else "" for r in results),
+    )
     columns = [
         GridColumn("test set", sets, is_filter=True, is_hidden=len(sets.values) < 2),
         GridColumn("subset", subsets, is_filter=True, is_hidden=not any(subsets.values)),
-        GridColumn("A", Coded.of(r.a for r in of)),
-        GridColumn("B", Coded.of(r.b for r in of)),
-        GridColumn("metric", Coded.of(r.metric for r in of), is_filter=True),
-        GridColumn("test", Coded.of(line.name for line in lines), is_filter=True),
-        GridColumn("statistic", Coded.of(line.statistic for line in lines), is_number=True),
-        GridColumn("p", Coded.of(line.p for line in lines), is_number=True),
-        GridColumn("n", Coded.of(line.n for line in lines), is_number=True),
-        GridColumn("remark", Coded.of(line.remark for line in lines)),
+        GridColumn("A", CodedColumn.from_values(r.a for r in results)),
+        GridColumn("B", CodedColumn.from_values(r.b for r in results)),
+        GridColumn("metric", CodedColumn.from_values(r.metric for r in results), is_filter=True),
+        GridColumn("test", CodedColumn.from_values(row.name for row in rows), is_filter=True),
+        GridColumn("statistic", CodedColumn.from_values(row.statistic for row in rows), is_number=True),
+        GridColumn("p", CodedColumn.from_values(row.p for row in rows), is_number=True),
+        GridColumn("n", CodedColumn.from_values(row.n for row in rows), is_number=True),
+        GridColumn("remark", CodedColumn.from_values(row.remark for row in rows)),
     ]
     left_out = ""
     if len(tested) > MOST_TESTED:
         left_out = f"Of {MOST_TESTED:,} comparisons of {len(tested):,}; the JSON has all."
-    contrast = "".join("1" if line.is_contrast else "0" for line in lines)
-    more = {"quiet": contrast}
-    return Classical(PageTable("tests", "Classical tests of the same comparisons", columns, left_out, more), misfits)
+    contrast = "".join("1" if row.is_contrast else "0" for row in rows)
+    extra = {"quiet": contrast}
+    return ClassicalTestsSection(
+        PageTable("tests", "Classical tests of the same comparisons", columns, left_out, extra), misfits
+    )
 
 
-def over_sets(name: str, results: ComparisonResults) -> PageTable:
-    """List the verdicts over several test sets or subsets."""
-    own = results.together[:MOST_TOGETHER]
+def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
+    """Return the verdicts over several test sets or subsets."""
+    shown = results.together[:MOST_TOGETHER]
     alpha = results.alpha
     columns = [
-        GridColumn("A", Coded.of(v.a for v in own)),
-        GridColumn("B", Coded.of(v.b for v in own)),
-        GridColumn("metric", Coded.of(v.metric for v in own), is_filter=True),
-        GridColumn("mean A − B", Coded.of(signed(v.difference) for v in own), is_number=True),
-        GridColumn("unadjusted p", Coded.of(p_cell(v.p_value, alpha) for v in own), is_number=True),
-        GridColumn("adjusted p", Coded.of(p_cell(v.p_adjusted, alpha) for v in own), is_number=True),
-        GridColumn("A above B in", Coded.of(_in_sets(v.greater_in, v.n_sets, v.p_greater, alpha) for v in own)),
-        GridColumn("below in", Coded.of(_in_sets(v.less_in, v.n_sets, v.p_less, alpha) for v in own)),
+        GridColumn("A", CodedColumn.from_values(v.a for v in shown)),
+        GridColumn("B", CodedColumn.from_values(v.b for v in shown)),
+        GridColumn("metric", CodedColumn.from_values(v.metric for v in shown), is_filter=True),
+        GridColumn("mean A − B", CodedColumn.from_values(format_signed(v.difference) for v in shown), is_number=True),
+        GridColumn(
+            "unadjusted p", CodedColumn.from_values(format_p_cell(v.p_value, alpha) for v in shown), is_number=True
+        ),
+        GridColumn(
+            "adjusted p", CodedColumn.from_values(format_p_cell(v.p_adjusted, alpha) for v in shown), is_number=True
+        ),
+        GridColumn(
+            "A above B in",
+            CodedColumn.from_values(_format_replications(v.greater_in, v.n_sets, v.p_greater, alpha) for v in shown),
+        ),
+        GridColumn(
+            "below in",
+            CodedColumn.from_values(_format_replications(v.less_in, v.n_sets, v.p_less, alpha) for v in shown),
+        ),
     ]
     left_out = ""
-    if len(own) < len(results.together):
-        left_out = f"The first {len(own):,} of {len(results.together):,}; the JSON has all."
+    if len(shown) < len(results.together):
+        left_out = f"The first {len(shown):,} of {len(results.together):,}; the JSON has all."
     return PageTable(name, "Comparisons over all sets", columns, left_out)
 
 
-def _in_sets(n_found: int, n_sets: int, p: float, alpha: float) -> str:
-    return f"{n_found} of {n_sets}" + (f" (p = {p_cell(p, alpha)})" if n_found else "")
+def _format_replications(n_shown: int, n_sets: int, p: float, alpha: float) -> str:
+    return f"{n_shown} of {n_sets}" + (f" (p = {format_p_cell(p, alpha)})" if n_shown else "")
 
 
 WIDTH, HEIGHT = 600, 240
@@ -111,13 +126,13 @@ class SignificanceCurve:
     n: int
 
 
-def curve(table: Table) -> SignificanceCurve | None:
-    """Draw all p-values, the largest first (Sakai 2006); None of few."""
+def build_curve(table: Table) -> SignificanceCurve | None:
+    """Return the curve of all p-values, the largest first (Sakai 2006), or None for few."""
     ordered = np.array(achieved_significance(table.p_value))
     n = len(ordered)
     if n < FEWEST_IN_CURVE:
         return None
-    places = np.unique(np.linspace(0, n - 1, min(n, MOST_IN_CURVE)).round().astype(np.int64))
-    across, down = WIDTH * places / (n - 1), HEIGHT * (1 - ordered[places])
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across.tolist(), down.tolist(), strict=True))
+    indices = np.unique(np.linspace(0, n - 1, min(n, MOST_IN_CURVE)).round().astype(np.int64))
+    positions, heights = WIDTH * indices / (n - 1), HEIGHT * (1 - ordered[indices])
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(positions.tolist(), heights.tolist(), strict=True))
     return SignificanceCurve(points, HEIGHT * (1 - table.alpha), n)

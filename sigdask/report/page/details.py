@@ -1,4 +1,4 @@
-"""Single comparisons opened: what the page's script draws of each, and the words that stand beside.
+"""The page's details of single comparisons: data for the script's figures, and accompanying text.
 
 Numbers and texts travel once: a text that several units show, such as a reference, is a place in one list.
 """
@@ -20,22 +20,22 @@ from sigdask.analysis.details.runs import Convergence
 from sigdask.analysis.details.shares import UnitShares
 from sigdask.analysis.details.units import ItemDetails, UnitDetails
 from sigdask.report.page.frame import PagePart
-from sigdask.report.summary.sentences import size_text, standing
-from sigdask.report.tables.cells import p_cell
+from sigdask.report.summary.sentences import describe_size, describe_standing
+from sigdask.report.tables.cells import format_p_cell
 from sigdask.report.terminal import classical
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
-from sigdask.statistics.rounding import p_equals, signed
-from sigdask.text import count_noun
+from sigdask.results.views import iter_results
+from sigdask.statistics.rounding import format_p_equals, format_signed
+from sigdask.text import format_count
 
-SIDES = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
+EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "as small"}
 """What is extreme under each alternative."""
 
 
 @dataclass(frozen=True, slots=True)
-class Details:
-    """What the template takes.
+class DetailsSection:
+    """Variables of the template.
 
     Attributes
     ----------
@@ -56,157 +56,171 @@ class Details:
     made_of: tuple[tuple[str, str], ...] = ()
 
 
-def part(
-    table: Table, opened: Sequence[ComparisonDetails], *, why: str = "", made_of: Mapping[str, str] | None = None
+def build_part(
+    table: Table,
+    opened_details: Sequence[ComparisonDetails],
+    *,
+    reason: str = "",
+    origins: Mapping[str, str] | None = None,
 ) -> dict[str, PagePart]:
-    """Return the page's part of the comparisons that are opened, by its name.
+    """Return the page's section with details of comparisons, by its name, or no section.
 
     Parameters
     ----------
     table : Table
         Of all comparisons on the page, in its order.
-    opened : sequence of ComparisonDetails
+    opened_details : sequence of ComparisonDetails
         By their rows of it.
-    why : str
+    reason : str
         Which are opened where not all are, or why none is; nothing is said, and there is no part, where that is empty.
-    made_of : mapping of str to str, optional
+    origins : mapping of str to str, optional
         Versions, seed and the like.
     """
-    if not opened:
-        return {"details": PagePart(Details(0, len(table), why, ()))} if why else {}
-    results = [*result_views(table.take(np.array([one.row for one in opened], np.int64)))]
+    if not opened_details:
+        return {"details": PagePart(DetailsSection(0, len(table), reason, ()))} if reason else {}
+    results = [*iter_results(table.take(np.array([comparison.row for comparison in opened_details], np.int64)))]
     texts = _DistinctTexts()
     data = {
         "alpha": table.alpha,
-        "opened": [_one(one, r, table.alpha, texts) for one, r in zip(opened, results, strict=True)],
-        "texts": texts.listed,
+        "opened": [
+            _build_comparison(comparison, r, table.alpha, texts)
+            for comparison, r in zip(opened_details, results, strict=True)
+        ],
+        "texts": texts.texts,
     }
-    shown = Details(len(opened), len(table), why, tuple(map(title_of, results)), tuple((made_of or {}).items()))
-    return {"details": PagePart(shown, data)}
+    content = DetailsSection(
+        len(opened_details), len(table), reason, tuple(map(format_title, results)), tuple((origins or {}).items())
+    )
+    return {"details": PagePart(content, data)}
 
 
-def title_of(r: Result) -> str:
-    """Name a comparison."""
-    where = [name for name in (r.test_set, r.subset and f"{r.subset['column']} {r.subset['value']}") if name]
-    return f"{r.a} and {r.b} by {r.metric}{' on ' if where else ''}{', '.join(where)}"
+def format_title(r: Result) -> str:
+    """Return the name of a comparison."""
+    scope = [name for name in (r.test_set, r.subset and f"{r.subset['column']} {r.subset['value']}") if name]
+    return f"{r.a} and {r.b} by {r.metric}{' on ' if scope else ''}{', '.join(scope)}"
 
 
 @dataclass(slots=True)
 class _DistinctTexts:
-    """Distinct texts, in the order in which they come."""
+    """Distinct texts in order of their first use."""
 
-    places: dict[str, int] = field(default_factory=dict)
+    indices: dict[str, int] = field(default_factory=dict)
 
-    def place(self, text: str | None) -> int | None:
-        """Return the place of a text; None of none."""
-        return None if text is None else self.places.setdefault(text, len(self.places))
+    def add(self, text: str | None) -> int | None:
+        """Return the index of a text, which is added if it is new; None for None."""
+        return None if text is None else self.indices.setdefault(text, len(self.indices))
 
     @property
-    def listed(self) -> list[str]:
-        """All of them."""
-        return [*self.places]
+    def texts(self) -> list[str]:
+        """Texts in the order of their indices."""
+        return [*self.indices]
 
 
-def _one(one: ComparisonDetails, r: Result, alpha: float, texts: _DistinctTexts) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "row": one.row,
-        "title": title_of(r),
+def _build_comparison(comparison: ComparisonDetails, r: Result, alpha: float, texts: _DistinctTexts) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "row": comparison.row,
+        "title": format_title(r),
         "a": r.a,
         "b": r.b,
-        "alternative": one.alternative,
+        "alternative": comparison.alternative,
         "higher": r.higher_is_better,
         "adjusted": r.p_adjusted is not None,
-        "lines": [standing(r, alpha), *([size_text(r) + "."] if r.interval is not None else [])],
-        "null": _null(one.null, one.alternative),
-        "runs": [_run(run) for run in one.runs],
-        "about_runs": _about_runs(one.runs, alpha, is_bound=r.stopped is None),
+        "lines": [describe_standing(r, alpha), *([describe_size(r) + "."] if r.interval is not None else [])],
+        "null": _build_null(comparison.null, comparison.alternative),
+        "runs": [_build_run(run) for run in comparison.runs],
+        "about_runs": _describe_runs(comparison.runs, alpha, is_bound=r.stopped is None),
         "exact": r.p_value if r.method == "exact" else None,
-        "exact_text": p_cell(r.p_value, alpha),
-        "checks": [*_checks(r, alpha)],
+        "exact_text": format_p_cell(r.p_value, alpha),
+        "checks": [*_iter_checks(r, alpha)],
         "again": r.test_signature and f"sigdask reproduce {shlex.quote(r.test_signature)} FILES",
         "notes": list(r.warnings),
     }
-    if one.shares is not None:
-        found |= {"gold": one.called.gold, "asked": one.called.asked}
-        found |= {"unit": r.unit, "shares": _shares(one.shares), "units": _units(one, texts)}
-    return found
+    if comparison.shares is not None:
+        fields |= {"gold": comparison.field_names.gold, "asked": comparison.field_names.prompt}
+        fields |= {"unit": r.unit, "shares": _build_shares(comparison.shares), "units": _build_units(comparison, texts)}
+    return fields
 
 
-def _null(null: NullDistribution, alternative: str) -> dict[str, Any]:
-    drawn = (
-        f"all {count_noun(null.n_trials, 'arrangement')}"
+def _build_null(null: NullDistribution, alternative: str) -> dict[str, Any]:
+    trials_text = (
+        f"all {format_count(null.n_trials, 'arrangement')}"
         if null.is_whole
-        else f"the first {count_noun(null.n_trials, 'shuffle')}"
+        else f"the first {format_count(null.n_trials, 'shuffle')}"
     )
     words = (
-        f"The differences of {drawn}: {null.n_extreme:,} {'is' if null.n_extreme == 1 else 'are'} at least "
-        f"{SIDES[alternative]} as the observed one, {signed(null.observed)}."
+        f"The differences of {trials_text}: {null.n_extreme:,} {'is' if null.n_extreme == 1 else 'are'} at least "
+        f"{EXTREME_TEXTS[alternative]} as the observed one, {format_signed(null.observed)}."
     )
-    return {"observed": _short(null.observed), "bars": _bars(null.histogram), "words": words}
+    return {"observed": _shorten(null.observed), "bars": _build_bars(null.histogram), "words": words}
 
 
-def _bars(own: EqualBars) -> dict[str, Any]:
-    return {"low": own.low, "width": own.width, "n": own.counts.tolist(), "marked": own.marked.tolist()}
+def _build_bars(histogram: EqualBars) -> dict[str, Any]:
+    return {
+        "low": histogram.low,
+        "width": histogram.width,
+        "n": histogram.counts.tolist(),
+        "marked": histogram.marked.tolist(),
+    }
 
 
-def _run(run: Convergence) -> dict[str, Any]:
+def _build_run(run: Convergence) -> dict[str, Any]:
     low, high = run.intervals
     return {
         "trials": run.n_trials.tolist(),
         "extreme": run.n_extreme.tolist(),
-        "p": _numbers(run.p_values),
-        "low": _numbers(low),
-        "high": _numbers(high),
+        "p": _shorten_all(run.p_values),
+        "low": _shorten_all(low),
+        "high": _shorten_all(high),
     }
 
 
-def _about_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) -> str:
-    """Say where the runs end; a rule to stop early makes another p of it than the bound."""
+def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) -> str:
+    """Describe where the runs end, with the bound on p unless a rule stopped early."""
     ends = [
         f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}"
-        + (f", {p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")
+        + (f", {format_p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")
         for name, run in zip(("first run (solid)", "second run (dashed)"), runs, strict=False)
     ]
     return f"How p comes about as trials are added, with its 99 % interval. {'; '.join(ends).capitalize()}."
 
 
-def _shares(own: UnitShares) -> dict[str, Any]:
-    bars = None if own.histogram is None else _bars(own.histogram)
-    return {"counts": [own.n_for_a, own.n_alike, own.n_for_b], "add_up": own.add_up, "bars": bars}
+def _build_shares(shares: UnitShares) -> dict[str, Any]:
+    bars = None if shares.histogram is None else _build_bars(shares.histogram)
+    return {"counts": [shares.n_for_a, shares.n_alike, shares.n_for_b], "add_up": shares.add_up, "bars": bars}
 
 
-def _units(one: ComparisonDetails, texts: _DistinctTexts) -> list[list[Any]]:
-    assert one.shares is not None
+def _build_units(comparison: ComparisonDetails, texts: _DistinctTexts) -> list[list[Any]]:
+    assert comparison.shares is not None
     return [
-        [unit.name, _short(value), unit.n_items, [_item(item, unit, texts) for item in unit.items]]
-        for unit, value in zip(one.named, one.shares.values.tolist(), strict=True)
+        [unit.name, _shorten(value), unit.n_items, [_build_item(item, unit, texts) for item in unit.items]]
+        for unit, value in zip(comparison.deciding_units, comparison.shares.values.tolist(), strict=True)
     ]
 
 
-def _item(item: ItemDetails, unit: UnitDetails, texts: _DistinctTexts) -> list[Any]:
-    """Return the name of an item, unless the unit has it, what was asked, right and given, as places of texts."""
+def _build_item(item: ItemDetails, unit: UnitDetails, texts: _DistinctTexts) -> list[Any]:
+    """Return an item's name, unless the unit has it, and indices of its input, gold and output texts."""
     name = "" if item.name == unit.name else item.name
     return [
         name,
-        texts.place(item.asked),
-        [texts.place(text) for text in item.gold],
-        texts.place(item.a),
-        texts.place(item.b),
+        texts.add(item.prompt),
+        [texts.add(text) for text in item.gold],
+        texts.add(item.a),
+        texts.add(item.b),
     ]
 
 
-def _checks(r: Result, alpha: float) -> Iterator[list[str]]:
-    """Yield (what, how it came out, in words) of the cross-checks and the classical tests of a comparison."""
+def _iter_checks(r: Result, alpha: float) -> Iterator[list[str]]:
+    """Yield (name, outcome, explanation) of cross-checks and classical tests of a comparison."""
     for check in r.checks:
         yield [check.name, check.verdict, check.detail]
-    for line in classical.lines([r], alpha):
-        yield [line.name, f"p = {line.p}", line.remark]
+    for row in classical.iter_rows([r], alpha):
+        yield [row.name, f"p = {row.p}", row.remark]
 
 
-def _numbers(values: ArrayLike) -> list[float]:
-    return [_short(x) for x in np.asarray(values, np.float64).tolist()]
+def _shorten_all(values: ArrayLike) -> list[float]:
+    return [_shorten(x) for x in np.asarray(values, np.float64).tolist()]
 
 
-def _short(x: float) -> float:
-    """Return a number as far as a picture shows it."""
+def _shorten(x: float) -> float:
+    """Return a number with the precision of a figure."""
     return float(f"{x:.5g}")

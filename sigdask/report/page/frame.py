@@ -1,4 +1,4 @@
-"""The frame of the page: its template, its style and scripts, the data they read, and what may run.
+"""The frame of the page: its template, style, scripts, embedded data and content security policy.
 
 A page is one file that requests nothing. Its policy allows the style and the scripts by their digests and pictures
 that stand in the page, and nothing else: no `style` attribute, no `onclick`. What users named reaches it as text of
@@ -19,9 +19,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sigdask.report.tables.cells import how, interval_cell, letters_text, p_cell
-from sigdask.statistics.rounding import score_text, signed
-from sigdask.text import as_line
+from sigdask.report.tables.cells import describe_method, format_interval_cell, format_letters, format_p_cell
+from sigdask.statistics.rounding import format_score, format_signed
+from sigdask.text import as_json_line
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """What could end a script, or a line of one, by its escape in JSON."""
@@ -29,7 +29,7 @@ UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "
 
 @dataclass(frozen=True, slots=True)
 class PagePart:
-    """What another room adds to the page.
+    """A section that another module adds to the page.
 
     Attributes
     ----------
@@ -43,8 +43,8 @@ class PagePart:
     data: Any = None
 
 
-def framed(context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[str, PagePart]) -> str:
-    """Return the page.
+def render_frame(context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[str, PagePart]) -> str:
+    """Return the complete page as HTML.
 
     Parameters
     ----------
@@ -55,63 +55,63 @@ def framed(context: Mapping[str, Any], data: Mapping[str, Any], parts: Mapping[s
     parts : mapping of str to PagePart
         By name, that of their files.
     """
-    styles, scripts = _sources("css", parts), _sources("js", parts)
-    held = {**data, **{name: part.data for name, part in parts.items() if part.data is not None}}
-    template = _environment().get_template("page.html")
+    styles, scripts = _read_sources("css", parts), _read_sources("js", parts)
+    all_data = {**data, **{name: part.data for name, part in parts.items() if part.data is not None}}
+    template = _build_environment().get_template("page.html")
     text: str = template.render(
         {
             **context,
             **{name: part.shown for name, part in parts.items()},
             "parts": tuple(parts),
-            "policy": policy(styles, scripts),
-            "styles": [_markup(text) for text in styles],
-            "scripts": [_markup(text) for text in scripts],
-            "data": {name: embedded(value) for name, value in held.items()},
+            "policy": build_policy(styles, scripts),
+            "styles": [_mark_safe(text) for text in styles],
+            "scripts": [_mark_safe(text) for text in scripts],
+            "data": {name: embed_json(value) for name, value in all_data.items()},
         }
     )
     return text
 
 
-def policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
-    """Return the content security policy that allows these and pictures in the page alone."""
+def build_policy(styles: Sequence[str], scripts: Sequence[str]) -> str:
+    """Return a content security policy that allows only these styles and scripts, and inline pictures."""
     allowed = {"style-src": styles, "script-src": scripts}
-    sources = (f"{kind} {' '.join(map(_digest, texts))}" for kind, texts in allowed.items() if texts)
+    sources = (f"{kind} {' '.join(map(_hash_text, texts))}" for kind, texts in allowed.items() if texts)
     return "; ".join(["default-src 'none'", "img-src data:", *sources])
 
 
-def embedded(value: Any) -> Any:
-    r"""Return JSON that stands within a script.
+def embed_json(value: Any) -> Any:
+    r"""Return a value as JSON that is safe within a script element.
 
     Examples
     --------
-    >>> print(embedded({"system": "</script>"}))
+    >>> print(embed_json({"system": "</script>"}))
     {"system":"\u003c/script\u003e"}
     """
-    text = as_line(value)
+    text = as_json_line(value)
     for character, escape in UNSAFE.items():
         text = text.replace(character, escape)
-    return _markup(text)
+    return _mark_safe(text)
 
 
-def _sources(kind: str, parts: Mapping[str, PagePart]) -> list[str]:
-    """Return the files of a kind: the page's own, and those of its parts that have one."""
+def _read_sources(kind: str, parts: Mapping[str, PagePart]) -> list[str]:
+    """Return the contents of the page's own file of a kind, and of those of its parts."""
     folder = files(__package__)
-    own = (folder.joinpath(f"{name}.{kind}") for name in ("page", *parts))
-    return [file.read_text(encoding="utf-8") for file in own if file.is_file()]
+    paths = (folder.joinpath(f"{name}.{kind}") for name in ("page", *parts))
+    return [file.read_text(encoding="utf-8") for file in paths if file.is_file()]
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _markup(text: str) -> Any:
+def _mark_safe(text: str) -> Any:
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704  # files of this folder, and JSON that is escaped
 
 
 @cache
-def _environment() -> Any:
+def _build_environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -122,11 +122,11 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "p": p_cell,
-        "sure": interval_cell,
-        "score": score_text,
-        "signed": signed,
-        "how": how,
-        "letters": letters_text,
+        "p": format_p_cell,
+        "sure": format_interval_cell,
+        "score": format_score,
+        "signed": format_signed,
+        "how": describe_method,
+        "letters": format_letters,
     }
     return environment

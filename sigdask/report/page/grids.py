@@ -1,4 +1,4 @@
-"""Tables that the page's script draws: columns of texts, each distinct text once; without a script, the first rows."""
+"""Tables that the page's script draws from distinct texts; without a script, the first rows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.results.columns.coded import Coded
+from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.record import Result
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 
 MOST_PLAIN = 200
 """Rows that stand in the page as plain HTML, for browsers without a script."""
@@ -26,7 +26,7 @@ class GridColumn:
     ----------
     head : str
         What stands above it.
-    texts : Coded of str
+    texts : CodedColumn of str
         The cells.
     is_number : bool
         Whether it is sorted by the number that its cells begin with.
@@ -39,25 +39,25 @@ class GridColumn:
     """
 
     head: str
-    texts: Coded[str]
+    texts: CodedColumn[str]
     is_number: bool = False
     is_filter: bool = False
     is_hidden: bool = False
     is_aside: bool = False
 
-    def data(self) -> dict[str, Any]:
-        """Return what the script reads: distinct texts, and each row's place among them where texts repeat."""
+    def build_data(self) -> dict[str, Any]:
+        """Return the column for the script: distinct texts, and an index per row where texts repeat."""
         codes = self.texts.codes.tolist()
-        own: dict[str, Any] = {"head": self.head, "values": self.texts.values}
+        column: dict[str, Any] = {"head": self.head, "values": self.texts.values}
         if codes != [*range(len(codes))]:
-            own["codes"] = codes
+            column["codes"] = codes
         marks = {"number": self.is_number, "filter": self.is_filter, "hidden": self.is_hidden, "aside": self.is_aside}
-        return own | {name: True for name, is_so in marks.items() if is_so}
+        return column | {name: True for name, is_so in marks.items() if is_so}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageTable:
-    """A table of the page.
+    """A table of the page, drawn by its script.
 
     Attributes
     ----------
@@ -84,50 +84,52 @@ class PageTable:
 
     @property
     def n_rows(self) -> int:
-        """Return the number of its rows."""
+        """Number of rows."""
         return len(self.columns[0].texts)
 
     def plain(self) -> Iterator[list[tuple[GridColumn, str]]]:
         """Yield the cells of the first rows, each with its column."""
-        shown = [column for column in self.columns if not column.is_hidden]
+        visible = [column for column in self.columns if not column.is_hidden]
         for row in range(min(self.n_rows, self.n_plain)):
-            yield [(column, column.texts[row]) for column in shown]
+            yield [(column, column.texts[row]) for column in visible]
 
-    def data(self) -> dict[str, Any]:
-        """Return what the script reads."""
+    def build_data(self) -> dict[str, Any]:
+        """Return the table for the script."""
         return {
             "caption": self.caption,
             "n": self.n_rows,
-            "columns": [column.data() for column in self.columns],
+            "columns": [column.build_data() for column in self.columns],
             **self.more,
         }
 
 
-def coded(values: NDArray[Any], text: Callable[[Any], str]) -> Coded[str]:
-    """Write numbers, each distinct one once."""
+def encode_values(values: NDArray[Any], format_value: Callable[[Any], str]) -> CodedColumn[str]:
+    """Return numbers as text, with each distinct number formatted once."""
     distinct, codes = np.unique(values, return_inverse=True)
-    return _merged(map(text, distinct.tolist()), codes)
+    return _merge_texts(map(format_value, distinct.tolist()), codes)
 
 
-def named(column: Coded[Any], text: Callable[[Any], str] = str) -> Coded[str]:
-    """Write what a column of names holds."""
-    return _merged(map(text, column.values), column.codes)
+def encode_names(column: CodedColumn[Any], format_value: Callable[[Any], str] = str) -> CodedColumn[str]:
+    """Return a column of names as text."""
+    return _merge_texts(map(format_value, column.values), column.codes)
 
 
-def by_rows(table: Table, columns: Sequence[NDArray[Any]], text: Callable[[Result], str]) -> Coded[str]:
-    """Write something of each row that follows from some columns alone, once for rows alike in all of them."""
+def encode_rows(
+    table: Table, columns: Sequence[NDArray[Any]], format_result: Callable[[Result], str]
+) -> CodedColumn[str]:
+    """Return a text for each row that depends on some columns only, made once per distinct row."""
     keys = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
-    _, first, codes = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
-    return _merged(map(text, result_views(table.take(first))), codes.reshape(-1))
+    _, first_rows, codes = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
+    return _merge_texts(map(format_result, iter_results(table.take(first_rows))), codes.reshape(-1))
 
 
-def of_texts(texts: Sequence[str]) -> Coded[str]:
-    """Make a column of texts."""
-    return Coded.of(texts)
+def encode_texts(texts: Sequence[str]) -> CodedColumn[str]:
+    """Return texts as a column."""
+    return CodedColumn.from_values(texts)
 
 
-def _merged(texts: Any, codes: NDArray[Any]) -> Coded[str]:
-    """Give equal texts one place."""
-    places: dict[str, int] = {}
-    own = np.array([places.setdefault(text, len(places)) for text in texts], np.int32)
-    return Coded(own[codes], tuple(places))
+def _merge_texts(texts: Any, codes: NDArray[Any]) -> CodedColumn[str]:
+    """Return a column in which equal texts share an index."""
+    indices: dict[str, int] = {}
+    new_codes = np.array([indices.setdefault(text, len(indices)) for text in texts], np.int32)
+    return CodedColumn(new_codes[codes], tuple(indices))

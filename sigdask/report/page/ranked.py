@@ -1,4 +1,4 @@
-"""Rankings: systems by score with their letters, each beside its difference from the best, drawn as a forest."""
+"""Rankings on the page: systems with scores, letters, and differences from the best as a forest plot."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.tables.cells import letters_text, p_cell
-from sigdask.results.adjusted import intervals_to_show
-from sigdask.results.ranking import SystemRanking, ranked, ranking_of
+from sigdask.report.tables.cells import format_letters, format_p_cell
+from sigdask.results.adjusted import select_intervals
+from sigdask.results.ranking import SystemRanking, build_ranking, iter_ranked
 from sigdask.results.table import Table
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 from sigdask.statistics.letters import RankedSystem
-from sigdask.statistics.rounding import score_text, signed
+from sigdask.statistics.rounding import format_score, format_signed
 
 MOST_IN_MATRIX = 150
 """Systems up to which every pair is drawn."""
@@ -29,7 +29,7 @@ WIDTH, PAD = 340, 14
 
 @dataclass(frozen=True, slots=True)
 class DifferenceMark:
-    """Where a difference and the ends of its interval, if it has one, stand in the drawing."""
+    """Horizontal positions of a difference and of the ends of its interval, if any."""
 
     at: float
     low: float | None = None
@@ -67,7 +67,7 @@ class RankedRow:
 
 @dataclass(frozen=True, slots=True)
 class RankingSection:
-    """A ranking as the page shows it.
+    """A ranking with its drawing, as the page shows it.
 
     Attributes
     ----------
@@ -94,13 +94,13 @@ class RankingSection:
 
     @property
     def title(self) -> str:
-        """What is ranked by what."""
+        """Metric of the ranking, with its subset."""
         subset = self.ranking.subset
         return self.ranking.metric + (f" ({subset['column']} {subset['value']})" if subset else "")
 
 
-def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[RankingSection], int]:
-    """Return the rankings of a test set that the page has room for, and how many it leaves out.
+def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[RankingSection], int]:
+    """Return the rankings of a test set that fit on the page, and how many are left out.
 
     Parameters
     ----------
@@ -113,31 +113,31 @@ def sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> 
     all_listed : bool
         Whether the page has every comparison, of which matrices are drawn.
     """
-    found: list[RankingSection] = []
+    fitting: list[RankingSection] = []
     n_left_out = 0
-    for own in ranked(table):
-        ranking = ranking_of(own)
+    for ranking_table in iter_ranked(table):
+        ranking = build_ranking(ranking_table)
         if n_left < len(ranking.systems) and not is_first:
             n_left_out += 1
         else:
-            found.append(_section(own, ranking, all_listed=all_listed))
+            fitting.append(_build_section(ranking_table, ranking, all_listed=all_listed))
             n_left -= len(ranking.systems)
         is_first = False
-    return found, n_left_out
+    return fitting, n_left_out
 
 
-def _section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> RankingSection:
-    """Draw each system's difference from the best."""
-    found = _BestAgainstOthers.best(table, ranking.systems[0].system)
-    scale = _DrawingScale.of(np.concatenate([found.difference, found.low, found.high]))
-    places = [_place(own, found, scale, table.alpha) for own in ranking.systems]
-    fits = all_listed and len(places) <= MOST_IN_MATRIX
-    return RankingSection(ranking, places, scale.at(0.0), scale.ticks(), fits, found.confidence)
+def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> RankingSection:
+    """Return a ranking with each system's difference from the best."""
+    comparisons = _BestAgainstOthers.from_table(table, ranking.systems[0].system)
+    scale = _DrawingScale.from_values(np.concatenate([comparisons.difference, comparisons.low, comparisons.high]))
+    rows = [_build_row(ranked_system, comparisons, scale, table.alpha) for ranked_system in ranking.systems]
+    fits = all_listed and len(rows) <= MOST_IN_MATRIX
+    return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, comparisons.confidence)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BestAgainstOthers:
-    """The comparisons of a ranking's best system with the others, each difference that of the other's score from its.
+    """Comparisons of a ranking's best system with the others; differences are other minus best.
 
     Attributes
     ----------
@@ -160,74 +160,88 @@ class _BestAgainstOthers:
     confidence: str
 
     @staticmethod
-    def best(table: Table, best: str) -> _BestAgainstOthers:
-        """Find the comparisons with the best."""
+    def from_table(table: Table, best: str) -> _BestAgainstOthers:
+        """Select the comparisons that involve the best system."""
         a, b = (np.array([name == best for name in c.values], np.bool_)[c.codes] for c in (table.a, table.b))
-        own = table.take(np.flatnonzero(a | b))
+        best_table = table.take(np.flatnonzero(a | b))
         is_a = a[a | b]
-        others = [own.b[k] if first else own.a[k] for k, first in enumerate(is_a.tolist())]
-        low, high, confidence = _ends(own)
+        other_names = [best_table.b[k] if is_best_a else best_table.a[k] for k, is_best_a in enumerate(is_a.tolist())]
+        low, high, confidence = _get_ends(best_table)
         return _BestAgainstOthers(
-            {name: k for k, name in enumerate(others)},
-            np.where(is_a, -own.difference, own.difference),
+            {name: k for k, name in enumerate(other_names)},
+            np.where(is_a, -best_table.difference, best_table.difference),
             np.where(is_a, -high, low),
             np.where(is_a, -low, high),
-            np.where(np.isnan(own.p_adjusted), own.p_value, own.p_adjusted),
-            [r.verdict(table.alpha) for r in result_views(own)],
+            np.where(np.isnan(best_table.p_adjusted), best_table.p_value, best_table.p_adjusted),
+            [r.verdict(table.alpha) for r in iter_results(best_table)],
             confidence,
         )
 
 
-def _ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
-    """Return the ends of intervals that have both, and how sure they are."""
-    sure, kind = intervals_to_show(table)
-    if sure is None:
+def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+    """Return the ends of two-sided intervals, and their confidence as text."""
+    intervals, kind = select_intervals(table)
+    if intervals is None:
         nothing = np.full(len(table), np.nan)
         return nothing, nothing, ""
-    has = np.isfinite(sure.low) & np.isfinite(sure.high)
-    found = np.unique(sure.confidence[has])
-    confidence = f"{kind}{100 * found[0]:.4g} %" if len(found) else ""
-    return np.where(has, sure.low, np.nan), np.where(has, sure.high, np.nan), confidence
+    has_both = np.isfinite(intervals.low) & np.isfinite(intervals.high)
+    levels = np.unique(intervals.confidence[has_both])
+    confidence = f"{kind}{100 * levels[0]:.4g} %" if len(levels) else ""
+    return np.where(has_both, intervals.low, np.nan), np.where(has_both, intervals.high, np.nan), confidence
 
 
-def _place(own: RankedSystem, found: _BestAgainstOthers, scale: _DrawingScale, alpha: float) -> RankedRow:
-    named = (own.rank, own.system, score_text(own.score), letters_text(own.letters))
-    k = found.rows.get(own.system)
+def _build_row(
+    ranked_system: RankedSystem, comparisons: _BestAgainstOthers, scale: _DrawingScale, alpha: float
+) -> RankedRow:
+    labels = (
+        ranked_system.rank,
+        ranked_system.system,
+        format_score(ranked_system.score),
+        format_letters(ranked_system.letters),
+    )
+    k = comparisons.rows.get(ranked_system.system)
     if k is None:
-        return RankedRow(*named, mark=DifferenceMark(scale.at(0.0)))
-    difference, low, high = (float(column[k]) for column in (found.difference, found.low, found.high))
-    has = not math.isnan(low)
-    interval = f"[{signed(low)}, {signed(high)}]" if has else ""
-    mark = DifferenceMark(scale.at(difference), *(map(scale.at, (low, high)) if has else ()))
-    return RankedRow(*named, signed(difference), interval, p_cell(found.p[k], alpha), found.verdicts[k], mark)
+        return RankedRow(*labels, mark=DifferenceMark(scale.locate(0.0)))
+    difference, low, high = (float(column[k]) for column in (comparisons.difference, comparisons.low, comparisons.high))
+    has_interval = not math.isnan(low)
+    interval = f"[{format_signed(low)}, {format_signed(high)}]" if has_interval else ""
+    mark = DifferenceMark(scale.locate(difference), *(map(scale.locate, (low, high)) if has_interval else ()))
+    return RankedRow(
+        *labels,
+        format_signed(difference),
+        interval,
+        format_p_cell(comparisons.p[k], alpha),
+        comparisons.verdicts[k],
+        mark,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _DrawingScale:
-    """Differences to places in the drawing."""
+    """A linear scale from differences to horizontal positions."""
 
     low: float
     high: float
 
     @staticmethod
-    def of(values: NDArray[np.float64]) -> _DrawingScale:
-        """Make a scale that holds all of them and zero."""
+    def from_values(values: NDArray[np.float64]) -> _DrawingScale:
+        """Build a scale that includes all values and zero."""
         finite = np.append(values[np.isfinite(values)], 0.0)
         low, high = float(finite.min()), float(finite.max())
         return _DrawingScale(low, high) if high > low else _DrawingScale(-1.0, 1.0)
 
-    def at(self, value: float) -> float:
-        """Return a place."""
+    def locate(self, value: float) -> float:
+        """Return the horizontal position of a difference."""
         return round(PAD + (WIDTH - 2 * PAD) * (value - self.low) / (self.high - self.low), 1)
 
-    def ticks(self) -> list[tuple[float, str]]:
-        """Return about four places of round differences, and what stands there."""
-        step = _round_step((self.high - self.low) / 4)
+    def list_ticks(self) -> list[tuple[float, str]]:
+        """Return positions and labels of about four round differences."""
+        step = _choose_step((self.high - self.low) / 4)
         first, last = int(np.ceil(self.low / step)), int(np.floor(self.high / step))
-        return [(self.at(k * step), f"{k * step:+.6g}" if k else "0") for k in range(first, last + 1)]
+        return [(self.locate(k * step), f"{k * step:+.6g}" if k else "0") for k in range(first, last + 1)]
 
 
-def _round_step(width: float) -> float:
-    """Return 1, 2 or 5 times a power of ten, no less than a width."""
+def _choose_step(width: float) -> float:
+    """Return the smallest 1, 2 or 5 times a power of ten that is not below a width."""
     power = 10.0 ** np.floor(np.log10(width))
     return float(next(power * k for k in (1, 2, 5, 10) if power * k >= width))

@@ -1,4 +1,4 @@
-"""Pictures of what was found, of arrays and names alone: matplotlib's figures, drawn alike each time."""
+"""Reproducible matplotlib figures of results, drawn from arrays and names only."""
 
 from sigdask.report.plots.achieved import achieved_significance
 from sigdask.report.plots.critical_difference import critical_difference

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigdask.report.plots.canvas import INK, STYLES, canvas, labels, legend, plain_title
+from sigdask.report.plots.canvas import INK, STYLES, add_legend, build_figure, set_title, shorten_names
 from sigdask.statistics.letters import achieved_significance as curve
 from sigdask.statistics.letters import discriminative_power
 
@@ -40,20 +40,22 @@ def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: st
     ----------
     Sakai 2006, "Evaluating evaluation metrics based on the bootstrap", SIGIR, figure 1.
     """
-    with canvas(5.2, 3.2) as figure:
+    with build_figure(5.2, 3.2) as figure:
         axes = figure.add_subplot()
-        lines, called = [], []
-        for name, values, style in zip(labels([*p]), p.values(), STYLES * (1 + len(p) // len(STYLES)), strict=False):
-            known = np.asarray(values, np.float64)
-            ordered = np.array(curve(known[~np.isnan(known)]))
-            places = np.unique(np.linspace(1, len(ordered), min(len(ordered), MOST_POINTS)).round().astype(np.int64))
-            lines += axes.plot(places, ordered[places - 1], markevery=0.1, **style)
-            called.append(f"{name}: {discriminative_power(ordered, alpha):.1%} of pairs with p ≤ {alpha:g}")
+        curves, legend_names = [], []
+        for name, values, style in zip(
+            shorten_names([*p]), p.values(), STYLES * (1 + len(p) // len(STYLES)), strict=False
+        ):
+            p_values = np.asarray(values, np.float64)
+            ordered = np.array(curve(p_values[~np.isnan(p_values)]))
+            ranks = np.unique(np.linspace(1, len(ordered), min(len(ordered), MOST_POINTS)).round().astype(np.int64))
+            curves += axes.plot(ranks, ordered[ranks - 1], markevery=0.1, **style)
+            legend_names.append(f"{name}: {discriminative_power(ordered, alpha):.1%} of pairs with p ≤ {alpha:g}")
         axes.axhline(alpha, color=INK, linewidth=0.8, linestyle="--")
         axes.set_xlabel("pairs of systems, the largest p first")
         axes.set_ylabel("p")
         axes.set_ylim(0, 1.02)
         axes.set_xlim(0, 1.04 * max([1, *map(np.size, p.values())]))
-        plain_title(axes, title)
-        legend(figure, lines, called, ncols=2)
+        set_title(axes, title)
+        add_legend(figure, curves, legend_names, ncols=2)
     return figure

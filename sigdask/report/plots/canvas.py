@@ -1,4 +1,4 @@
-"""What all figures are drawn on: one style, whatever the user's is, and names as they are written.
+"""Shared drawing tools of all figures: one fixed style, and names printed literally.
 
 Colours are those of Okabe and Ito (2008), which the colour-blind tell from each other; whatever a colour says, a mark,
 a fill or a dash says too, so that a figure printed in grey says the same.
@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sigdask.errors import missing_extra
-from sigdask.text import printable
+from sigdask.errors import build_extra_error
+from sigdask.text import make_printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ STYLES: tuple[dict[str, Any], ...] = tuple(
 MOST_CHARACTERS = 36
 """Of a name as it is drawn; of a longer one its middle is left out."""
 
-RC = {
+RC_PARAMS = {
     "font.size": 8,
     "text.parse_math": False,
     "svg.fonttype": "none",
@@ -55,13 +55,19 @@ RC = {
     "legend.fontsize": 7,
 }
 
-FALLBACKS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans Devanagari", "Arial Unicode MS")
+FALLBACK_FONTS = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Noto Sans Arabic",
+    "Noto Sans Devanagari",
+    "Arial Unicode MS",
+)
 """Fonts for what the first one has no letters for, where they are installed."""
 
 
 @contextmanager
-def style() -> Iterator[None]:
-    """Draw in the style of this room, whatever the user's settings are.
+def use_style() -> Iterator[None]:
+    """Use the style of this package inside the `with` block, whatever the user's settings are.
 
     Raises
     ------
@@ -71,35 +77,35 @@ def style() -> Iterator[None]:
     try:
         import matplotlib as mpl
     except ImportError:
-        raise missing_extra("matplotlib", "report", "a figure") from None
-    with mpl.rc_context(), warnings.catch_warnings(), _no_word_of_fonts():
+        raise build_extra_error("matplotlib", "report", "a figure") from None
+    with mpl.rc_context(), warnings.catch_warnings(), _silence_font_logs():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it, and the SVG has the letter
         warnings.filterwarnings("ignore", "constrained_layout not applied")
         mpl.rcdefaults()
-        mpl.rcParams.update(RC | {"font.family": ["sans-serif", *_fallbacks()]})
+        mpl.rcParams.update(RC_PARAMS | {"font.family": ["sans-serif", *_list_fallback_fonts()]})
         yield
 
 
 @contextmanager
-def canvas(width: float, height: float) -> Iterator[Figure]:
-    """Yield an empty figure of a size in inches, to be drawn on in the style of this room."""
-    with style():
+def build_figure(width: float, height: float) -> Iterator[Figure]:
+    """Yield an empty figure of a size in inches, to be drawn on in the style of this package."""
+    with use_style():
         from matplotlib.figure import Figure
 
         yield Figure(figsize=(width, height), layout="constrained")
 
 
 @cache
-def _fallbacks() -> tuple[str, ...]:
+def _list_fallback_fonts() -> tuple[str, ...]:
     from matplotlib.font_manager import fontManager
 
     installed = {font.name for font in fontManager.ttflist}
-    return tuple(name for name in FALLBACKS if name in installed)
+    return tuple(name for name in FALLBACK_FONTS if name in installed)
 
 
 @contextmanager
-def _no_word_of_fonts() -> Iterator[None]:
-    """Have matplotlib say nothing of letters and glyphs while it embeds fonts."""
+def _silence_font_logs() -> Iterator[None]:
+    """Suppress matplotlib's messages on fonts and glyphs while it embeds fonts."""
     logs = [logging.getLogger(name) for name in ("matplotlib.font_manager", "fontTools", "fontTools.subset")]
     levels = [log.level for log in logs]
     for log in logs:
@@ -111,35 +117,41 @@ def _no_word_of_fonts() -> Iterator[None]:
             log.setLevel(level)
 
 
-def labels(names: Sequence[str], most: int = MOST_CHARACTERS) -> list[str]:
-    """Return names as they are drawn: harmless, not too long, different where the names are.
+def shorten_names(names: Sequence[str], max_characters: int = MOST_CHARACTERS) -> list[str]:
+    """Return names for display: printable, not too long, and still distinct.
 
     Examples
     --------
-    >>> labels(["short", "a very long name of a system", "a very long same of a system"], 12)
+    >>> shorten_names(["short", "a very long name of a system", "a very long same of a system"], 12)
     ['short', 'a very…ystem', 'a very…ystem (2)']
     """
-    taken: Counter[str] = Counter()
-    drawn: dict[str, str] = {}
+    n_uses: Counter[str] = Counter()
+    short_names: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        text = printable(name)
-        short = text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - most // 2 - 1) :]}"
-        taken[short] += 1
-        drawn[name] = short if taken[short] == 1 else f"{short} ({taken[short]})"
-    return [drawn[name] for name in names]
+        text = make_printable(name)
+        short = (
+            text
+            if len(text) <= max_characters
+            else f"{text[: max_characters // 2]}…{text[len(text) - (max_characters - max_characters // 2 - 1) :]}"
+        )
+        n_uses[short] += 1
+        short_names[name] = short if n_uses[short] == 1 else f"{short} ({n_uses[short]})"
+    return [short_names[name] for name in names]
 
 
-def plain_title(axes: Axes, text: str) -> None:
-    """Set a title that is written as it is."""
-    axes.set_title(printable(text, keep="\n"), parse_math=False)
+def set_title(axes: Axes, text: str) -> None:
+    """Set a title, without math markup."""
+    axes.set_title(make_printable(text, keep="\n"), parse_math=False)
 
 
-def legend(where: Axes | Figure, handles: Sequence[Any], names: Sequence[str] | None = None, **how: Any) -> None:
-    """Say what marks mean, as names are written: below a figure, or where it is said.
+def add_legend(
+    parent: Axes | Figure, handles: Sequence[Any], names: Sequence[str] | None = None, **settings: Any
+) -> None:
+    """Add a legend with literal names, by default below the figure.
 
     Parameters
     ----------
-    where : matplotlib.axes.Axes or matplotlib.figure.Figure
+    parent : matplotlib.axes.Axes or matplotlib.figure.Figure
         Whose legend it is.
     handles : sequence of artists
         The marks.
@@ -150,14 +162,14 @@ def legend(where: Axes | Figure, handles: Sequence[Any], names: Sequence[str] | 
     """
     if not handles:
         return
-    called = [handle.get_label() for handle in handles] if names is None else names
-    numbers = list(map(str, range(len(called))))  # a label that began with _ would be left out
-    own = where.legend(handles, numbers, **({"loc": "outside lower center", "ncols": 3} | how))
-    for text, name in zip(own.get_texts(), called, strict=True):
+    legend_names = [handle.get_label() for handle in handles] if names is None else names
+    numbers = list(map(str, range(len(legend_names))))  # a label that began with _ would be left out
+    added = parent.legend(handles, numbers, **({"loc": "outside lower center", "ncols": 3} | settings))
+    for text, name in zip(added.get_texts(), legend_names, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
 
 
-def inches_of(texts: Sequence[str], size: float = 8) -> float:
-    """Return about how wide the widest of some texts is, in inches, at a size in points."""
+def estimate_width(texts: Sequence[str], size: float = 8) -> float:
+    """Return the approximate width of the longest text, in inches, at a font size in points."""
     return max(map(len, texts), default=0) * size * 0.6 / 72

@@ -1,4 +1,4 @@
-"""A figure's bytes: the same each time, without a date, its letters embedded or as text."""
+"""Write figures as reproducible bytes: no dates, fonts embedded or letters as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.report.plots.canvas import style
+from sigdask.report.plots.canvas import use_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,11 +39,11 @@ def rendered(figure: Figure, format_: str = "svg", description: str | None = Non
     """
     if format_ not in FORMATS:
         raise InputError(f"a figure as {format_!r}: expected {', '.join(FORMATS)}")
-    more = {"Description": description} if description is not None and format_ == "svg" else {}
-    made = BytesIO()
-    with style():
-        figure.savefig(made, format=format_, metadata=FORMATS[format_] | more)
-    return made.getvalue()
+    metadata = {"Description": description} if description is not None and format_ == "svg" else {}
+    stream = BytesIO()
+    with use_style():
+        figure.savefig(stream, format=format_, metadata=FORMATS[format_] | metadata)
+    return stream.getvalue()
 
 
 def save(figure: Figure, path: str | Path) -> None:
@@ -63,8 +63,8 @@ def save(figure: Figure, path: str | Path) -> None:
     UnfinishedError
         The file cannot be written.
     """
-    made = rendered(figure, Path(path).suffix.lower().removeprefix("."))
+    content = rendered(figure, Path(path).suffix.lower().removeprefix("."))
     try:
-        Path(path).write_bytes(made)
+        Path(path).write_bytes(content)
     except OSError as error:
         raise UnfinishedError(f"{path}: cannot be written ({error.strerror})") from None

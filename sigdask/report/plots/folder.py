@@ -1,4 +1,4 @@
-"""Figures as files in a folder: all that fit what was found."""
+"""Write all figures that fit the results as files into a folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sigdask.analysis.candidate_rankings.results import RankingEvaluation
 from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.report import plots
-from sigdask.report.files import whole
-from sigdask.report.plots.results import Picture, n_best, null, of, pictures
+from sigdask.report.files import open_atomic
+from sigdask.report.plots.results import FigureSpec, get_subject, iter_pictures, plot_n_best, plot_null
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
 
@@ -27,47 +27,52 @@ MOST_CHARACTERS = 40
 """Of each part of a file's name."""
 
 
-def of_results(found: Iterable[ComparisonResults]) -> Iterator[Picture]:
-    """Yield the pictures that fit results."""
-    for results in found:
+def iter_result_pictures(all_results: Iterable[ComparisonResults]) -> Iterator[FigureSpec]:
+    """Yield the pictures that fit results of comparisons."""
+    for results in all_results:
         if len(results):
-            yield from pictures(results.table)
+            yield from iter_pictures(results.table)
 
 
-def of_evaluations(found: Mapping[str, object]) -> Iterator[Picture]:
-    """Yield the pictures that fit rankings of candidates; nothing else has any."""
-    for name, one in found.items():
-        if isinstance(one, RankingEvaluation):
-            if one.precision or one.sampled:
-                yield Picture("precision", (name,) if name else (), partial(n_best, one, "precision"))
-            if one.precision:
-                yield Picture("recall", (name,) if name else (), partial(n_best, one, "recall"))
+def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureSpec]:
+    """Yield the pictures that fit evaluations of candidate rankings; skip other objects."""
+    for name, evaluation in evaluations.items():
+        if isinstance(evaluation, RankingEvaluation):
+            if evaluation.precision or evaluation.sampled:
+                yield FigureSpec("precision", (name,) if name else (), partial(plot_n_best, evaluation, "precision"))
+            if evaluation.precision:
+                yield FigureSpec("recall", (name,) if name else (), partial(plot_n_best, evaluation, "recall"))
 
 
-def of_opened(table: Table, opened: Sequence[ComparisonDetails]) -> Iterator[Picture]:
-    """Yield the null distributions of the first comparisons that were opened."""
-    for one in opened[:MOST_NULLS]:
-        yield Picture("null", (*of(table.take(slice(one.row, one.row + 1))), table.a[one.row], table.b[one.row]),
-                      partial(null, table, one.row, one.null))  # fmt: skip
+def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
+    """Yield the null distributions of the first comparisons with details."""
+    for details in all_details[:MOST_NULLS]:
+        yield FigureSpec(
+            "null",
+            (*get_subject(table.take(slice(details.row, details.row + 1))), table.a[details.row], table.b[details.row]),
+            partial(plot_null, table, details.row, details.null),
+        )
 
 
-def asked_formats(text: str) -> tuple[str, ...]:
-    """Return the formats that figures are written in.
+def parse_formats(text: str) -> tuple[str, ...]:
+    """Parse the list of figure formats.
 
     Raises
     ------
     InputError
         One is none.
     """
-    found = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
-    for one in found:
-        if one not in plots.FORMATS:
-            raise InputError(f"--figure-format {text}: {one!r} is not one of {', '.join(plots.FORMATS)}")
-    return found
+    formats = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    for format_ in formats:
+        if format_ not in plots.FORMATS:
+            raise InputError(f"--figure-format {text}: {format_!r} is not one of {', '.join(plots.FORMATS)}")
+    return formats
 
 
-def write_figures(folder: Path, found: Iterable[Picture], formats: Sequence[str]) -> tuple[list[Path], int]:
-    """Write pictures into a folder, which is made; return the files, and how many pictures were left out.
+def write_figures(
+    folder: Path, pictures_to_write: Iterable[FigureSpec], formats: Sequence[str]
+) -> tuple[list[Path], int]:
+    """Write pictures into a folder; return the files and the number of omitted pictures.
 
     Raises
     ------
@@ -76,44 +81,44 @@ def write_figures(folder: Path, found: Iterable[Picture], formats: Sequence[str]
     UnfinishedError
         A file cannot be written.
     """
-    all_of_them = list(found)
-    kept = all_of_them[:MOST_FIGURES]
+    all_pictures = list(pictures_to_write)
+    selected = all_pictures[:MOST_FIGURES]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnfinishedError(f"{folder}: cannot be made a folder ({error.strerror})") from None
     written = []
-    for name, picture in zip(file_names(kept), kept, strict=True):
+    for name, picture in zip(build_file_names(selected), selected, strict=True):
         figure = picture.draw()
         for format_ in formats:
             path = folder / f"{name}.{format_}"
-            with whole(path) as file:
+            with open_atomic(path) as file:
                 file.write(plots.rendered(figure, format_))
             written.append(path)
-    return written, len(all_of_them) - len(kept)
+    return written, len(all_pictures) - len(selected)
 
 
-def file_names(found: Sequence[Picture]) -> list[str]:
-    """Return a name for each picture, without its ending: safe on any system, and the same each time.
+def build_file_names(selected: Sequence[FigureSpec]) -> list[str]:
+    """Return a file name without ending for each picture: portable, unique and reproducible.
 
     What a file's name cannot hold becomes a line; such a name, and one that differs from another in its case alone,
     ends in some digits of what it stands for.
     """
-    plain = ["-".join([picture.kind, *map(_safe, picture.of)]) for picture in found]
-    lowered = [name.lower() for name in plain]
+    plain_names = ["-".join([picture.kind, *map(_clean_part, picture.subject)]) for picture in selected]
+    lowered = [name.lower() for name in plain_names]
     return [
-        name if _is_itself(picture) and lowered.count(name.lower()) == 1 else f"{name}-{_digits(picture)}"
-        for name, picture in zip(plain, found, strict=True)
+        name if _is_clean(picture) and lowered.count(name.lower()) == 1 else f"{name}-{_hash_subject(picture)}"
+        for name, picture in zip(plain_names, selected, strict=True)
     ]
 
 
-def _safe(part: str) -> str:
+def _clean_part(part: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", part)[:MOST_CHARACTERS]
 
 
-def _is_itself(picture: Picture) -> bool:
-    return all(part == _safe(part) for part in picture.of)
+def _is_clean(picture: FigureSpec) -> bool:
+    return all(part == _clean_part(part) for part in picture.subject)
 
 
-def _digits(picture: Picture) -> str:
-    return sha256("\0".join((picture.kind, *picture.of)).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+def _hash_subject(picture: FigureSpec) -> str:
+    return sha256("\0".join((picture.kind, *picture.subject)).encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""Histograms beside each other, each with the density that it is held against."""
+"""Histograms side by side, each with the expected density."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.plots.canvas import ORANGE, canvas, plain_title
+from sigdask.report.plots.canvas import ORANGE, build_figure, set_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """Counts between edges, and how many a model expects at some places.
+    """Counts between edges, and the counts that a model expects at given positions.
 
     Attributes
     ----------
@@ -36,11 +36,13 @@ class Histogram:
 
 def histograms(shown: Mapping[str, Histogram]) -> Figure:
     """Draw histograms side by side, each under its title, with what is expected as a line."""
-    with canvas(3 * len(shown), 2.6) as figure:
-        for axes, (title, own) in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True):
-            axes.stairs(own.counts, own.edges, fill=True, color="#9ab8d4")
-            axes.plot(own.at, own.expected, color=ORANGE, linewidth=1)
+    with build_figure(3 * len(shown), 2.6) as figure:
+        for axes, (title, histogram) in zip(
+            figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True
+        ):
+            axes.stairs(histogram.counts, histogram.edges, fill=True, color="#9ab8d4")
+            axes.plot(histogram.at, histogram.expected, color=ORANGE, linewidth=1)
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
-            plain_title(axes, title)
+            set_title(axes, title)
     return figure

@@ -1,4 +1,4 @@
-"""Scores, and p, over the runs of a plan."""
+"""Scores and p-values over the runs of a plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.plots.canvas import INK, STYLES, canvas, inches_of, labels, legend, plain_title
+from sigdask.report.plots.canvas import INK, STYLES, add_legend, build_figure, estimate_width, set_title, shorten_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,43 +54,43 @@ def nights(
     matplotlib.figure.Figure
         p on a logarithmic axis, that ends at 0.0001: smaller ones stand there.
     """
-    panels = [part for part in ((score, scores), ("adjusted p" if adjusted else "p", p)) if part[1]] or [
+    panels = [panel for panel in ((score, scores), ("adjusted p" if adjusted else "p", p)) if panel[1]] or [
         (score, scores)
     ]
-    with canvas(min(max(5.6, 0.22 * len(runs) + 2.5), 14), 2.4 * len(panels) + 0.3) as figure:
-        drawn = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
-        for axes, (name, series) in zip(drawn, panels, strict=True):
+    with build_figure(min(max(5.6, 0.22 * len(runs) + 2.5), 14), 2.4 * len(panels) + 0.3) as figure:
+        all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
+        for axes, (name, series) in zip(all_axes, panels, strict=True):
             floor = LOWEST if series is p else -np.inf
-            _lines(axes, series, floor, len(runs))
+            _plot_lines(axes, series, floor, len(runs))
             axes.set_ylabel(name, parse_math=False)
             if floor > 0:
                 axes.set_yscale("log")
                 axes.set_yticks(DECADES, labels=[f"{'≤ ' * (p == LOWEST)}{p:g}" for p in DECADES])
                 axes.set_ylim(LOWEST * 0.8, 1.3)
                 axes.axhline(alpha, color=INK, linewidth=0.8, linestyle="--")
-        _name(drawn[-1], runs)
-        plain_title(drawn[0], title)
+        _label_runs(all_axes[-1], runs)
+        set_title(all_axes[0], title)
     return figure
 
 
-def _lines(axes: Axes, series: Mapping[str, Floats], floor: float, n_runs: int) -> None:
+def _plot_lines(axes: Axes, series: Mapping[str, Floats], floor: float, n_runs: int) -> None:
     looks = STYLES * (1 + len(series) // len(STYLES))
-    lines = [
+    curves = [
         axes.plot(range(n_runs), np.maximum(values, floor), **look)[0]
         for values, look in zip(series.values(), looks, strict=False)
     ]
-    beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "ncols": 1 + len(series) // 16}
-    legend(axes, lines, labels([*series]), **beside)
+    settings = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "ncols": 1 + len(series) // 16}
+    add_legend(axes, curves, shorten_names([*series]), **settings)
 
 
-def _name(axes: Axes, runs: Sequence[str]) -> None:
-    """Name as many runs as there is room for, the latest always."""
-    most = 24
-    step = -(-len(runs) // most) if runs else 1
-    places = [*range(len(runs) - 1, -1, -step)][::-1]
-    slanted = inches_of([runs[k] for k in places]) > 0.35
+def _label_runs(axes: Axes, runs: Sequence[str]) -> None:
+    """Label the runs on the axis, as many as there is room for, always including the latest."""
+    max_labels = 24
+    step = -(-len(runs) // max_labels) if runs else 1
+    indices = [*range(len(runs) - 1, -1, -step)][::-1]
+    slanted = estimate_width([runs[k] for k in indices]) > 0.35
     axes.set_xticks(
-        places, labels=[runs[k] for k in places], parse_math=False,
+        indices, labels=[runs[k] for k in indices], parse_math=False,
         rotation=45 if slanted else 0, ha="right" if slanted else "center",
     )  # fmt: skip
     axes.set_xlabel("run")

@@ -1,4 +1,4 @@
-"""Where an observed difference lies among those of shuffled outputs."""
+"""Null distribution of a difference, with the observed one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.plots.canvas import BLUE, GREY, ORANGE, canvas, legend, plain_title
+from sigdask.report.plots.canvas import BLUE, GREY, ORANGE, add_legend, build_figure, set_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,14 +44,14 @@ def null_distribution(
         The share of trials in the shaded parts is p, but for the one that is added to both counts (Phipson and Smyth
         2010).
     """
-    with canvas(5.2, 3) as figure:
+    with build_figure(5.2, 3) as figure:
         axes = figure.add_subplot()
         if len(counts):
             axes.stairs(counts, edges, fill=True, color="#c4ccd4", label="shuffled outputs")
         reach = 1.05 * float(np.max(np.abs([*edges, observed]))) or 1.0
         axes.set_xlim(-reach, reach)
-        up, down = _shaded(observed, alternative)
-        for limit, end in ((up, reach), (down, -reach)):
+        upper, lower = _find_shaded(observed, alternative)
+        for limit, end in ((upper, reach), (lower, -reach)):
             if limit is not None:
                 axes.axvspan(limit, end, color=ORANGE, alpha=0.13, linewidth=0)
         axes.axvline(observed, color=BLUE, linewidth=1.6, label=beside or "observed", gid="observed")
@@ -60,13 +60,13 @@ def null_distribution(
         axes.axvline(0, color=GREY, linewidth=0.6, linestyle=":")
         axes.set_xlabel(score, parse_math=False)
         axes.set_ylabel("trials")
-        plain_title(axes, title)
-        legend(figure, axes.get_legend_handles_labels()[0])
+        set_title(axes, title)
+        add_legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
-def _shaded(observed: float, alternative: str) -> tuple[float | None, float | None]:
-    """Return from where on upwards, and downwards, differences are at least as extreme."""
+def _find_shaded(observed: float, alternative: str) -> tuple[float | None, float | None]:
+    """Return the limits from which differences, upwards and downwards, are at least as extreme."""
     if alternative == "two-sided":
         return abs(observed), -abs(observed)
     return (observed, None) if alternative == "greater" else (None, observed)

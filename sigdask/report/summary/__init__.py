@@ -1,1 +1,1 @@
-"""What a verdict is made of: amounts, sentences of one comparison and of many, checks in a line, borderline results."""
+"""The parts of a verdict: amounts, sentences on comparisons, checks and borderline results."""

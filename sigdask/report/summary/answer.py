@@ -1,18 +1,18 @@
-"""One comparison as a sentence: which is better, is it real, by how much and how sure."""
+"""One comparison as a sentence: which system is better, whether it is significant, and by how much."""
 
 from __future__ import annotations
 
 import math
 
-from sigdask.report.summary.amounts import amount
-from sigdask.report.tables.cells import confidence, how, is_bounded
-from sigdask.results.columns.assumptions import deciding_text, plural
+from sigdask.report.summary.amounts import format_amount
+from sigdask.report.tables.cells import describe_method, format_confidence, is_bounded
+from sigdask.results.columns.assumptions import format_deciding, pluralize
 from sigdask.results.record import Result
-from sigdask.statistics.rounding import limits_text, p_equals, score_text
+from sigdask.statistics.rounding import format_limits, format_p_equals, format_score
 
 
-def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
-    """Return what a comparison says, without a full stop.
+def describe_comparison(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
+    """Return the outcome of a comparison as a sentence, without a full stop.
 
     Parameters
     ----------
@@ -36,9 +36,12 @@ def sentence(r: Result, alpha: float, *, points: bool, where: str = "") -> str:
         return f"{r.a} and {r.b} are not compared yet on {metric}: no trial is counted"
     if r.n_discordant == 0:
         return f"{r.a} and {r.b} do not differ on {metric}: no {r.unit} differs in what it counts"
-    said = _not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _two_sided
+    describe_difference = (
+        _describe_not_shown if r.alternative != "two-sided" and r.decision(alpha) is False else _describe_two_sided
+    )
     return (
-        f"{said(r, alpha, points, where)}{doubt(r, alpha, points=points)}; {chance(r, alpha)}{contradiction(r, alpha)}"
+        f"{describe_difference(r, alpha, points, where)}{describe_doubt(r, alpha, points=points)}; "
+        f"{format_verdict_p(r, alpha)}{describe_contradiction(r, alpha)}"
     )
 
 
@@ -48,8 +51,8 @@ INTERVALS = {
 }  # fmt: skip
 
 
-def contradiction(r: Result, alpha: float) -> str:
-    """Say that interval and test disagree about a difference of 0; nothing where they agree.
+def describe_contradiction(r: Result, alpha: float) -> str:
+    """Return a clause where interval and test disagree about a difference of 0; else nothing.
 
     A one-sided test is held against the end of the interval that lies on its side.
     """
@@ -64,17 +67,17 @@ def contradiction(r: Result, alpha: float) -> str:
     if excludes == decision:
         return ""
     is_adjusted = r.p_adjusted is not None and not math.isnan(r.p_adjusted)
-    of_test = "adjusted" if is_adjusted else "exact" if r.method == "exact" else ""
-    test = " ".join(filter(None, ["one-sided" if r.alternative != "two-sided" else "", of_test, "test"]))
+    test_kind = "adjusted" if is_adjusted else "exact" if r.method == "exact" else ""
+    test = " ".join(filter(None, ["one-sided" if r.alternative != "two-sided" else "", test_kind, "test"]))
     return (
-        f"; the {_shown_interval(r, is_adjusted=is_adjusted, is_other=is_other)} interval "
+        f"; the {_name_interval(r, is_adjusted=is_adjusted, is_other=is_other)} interval "
         f"{'excludes' if excludes else 'contains'} 0, the {test} {'rejects' if decision else 'does not reject'}"
         f"{f' at {alpha:g}' if is_other else ''}"
     )
 
 
-def _shown_interval(r: Result, *, is_adjusted: bool, is_other: bool) -> str:
-    """Name the interval that a sentence shows, with its confidence where that is not of the test's level."""
+def _name_interval(r: Result, *, is_adjusted: bool, is_other: bool) -> str:
+    """Name the interval shown, with its confidence where that differs from the test's level."""
     if r.interval_simultaneous is not None or r.interval is None:
         return "simultaneous"
     sides = "two-sided " if r.alternative != "two-sided" and r.interval.method != "conditional-exact" else ""
@@ -82,33 +85,34 @@ def _shown_interval(r: Result, *, is_adjusted: bool, is_other: bool) -> str:
     return f"{'unadjusted ' if is_adjusted else ''}{percent}{sides}{INTERVALS[r.interval.method]}"
 
 
-def _two_sided(r: Result, alpha: float, points: bool, where: str) -> str:
+def _describe_two_sided(r: Result, alpha: float, points: bool, where: str) -> str:
     better, decision = r.better(), r.decision(alpha)
     if better is None:
-        return f"{r.a} and {r.b} score the same on {r.metric}{where}, {score_text(r.score_a)}"
+        return f"{r.a} and {r.b} score the same on {r.metric}{where}, {format_score(r.score_a)}"
     other = r.b if better == r.a else r.a
     metric = r.metric + ("" if r.higher_is_better else " (lower is better)") + where
     if decision:
-        return f"{better} is better than {other} on {metric} by {lead(r, points=points)}"
-    ahead = f"{better} is ahead by {lead(r, points=points)}"
+        return f"{better} is better than {other} on {metric} by {format_lead(r, points=points)}"
+    lead_text = f"{better} is ahead by {format_lead(r, points=points)}"
     if decision is None:
-        return f"Whether {better} is better than {other} on {metric} is undecided at {alpha:g}: {ahead}"
-    return f"{r.a} and {r.b} are not significantly different on {metric}: {ahead}"
+        return f"Whether {better} is better than {other} on {metric} is undecided at {alpha:g}: {lead_text}"
+    return f"{r.a} and {r.b} are not significantly different on {metric}: {lead_text}"
 
 
-def _not_shown(r: Result, _alpha: float, points: bool, where: str) -> str:
-    """Say that the direction tested was not shown, whichever is the better one."""
+def _describe_not_shown(r: Result, _alpha: float, points: bool, where: str) -> str:
+    """State that the tested direction is not significant, whichever system scores better."""
     tested, other = ("higher", "lower") if r.alternative == "greater" else ("lower", "higher")
-    own = (
-        f"it scores {lead(r, points=points)} {tested if (r.difference > 0) == (r.alternative == 'greater') else other}"
+    scores_text = (
+        f"it scores {format_lead(r, points=points)} "
+        f"{tested if (r.difference > 0) == (r.alternative == 'greater') else other}"
     )
     if r.difference == 0:
-        own = f"both score {score_text(r.score_a)}"
-    return f"{r.a} does not score significantly {tested} than {r.b} on {r.metric}{where}: {own}"
+        scores_text = f"both score {format_score(r.score_a)}"
+    return f"{r.a} does not score significantly {tested} than {r.b} on {r.metric}{where}: {scores_text}"
 
 
-def doubt(r: Result, alpha: float, *, points: bool) -> str:
-    """Return the clause on the units that decide a comparison, on skewed differences, or on losses that none shows.
+def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
+    """Return a clause on few deciding units, on skewed differences, or on losses that were never seen.
 
     Parameters
     ----------
@@ -119,46 +123,48 @@ def doubt(r: Result, alpha: float, *, points: bool) -> str:
     points : bool
         Whether the difference is told in points of 100.
     """
-    found = {one.kind: one for one in r.assumptions}
-    if (few := found.get("few-units-decide")) is not None and few.n_deciding:
-        text = deciding_text(few.n_deciding, r.n_units, r.unit)
+    assumptions = {assumption.kind: assumption for assumption in r.assumptions}
+    if (few_units := assumptions.get("few-units-decide")) is not None and few_units.n_deciding:
+        text = format_deciding(few_units.n_deciding, r.n_units, r.unit)
         return f", but {text} it" if r.decision(alpha) else f", and {text} it"
-    if "skewed-differences" in found:
-        return f", but the differences of {plural(r.unit)} are skewed"
-    sign = found.get("one-sign")
+    if "skewed-differences" in assumptions:
+        return f", but the differences of {pluralize(r.unit)} are skewed"
+    sign = assumptions.get("one-sign")
     if sign is None or sign.unseen_rate is None or not r.decision(alpha):
         return ""
     size = sign.cancelling_size
-    lost = "" if size is None else f", and {amount(size, points=points)} lost on each would cancel it"
-    none = f"with none of {r.n_units:,} {plural(r.unit, r.n_units)} against it"
+    lost = "" if size is None else f", and {format_amount(size, points=points)} lost on each would cancel it"
+    none = f"with none of {r.n_units:,} {pluralize(r.unit, r.n_units)} against it"
     return f", {none} (at 95 % confidence up to {100 * sign.unseen_rate:.2g} % may be{lost})"
 
 
-def chance(r: Result, alpha: float) -> str:
-    """Write the p that the verdict is of: the adjusted one where there is one, else p and how it was had."""
+def format_verdict_p(r: Result, alpha: float) -> str:
+    """Return the p that the verdict uses: the adjusted one, else p and how it was computed."""
     if math.isnan(r.p_value):
-        return f"p in {limits_text(*r.p_interval, alpha)} ({confidence(r)} interval; {how(r)})"
+        return f"p in {format_limits(*r.p_interval, alpha)} ({format_confidence(r)} interval; {describe_method(r)})"
     if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
-        return f"adjusted {p_equals(r.p_adjusted, alpha)}"
+        return f"adjusted {format_p_equals(r.p_adjusted, alpha)}"
     if is_bounded(r) and r.method != "exact":
-        return f"p in {limits_text(*r.p_interval, alpha)} (bounds of the exact p)"
-    return f"{p_equals(r.p_value, alpha)}{_sided(r)} ({how(r)})"
+        return f"p in {format_limits(*r.p_interval, alpha)} (bounds of the exact p)"
+    return f"{format_p_equals(r.p_value, alpha)}{_format_sidedness(r)} ({describe_method(r)})"
 
 
-def _sided(r: Result) -> str:
+def _format_sidedness(r: Result) -> str:
     return "" if r.alternative == "two-sided" else ", one-sided"
 
 
-def lead(r: Result, *, points: bool) -> str:
-    """Write by how much the better system is ahead; the interval is of its lead, whichever side of it is A.
+def format_lead(r: Result, *, points: bool) -> str:
+    """Return the better system's lead as text; the interval is of this lead, whether A or B leads.
 
     Beside an adjusted p it is the simultaneous one. Where there is none, the comparison's own is called unadjusted.
     """
-    own, ends = r.interval_simultaneous, None
-    alone = "" if r.p_adjusted is None or own is not None or r.interval is None else " (interval unadjusted)"
-    if own is None and r.interval is not None:
-        own = r.interval.low, r.interval.high
-    if own is not None:
-        low, high = own
+    interval, ends = r.interval_simultaneous, None
+    unadjusted_text = (
+        "" if r.p_adjusted is None or interval is not None or r.interval is None else " (interval unadjusted)"
+    )
+    if interval is None and r.interval is not None:
+        interval = r.interval.low, r.interval.high
+    if interval is not None:
+        low, high = interval
         ends = (low, high) if r.difference > 0 or r.difference == 0 else (-high, -low)
-    return amount(abs(r.difference), ends, points=points) + alone
+    return format_amount(abs(r.difference), ends, points=points) + unadjusted_text

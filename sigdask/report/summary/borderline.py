@@ -10,14 +10,14 @@ from scipy import special
 
 from sigdask.results.table import Table
 
-FEW = 2
+FEW_UNITS = 2
 """Units of usual weight that are few: two more or fewer, or one whose winner is the other system."""
 
 
-def close(table: Table) -> NDArray[np.int64]:
-    """Return the rows whose verdict is close, the closest first: those of the fewest units, then of the smallest p."""
-    units = units_to_turn(table)
-    rows = np.flatnonzero(_turned_by_seed(table) | (units <= FEW))
+def find_borderline(table: Table) -> NDArray[np.int64]:
+    """Return the rows with borderline verdicts: those of fewest units first, then by smallest p."""
+    units = estimate_units_to_turn(table)
+    rows = np.flatnonzero(_depends_on_seed(table) | (units <= FEW_UNITS))
     return rows[np.lexsort((np.nan_to_num(table.p_value[rows], nan=1.0), units[rows]))]
 
 
@@ -25,30 +25,30 @@ SEED, UNITS = "a different seed", "two more units"
 CAUSES = (SEED, UNITS, f"{SEED} or {UNITS}")
 
 
-def causes(table: Table, rows: NDArray[np.int64]) -> list[str]:
-    """Return what could change the verdict of some borderline rows: a seed that of no exact p."""
-    some = table.take(rows)
-    by_seed, by_units = _turned_by_seed(some), units_to_turn(some) <= FEW
+def list_causes(table: Table, rows: NDArray[np.int64]) -> list[str]:
+    """Return what could change the verdict of each borderline row; a seed cannot change an exact p."""
+    selected = table.take(rows)
+    by_seed, by_units = _depends_on_seed(selected), estimate_units_to_turn(selected) <= FEW_UNITS
     return [
         CAUSES[2 if seed and units else 1 - seed]
         for seed, units in zip(by_seed.tolist(), by_units.tolist(), strict=True)
     ]
 
 
-def all_causes(found: Iterable[str]) -> str:
-    """Return what could change the verdict of some of several results.
+def merge_causes(cause_texts: Iterable[str]) -> str:
+    """Return what could change the verdicts of several results, as one text.
 
     Examples
     --------
-    >>> all_causes(["two more units"]), all_causes(["two more units", "a different seed"])
+    >>> merge_causes(["two more units"]), merge_causes(["two more units", "a different seed"])
     ('two more units', 'a different seed or two more units')
     """
-    distinct = set(found)
+    distinct = set(cause_texts)
     return distinct.pop() if len(distinct) == 1 else CAUSES[2]
 
 
-def units_to_turn(table: Table) -> NDArray[np.float64]:
-    """Return how many units of usual weight would bring each p to where the verdict turns, about.
+def estimate_units_to_turn(table: Table) -> NDArray[np.float64]:
+    """Return about how many units of usual weight would change each verdict.
 
     Under shuffles the difference has a variance that is the sum of its units' squares, so that one more unit of usual
     weight (their root mean square) shifts the standardised difference by 1 / sqrt(n) of n units that differ. Of an
@@ -63,14 +63,14 @@ def units_to_turn(table: Table) -> NDArray[np.float64]:
         level = table.alpha * share
         shift = np.abs(special.ndtri(p / sides) - special.ndtri(level / sides))
     units = shift * np.sqrt(table.n_discordant)
-    least = np.ldexp(sides, -np.minimum(table.n_discordant + FEW, 1000).astype(np.int32))
-    known = (table.n_discordant > 0) & (least <= level)
-    return np.where(known & ~np.isnan(units), units, np.inf)
+    min_p = np.ldexp(sides, -np.minimum(table.n_discordant + FEW_UNITS, 1000).astype(np.int32))
+    is_reachable = (table.n_discordant > 0) & (min_p <= level)
+    return np.where(is_reachable & ~np.isnan(units), units, np.inf)
 
 
-def _turned_by_seed(table: Table) -> NDArray[np.bool_]:
-    """Return where the interval of what endless trials would give holds alpha, of the p that the verdict is of."""
+def _depends_on_seed(table: Table) -> NDArray[np.bool_]:
+    """Return where the Monte Carlo interval of the verdict's p contains alpha."""
     single = (table.p_low <= table.alpha) & (table.alpha < table.p_high) & ~table.exact
     adjusted = (table.p_adjusted_low <= table.alpha) & (table.alpha < table.p_adjusted_high)
-    known = np.where(np.isnan(table.p_adjusted), single, adjusted)
-    return np.asarray((known | (table.decision == -1)) & (table.n_discordant > 0))
+    is_open = np.where(np.isnan(table.p_adjusted), single, adjusted)
+    return np.asarray((is_open | (table.decision == -1)) & (table.n_discordant > 0))

@@ -1,4 +1,4 @@
-"""What headlines are made of: comparisons, or verdicts over all sets, each with its sentence, amount and p."""
+"""Groups of comparisons, or of verdicts over all sets, with the words that headlines use."""
 
 from __future__ import annotations
 
@@ -9,129 +9,138 @@ from typing import Protocol
 
 import numpy as np
 
-from sigdask.report.summary.amounts import amount, in_points
-from sigdask.report.summary.answer import chance, doubt, lead, sentence
+from sigdask.report.summary.amounts import find_metrics_in_points, format_amount
+from sigdask.report.summary.answer import describe_comparison, describe_doubt, format_lead, format_verdict_p
 from sigdask.report.summary.standings import Standings
 from sigdask.results.comparisons import ComparisonResults, ResultAcrossSets
 from sigdask.results.table import Table
-from sigdask.results.views import result_view
-from sigdask.statistics.rounding import p_equals
-from sigdask.text import count_noun
+from sigdask.results.views import get_result
+from sigdask.statistics.rounding import format_p_equals
+from sigdask.text import format_count
 
 
 class VerdictGroups(Protocol):
-    """Comparisons in groups, and words for single ones of them."""
+    """Comparisons in groups, with texts about single rows."""
 
     @property
-    def contests(self) -> Standings:
-        """Who is ahead of whom."""
+    def standings(self) -> Standings:
+        """Leads between systems."""
         ...
 
     @property
-    def places(self) -> Sequence[str]:
-        """Where each group is, as its own sentence calls it: on which metric, of which test set and subset."""
+    def group_labels(self) -> Sequence[str]:
+        """Labels of the groups: "on" a metric, with test set and subset where there are several."""
         ...
 
     @property
     def noun(self) -> str:
-        """What groups are of which only one thing differs: metrics, subsets or test sets; else comparisons."""
+        """What the groups differ by: metrics, subsets or test sets; "comparisons" where it is more than one."""
         ...
 
-    def among(self, groups: Sequence[int], told: Sequence[str]) -> str:
-        """Where several groups are, with what is told of each."""
+    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
+        """Return labels of several groups, each followed by a text."""
         ...
 
-    def sentence(self, row: int) -> str:
-        """Tell one comparison."""
+    def describe(self, row: int) -> str:
+        """Return one comparison as a sentence."""
         ...
 
-    def size(self, row: int) -> str:
-        """Write by how much the better system is ahead."""
+    def format_lead(self, row: int) -> str:
+        """Return by how much the better system is ahead."""
         ...
 
-    def doubt(self, row: int) -> str:
-        """Return a clause on what the units say against one comparison's verdict; empty as a rule."""
+    def describe_doubt(self, row: int) -> str:
+        """Return a clause on what in the units casts doubt on a verdict; usually empty."""
         ...
 
-    def doubts(self, rows: Sequence[int], told: Sequence[int] = ()) -> str:
-        """Return a clause on how many comparisons have such doubts, where others have than those told of already."""
+    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
+        """Return a clause on how many rows have doubts, if more have than those already mentioned."""
         ...
 
-    def p(self, row: int) -> str:
-        """Write the p of the verdict."""
+    def format_p(self, row: int) -> str:
+        """Return the p of the verdict as text."""
         ...
 
 
 @dataclass(frozen=True)
 class SingleComparisons:
-    """Comparisons as they are."""
+    """Comparisons, each with its own verdict."""
 
     table: Table
 
     @cached_property
-    def contests(self) -> Standings:
-        """Who is ahead of whom."""
-        return Standings.of(self.table)
+    def standings(self) -> Standings:
+        """Leads between systems."""
+        return Standings.from_table(self.table)
 
     @cached_property
-    def _points(self) -> frozenset[str]:
-        return in_points(self.table)
+    def _metrics_in_points(self) -> frozenset[str]:
+        return find_metrics_in_points(self.table)
 
     @cached_property
     def noun(self) -> str:
-        """What groups are of which only one thing differs."""
+        """What the groups differ by."""
         table = self.table
         columns = {"test sets": table.test_set.codes, "subsets": table.subset.codes, "metrics": table.metric.codes}
         varying = [name for name, codes in columns.items() if (codes != codes[0]).any()]
         return varying[0] if len(varying) == 1 else "comparisons"
 
     @cached_property
-    def places(self) -> Sequence[str]:
-        """Where each group is."""
-        return [f"on {self._metric(row)}{self._where(row)}" for row in self.contests.first.tolist()]
-
-    def among(self, groups: Sequence[int], told: Sequence[str]) -> str:
-        """Where several groups are, the metric once where it is the same."""
-        rows = self.contests.first[list(groups)].tolist()
-        same = self.noun in {"subsets", "test sets"}
-        named = [
-            self._where(row).removeprefix(" in ") if same else self._metric(row) + self._where(row) for row in rows
+    def group_labels(self) -> Sequence[str]:
+        """Labels of the groups."""
+        return [
+            f"on {self._describe_metric(row)}{self._describe_subset(row)}" for row in self.standings.first_rows.tolist()
         ]
-        parts = joined([name + text for name, text in zip(named, told, strict=True)])
-        return f"on {self._metric(rows[0])} in {parts}" if same else f"on {parts}"
 
-    def _metric(self, row: int) -> str:
+    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
+        """Return labels of several groups, each followed by a text; a shared metric is named once."""
+        rows = self.standings.first_rows[list(groups)].tolist()
+        is_same_metric = self.noun in {"subsets", "test sets"}
+        labels = [
+            self._describe_subset(row).removeprefix(" in ")
+            if is_same_metric
+            else self._describe_metric(row) + self._describe_subset(row)
+            for row in rows
+        ]
+        parts = join_phrases([name + text for name, text in zip(labels, texts, strict=True)])
+        return f"on {self._describe_metric(rows[0])} in {parts}" if is_same_metric else f"on {parts}"
+
+    def _describe_metric(self, row: int) -> str:
         score = self.table.metric[row]
         return score.name + ("" if score.higher_is_better else " (lower is better)")
 
-    def _where(self, row: int) -> str:
-        """Say of which test set and subset a row is, where there are several."""
+    def _describe_subset(self, row: int) -> str:
+        """Return the test set and subset of a row, where there are several."""
         subset = self.table.subset[row]
         codes = self.table.test_set.codes
         parts = [self.table.test_set[row]] if (codes != codes[0]).any() else []
         parts += [f"{subset.column} {subset.value}"] if subset is not None else []
         return f" in {', '.join(parts)}" if parts else ""
 
-    def sentence(self, row: int) -> str:
-        """Tell one comparison."""
-        points = self.table.metric[row].name in self._points
-        return sentence(result_view(self.table, row), self.table.alpha, points=points, where=self._where(row))
+    def describe(self, row: int) -> str:
+        """Return one comparison as a sentence."""
+        points = self.table.metric[row].name in self._metrics_in_points
+        return describe_comparison(
+            get_result(self.table, row), self.table.alpha, points=points, where=self._describe_subset(row)
+        )
 
-    def size(self, row: int) -> str:
-        """Write by how much the better system is ahead."""
-        return lead(result_view(self.table, row), points=self.table.metric[row].name in self._points)
+    def format_lead(self, row: int) -> str:
+        """Return by how much the better system is ahead."""
+        return format_lead(get_result(self.table, row), points=self.table.metric[row].name in self._metrics_in_points)
 
-    def doubt(self, row: int) -> str:
-        """Return a clause on what the units say against one comparison's verdict."""
-        return doubt(result_view(self.table, row), self.table.alpha, points=self.table.metric[row].name in self._points)
+    def describe_doubt(self, row: int) -> str:
+        """Return a clause on what in the units casts doubt on a verdict."""
+        return describe_doubt(
+            get_result(self.table, row), self.table.alpha, points=self.table.metric[row].name in self._metrics_in_points
+        )
 
-    def doubts(self, rows: Sequence[int], told: Sequence[int] = ()) -> str:
-        """Return a clause on how many comparisons have such doubts."""
-        return count_doubts(self.table, rows, told)
+    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
+        """Return a clause on how many comparisons have doubts."""
+        return describe_doubts(self.table, rows, mentioned)
 
-    def p(self, row: int) -> str:
-        """Write the p of the verdict."""
-        return chance(result_view(self.table, row), self.table.alpha)
+    def format_p(self, row: int) -> str:
+        """Return the p of the verdict as text."""
+        return format_verdict_p(get_result(self.table, row), self.table.alpha)
 
 
 @dataclass(frozen=True)
@@ -139,85 +148,90 @@ class JointVerdicts:
     """Verdicts over all test sets or subsets."""
 
     table: Table
-    found: tuple[ResultAcrossSets, ...]
+    verdicts: tuple[ResultAcrossSets, ...]
 
     @cached_property
-    def contests(self) -> Standings:
-        """Who is ahead of whom."""
-        return Standings.together(self.table, self.found)
+    def standings(self) -> Standings:
+        """Leads between systems."""
+        return Standings.from_joint_verdicts(self.table, self.verdicts)
 
     @property
     def noun(self) -> str:
-        """What groups are of."""
+        """What the groups differ by."""
         return "metrics"
 
     @cached_property
-    def places(self) -> Sequence[str]:
-        """Where each group is."""
-        return [f"on {self._metric(row)}" for row in self.contests.first.tolist()]
+    def group_labels(self) -> Sequence[str]:
+        """Labels of the groups."""
+        return [f"on {self._describe_metric(row)}" for row in self.standings.first_rows.tolist()]
 
-    def among(self, groups: Sequence[int], told: Sequence[str]) -> str:
-        """Where several groups are."""
-        rows = self.contests.first[list(groups)].tolist()
-        return f"on {joined([self._metric(row) + text for row, text in zip(rows, told, strict=True)])}"
-
-    @cached_property
-    def _points(self) -> frozenset[str]:
-        return in_points(self.table)
+    def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
+        """Return labels of several groups, each followed by a text."""
+        rows = self.standings.first_rows[list(groups)].tolist()
+        return f"on {join_phrases([self._describe_metric(row) + text for row, text in zip(rows, texts, strict=True)])}"
 
     @cached_property
-    def _lower(self) -> set[str]:
+    def _metrics_in_points(self) -> frozenset[str]:
+        return find_metrics_in_points(self.table)
+
+    @cached_property
+    def _lower_is_better(self) -> set[str]:
         return {score.name for score in self.table.metric.values if not score.higher_is_better}
 
-    def _metric(self, row: int) -> str:
-        v = self.found[row]
-        return f"{v.metric}{' (lower is better)' if v.metric in self._lower else ''} (mean of {v.n_sets} sets)"
-
-    def sentence(self, row: int) -> str:
-        """Tell one verdict."""
-        v, c = self.found[row], self.contests
-        if v.difference == 0:
-            return f"{v.a} and {v.b} score the same on {self._metric(row)}; {self.p(row)}"
-        better = c.winner(row)
-        if c.decision[row] == 1:
-            other = v.b if better == v.a else v.a
-            size = f"{self.size(row)}{self.doubt(row)}"
-            return f"{better} is better than {other} on {self._metric(row)} by {size}; {self.p(row)}"
-        if not c.is_two_sided:
-            return f"{v.a} and {v.b} show no difference in the direction tested on {self._metric(row)}; {self.p(row)}"
+    def _describe_metric(self, row: int) -> str:
+        v = self.verdicts[row]
         return (
-            f"{v.a} and {v.b} are not significantly different on {self._metric(row)}: {better} is ahead by "
-            f"{self.size(row)}{self.doubt(row)}; {self.p(row)}"
+            f"{v.metric}{' (lower is better)' if v.metric in self._lower_is_better else ''} (mean of {v.n_sets} sets)"
         )
 
-    def size(self, row: int) -> str:
-        """Write by how much the better system is ahead."""
-        v = self.found[row]
-        return amount(abs(v.difference), points=v.metric in self._points)
+    def describe(self, row: int) -> str:
+        """Return one verdict as a sentence."""
+        v, c = self.verdicts[row], self.standings
+        if v.difference == 0:
+            return f"{v.a} and {v.b} score the same on {self._describe_metric(row)}; {self.format_p(row)}"
+        better = c.get_winner(row)
+        if c.decision[row] == 1:
+            other = v.b if better == v.a else v.a
+            size = f"{self.format_lead(row)}{self.describe_doubt(row)}"
+            return f"{better} is better than {other} on {self._describe_metric(row)} by {size}; {self.format_p(row)}"
+        if not c.is_two_sided:
+            return (
+                f"{v.a} and {v.b} show no difference in the direction tested on {self._describe_metric(row)}; "
+                f"{self.format_p(row)}"
+            )
+        return (
+            f"{v.a} and {v.b} are not significantly different on {self._describe_metric(row)}: {better} is ahead by "
+            f"{self.format_lead(row)}{self.describe_doubt(row)}; {self.format_p(row)}"
+        )
 
-    def doubt(self, row: int) -> str:
-        """Return a clause on the sets in which few units decide, or differences are skewed."""
-        v, table = self.found[row], self.table
-        sides = zip(table.a.listed(), table.b.listed(), table.metric.listed(), strict=True)
-        own = [k for k, (a, b, score) in enumerate(sides) if (a, b, score.name) == (v.a, v.b, v.metric)]
-        n = int(np.count_nonzero(table.is_skewed[own]))
-        return f", but few units decide or differences are skewed in {n:,} of {len(own):,} sets" if n else ""
+    def format_lead(self, row: int) -> str:
+        """Return by how much the better system is ahead."""
+        v = self.verdicts[row]
+        return format_amount(abs(v.difference), points=v.metric in self._metrics_in_points)
 
-    def doubts(self, rows: Sequence[int], told: Sequence[int] = ()) -> str:  # noqa: ARG002
-        """Return a clause on how many comparisons of single sets have such doubts."""
-        return count_doubts(self.table, range(len(self.table)), ())
+    def describe_doubt(self, row: int) -> str:
+        """Return a clause on the sets with few deciding units or skewed differences."""
+        v, table = self.verdicts[row], self.table
+        sides = zip(table.a.to_list(), table.b.to_list(), table.metric.to_list(), strict=True)
+        rows = [k for k, (a, b, score) in enumerate(sides) if (a, b, score.name) == (v.a, v.b, v.metric)]
+        n = int(np.count_nonzero(table.is_skewed[rows]))
+        return f", but few units decide or differences are skewed in {n:,} of {len(rows):,} sets" if n else ""
 
-    def p(self, row: int) -> str:
-        """Write the p of the verdict."""
-        v, alpha = self.found[row], self.table.alpha
+    def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
+        """Return a clause on how many comparisons of single sets have doubts."""
+        return describe_doubts(self.table, range(len(self.table)), ())
+
+    def format_p(self, row: int) -> str:
+        """Return the p of the verdict as text."""
+        v, alpha = self.verdicts[row], self.table.alpha
         if v.p_adjusted is not None:
-            return f"adjusted {p_equals(v.p_adjusted, alpha)}"
-        how = "exact" if v.method == "exact" else count_noun(v.n_trials, "trial")
-        return f"{p_equals(v.p_value, alpha)} ({how})"
+            return f"adjusted {format_p_equals(v.p_adjusted, alpha)}"
+        method_text = "exact" if v.method == "exact" else format_count(v.n_trials, "trial")
+        return f"{format_p_equals(v.p_value, alpha)} ({method_text})"
 
 
-def count_doubts(table: Table, rows: Sequence[int], told: Sequence[int]) -> str:
-    """Say in how many of some comparisons few units decide or differences are skewed.
+def describe_doubts(table: Table, rows: Sequence[int], mentioned: Sequence[int]) -> str:
+    """Return a clause on how many comparisons have few deciding units or skewed differences.
 
     Parameters
     ----------
@@ -225,29 +239,29 @@ def count_doubts(table: Table, rows: Sequence[int], told: Sequence[int]) -> str:
         All comparisons.
     rows : sequence of int
         Those that are meant.
-    told : sequence of int
+    mentioned : sequence of int
         Those of which it was said already: nothing more is said where there are no others.
     """
     fires = table.is_skewed[[*rows]]
-    n, already = int(np.count_nonzero(fires)), int(np.count_nonzero(table.is_skewed[[*told]])) if told else 0
+    n, already = int(np.count_nonzero(fires)), int(np.count_nonzero(table.is_skewed[[*mentioned]])) if mentioned else 0
     if n <= already:
         return ""
     return f"; in {n:,} of {len(fires):,} comparisons few units decide or differences are skewed"
 
 
-def joined(parts: Sequence[str]) -> str:
-    """Join parts of a sentence.
+def join_phrases(parts: Sequence[str]) -> str:
+    """Join phrases with commas and a final "and".
 
     Examples
     --------
-    >>> joined(["a"]), joined(["a", "b"]), joined(["a", "b", "c"])
+    >>> join_phrases(["a"]), join_phrases(["a", "b"]), join_phrases(["a", "b", "c"])
     ('a', 'a and b', 'a, b and c')
     """
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def told(results: ComparisonResults) -> VerdictGroups:
-    """Return what a headline is of: verdicts over all sets where these were asked for."""
+def build_verdict_groups(results: ComparisonResults) -> VerdictGroups:
+    """Return what a headline describes: verdicts over all sets where requested, else comparisons."""
     if results.together:
         return JointVerdicts(results.table, results.together)
     return SingleComparisons(results.table)

@@ -1,4 +1,4 @@
-"""Who is ahead of whom in each group of comparisons (a test set, subset and metric): columns, no words."""
+"""Leads between systems in each group of comparisons (a test set, subset and metric), as arrays."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.grouping import numbered
+from sigdask.counts.grouping import number_rows
 from sigdask.results.comparisons import ResultAcrossSets
-from sigdask.results.ranking import systems_of
+from sigdask.results.ranking import index_systems
 from sigdask.results.table import Table
 
 Integers = NDArray[np.int64]
@@ -51,16 +51,16 @@ class Standings:
     is_two_sided: bool
 
     @staticmethod
-    def of(table: Table) -> Standings:
+    def from_table(table: Table) -> Standings:
         """Group comparisons by test set, subset and metric."""
-        names, a, b = systems_of(table)
+        names, a, b = index_systems(table)
         codes = np.unique(table.alternative.codes).tolist()
         return Standings(
             names=names,
-            group=numbered(table.test_set.codes, table.subset.codes, table.metric.codes),
+            group=number_rows(table.test_set.codes, table.subset.codes, table.metric.codes),
             a=a,
             b=b,
-            ahead=table.difference * _signs(table),
+            ahead=table.difference * _compute_signs(table),
             lacks_a=np.isnan(table.score_a),
             lacks_b=np.isnan(table.score_b),
             decision=table.decision,
@@ -68,71 +68,71 @@ class Standings:
         )
 
     @staticmethod
-    def together(table: Table, found: tuple[ResultAcrossSets, ...]) -> Standings:
+    def from_joint_verdicts(table: Table, verdicts: tuple[ResultAcrossSets, ...]) -> Standings:
         """Group verdicts over all sets by metric."""
-        places: dict[str, int] = {}
-        a, b = (np.array([places.setdefault(getattr(v, side), len(places)) for v in found]) for side in "ab")
+        indices: dict[str, int] = {}
+        a, b = (np.array([indices.setdefault(getattr(v, side), len(indices)) for v in verdicts]) for side in "ab")
         metrics: dict[str, int] = {}
-        group = np.array([metrics.setdefault(v.metric, len(metrics)) for v in found])
+        group = np.array([metrics.setdefault(v.metric, len(metrics)) for v in verdicts])
         signs = {score.name: 1 if score.higher_is_better else -1 for score in table.metric.values}
-        p = np.array([v.p_value if v.p_adjusted is None else v.p_adjusted for v in found])
-        ahead = np.array([v.difference * signs[v.metric] for v in found], np.float64)
+        p = np.array([v.p_value if v.p_adjusted is None else v.p_adjusted for v in verdicts])
+        ahead = np.array([v.difference * signs[v.metric] for v in verdicts], np.float64)
         lacks = np.isnan(ahead)
         decision = (p <= table.alpha).astype(np.int8)
         two_sided = all(v == "two-sided" for v in table.alternative.values)
-        return Standings([*places], group, a, b, ahead, lacks, lacks, decision, two_sided)
+        return Standings([*indices], group, a, b, ahead, lacks, lacks, decision, two_sided)
 
     @cached_property
     def n_groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return int(self.group.max()) + 1 if len(self.group) else 0
 
     @cached_property
-    def first(self) -> Integers:
+    def first_rows(self) -> Integers:
         """The first row of each group."""
         return np.unique(self.group, return_index=True)[1]
 
     @cached_property
     def members(self) -> tuple[Integers, Integers, Integers]:
-        """Systems of each group, best first: their group, which system, and how many others are ahead of it."""
+        """Systems of each group, best first: their group, index, and number of systems ahead of them."""
         n = len(self.names)
         keys = np.concatenate([self.group * n + self.a, self.group * n + self.b])
-        behind = np.concatenate([(self.ahead < 0) | self.lacks_a, (self.ahead > 0) | self.lacks_b])
-        known, places = np.unique(keys, return_inverse=True)
-        losses = np.bincount(places.reshape(-1), behind).astype(np.int64)
-        order = np.lexsort((known % n, losses, known // n))
-        return known[order] // n, known[order] % n, losses[order]
+        is_behind = np.concatenate([(self.ahead < 0) | self.lacks_a, (self.ahead > 0) | self.lacks_b])
+        unique_keys, inverse = np.unique(keys, return_inverse=True)
+        losses = np.bincount(inverse.reshape(-1), is_behind).astype(np.int64)
+        order = np.lexsort((unique_keys % n, losses, unique_keys // n))
+        return unique_keys[order] // n, unique_keys[order] % n, losses[order]
 
     @cached_property
     def n_members(self) -> Integers:
-        """Systems of each group, shape (n_groups,)."""
+        """The number of systems of each group, shape (n_groups,)."""
         return np.bincount(self.members[0], minlength=self.n_groups)
 
     @cached_property
     def top(self) -> Integers:
-        """The best system of each group; of equal ones the first."""
+        """The best system of each group; the first of equals."""
         group, system, _ = self.members
         return system[np.searchsorted(group, np.arange(self.n_groups))]
 
     @cached_property
-    def beside_top(self) -> Integers:
+    def near_top_rows(self) -> Integers:
         """Rows that compare the best of a group with a system that is not significantly different."""
-        return np.flatnonzero(self.with_top & (self.decision != 1))
+        return np.flatnonzero(self.has_top & (self.decision != 1))
 
     @cached_property
-    def with_top(self) -> NDArray[np.bool_]:
-        """Where the best of a group is compared with another."""
+    def has_top(self) -> NDArray[np.bool_]:
+        """Mask of the rows that compare the best of a group with another system."""
         top = self.top[self.group]
         return np.asarray((self.a == top) | (self.b == top))
 
     @cached_property
-    def n_beside(self) -> Integers:
-        """How many systems are not significantly different from the best of each group."""
-        return np.bincount(self.group[self.beside_top], minlength=self.n_groups)
+    def n_near_top(self) -> Integers:
+        """The number of systems not significantly different from the best of each group."""
+        return np.bincount(self.group[self.near_top_rows], minlength=self.n_groups)
 
     @cached_property
-    def shape(self) -> str:
-        """Which systems were compared in each group: one of `PAIR`, `BASELINE`, `ALL` and `SOME`."""
+    def design(self) -> str:
+        """The design of the comparisons: one of `PAIR`, `BASELINE`, `ALL` and `SOME`."""
         sizes = np.bincount(self.group, minlength=self.n_groups)
         low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         n = len(self.names)
@@ -146,21 +146,21 @@ class Standings:
         every = n_pairs == self.n_members * (self.n_members - 1) // 2
         return ALL if every.all() and self.is_two_sided and (self.n_members > 2).all() else SOME
 
-    def rival(self, group: int) -> int:
-        """Return the row of the best of a group and the system that is next to it."""
-        rows = np.flatnonzero(self.with_top & (self.group == group))
+    def find_rival(self, group: int) -> int:
+        """Return the row that compares the best of a group with the closest other system."""
+        rows = np.flatnonzero(self.has_top & (self.group == group))
         lead = np.abs(np.nan_to_num(self.ahead[rows], nan=np.inf))
         return int(rows[np.argmin(lead)])
 
-    def winner(self, row: int) -> str:
+    def get_winner(self, row: int) -> str:
         """Return the name of the better system."""
         return self.names[int((self.a if self.ahead[row] > 0 else self.b)[row])]
 
-    def other(self, row: int, system: int) -> str:
-        """Return the name of the system that another is compared with."""
+    def get_opponent(self, row: int, system: int) -> str:
+        """Return the name of the system that `system` is compared with."""
         return self.names[int(self.b[row] if self.a[row] == system else self.a[row])]
 
 
-def _signs(table: Table) -> NDArray[np.float64]:
+def _compute_signs(table: Table) -> NDArray[np.float64]:
     signs = np.array([1.0 if score.higher_is_better else -1.0 for score in table.metric.values])
     return signs[table.metric.codes]

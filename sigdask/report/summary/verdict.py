@@ -1,4 +1,4 @@
-"""The answer that a reader wants first: which system is best, is it real, by how much and how sure, was it checked.
+"""The verdict on results: the best system, its lead, significance, and the outcome of the checks.
 
 Plain sentences and rows of the table, for whoever shows results: a terminal, a page, a paper, a notebook. Names in
 them stand as users gave them: who writes them makes them harmless.
@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.summary import checks as checked
-from sigdask.report.summary.borderline import causes, close
-from sigdask.report.summary.groups import told
-from sigdask.report.summary.headline import MOST_TOLD, group, headline
+from sigdask.report.summary.borderline import find_borderline, list_causes
+from sigdask.report.summary.groups import build_verdict_groups
+from sigdask.report.summary.headline import MAX_LISTED_GROUPS, build_headline, describe_group
 from sigdask.report.summary.standings import ALL, BASELINE, PAIR, Standings
 from sigdask.results.comparisons import ComparisonResults
 
@@ -46,7 +46,7 @@ class BestSystems:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found, for a first screen.
+    """The summary of results for a first screen.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Verdict:
     best: tuple[BestSystems, ...]
 
 
-def of(results: ComparisonResults) -> Verdict:
+def build_verdict(results: ComparisonResults) -> Verdict:
     """Return the verdict on some results.
 
     Parameters
@@ -96,68 +96,71 @@ def of(results: ComparisonResults) -> Verdict:
     """
     table = results.table
     decision = table.decision
-    is_checked = not bool(table.disagrees.any())
-    answer, sentences = _answer(results)
-    contests = Standings.of(table)
-    borderline = close(table)
+    is_checked = not bool(table.has_disagreement.any())
+    answer, sentences = _build_answer(results)
+    standings = Standings.from_table(table)
+    borderline = find_borderline(table)
     return Verdict(
-        scope=tuple(_full(note.text) for note in results.notes if note.kind == "scope"),
-        headline=_full(answer if is_checked else DOUBT + answer),
-        sentences=tuple(map(_full, sentences)),
-        checks=checked.line(table),
+        scope=tuple(_add_full_stop(note.text) for note in results.notes if note.kind == "scope"),
+        headline=_add_full_stop(answer if is_checked else DOUBT + answer),
+        sentences=tuple(map(_add_full_stop, sentences)),
+        checks=checked.describe_checks(table),
         is_checked=is_checked,
         close=borderline,
-        causes=tuple(causes(table, borderline)),
+        causes=tuple(list_causes(table, borderline)),
         n_significant=int(np.count_nonzero(decision == 1)),
         n_undecided=int(np.count_nonzero(decision == -1)),
         n_comparisons=len(table),
-        is_ranking=len(table) > 0 and contests.shape == ALL,
-        best=tuple(_best(results, contests)),
+        is_ranking=len(table) > 0 and standings.design == ALL,
+        best=tuple(_list_best_systems(results, standings)),
     )
 
 
-def _answer(results: ComparisonResults) -> tuple[str, list[str]]:
+def _build_answer(results: ComparisonResults) -> tuple[str, list[str]]:
     if not len(results):
         return "Nothing was compared", []
-    found = told(results)
-    n = found.contests.n_groups
-    return headline(found), [group(found, g) for g in range(n)] if 1 < n <= MOST_TOLD else []
+    groups = build_verdict_groups(results)
+    n = groups.standings.n_groups
+    return build_headline(groups), [describe_group(groups, g) for g in range(n)] if 1 < n <= MAX_LISTED_GROUPS else []
 
 
-def _full(text: str) -> str:
+def _add_full_stop(text: str) -> str:
     return f"{text}."
 
 
-def _best(results: ComparisonResults, c: Standings) -> list[BestSystems]:
+def _list_best_systems(results: ComparisonResults, c: Standings) -> list[BestSystems]:
     table = results.table
-    if not len(table) or c.shape not in {PAIR, BASELINE, ALL}:
+    if not len(table) or c.design not in {PAIR, BASELINE, ALL}:
         return []
-    names = _leaders(c) if c.shape != BASELINE else _above_baseline(c)
-    rows = c.first.tolist()
+    names = _list_leaders(c) if c.design != BASELINE else _list_above_baseline(c)
+    rows = c.first_rows.tolist()
     sets, subsets, metrics = table.test_set, table.subset, table.metric
     return [
         BestSystems(
-            sets[row], None if s is None else {"column": s.column, "value": s.value}, metrics[row].name, tuple(own)
+            sets[row],
+            None if s is None else {"column": s.column, "value": s.value},
+            metrics[row].name,
+            tuple(best_names),
         )
-        for row, s, own in zip(rows, (subsets[row] for row in rows), names, strict=True)
+        for row, s, best_names in zip(rows, (subsets[row] for row in rows), names, strict=True)
     ]
 
 
-def _leaders(c: Standings) -> list[list[str]]:
-    """Return of each group the best, and those that are not significantly different from it."""
-    top, rows = c.top, c.beside_top
-    found = [[c.names[k]] for k in top.tolist()]
+def _list_leaders(c: Standings) -> list[list[str]]:
+    """Return the best of each group, and the systems not significantly different from it."""
+    top, rows = c.top, c.near_top_rows
+    leaders = [[c.names[k]] for k in top.tolist()]
     group = c.group[rows]
-    other = np.where(c.a[rows] == top[group], c.b[rows], c.a[rows])
+    others = np.where(c.a[rows] == top[group], c.b[rows], c.a[rows])
     order = np.argsort(np.abs(c.ahead[rows]), kind="stable")
-    for g, k in zip(group[order].tolist(), other[order].tolist(), strict=True):
-        found[g].append(c.names[k])
-    return found
+    for g, k in zip(group[order].tolist(), others[order].tolist(), strict=True):
+        leaders[g].append(c.names[k])
+    return leaders
 
 
-def _above_baseline(c: Standings) -> list[list[str]]:
+def _list_above_baseline(c: Standings) -> list[list[str]]:
     rows = np.flatnonzero((c.decision == 1) & (c.ahead > 0))
-    found: list[list[str]] = [[] for _ in range(c.n_groups)]
+    better: list[list[str]] = [[] for _ in range(c.n_groups)]
     for row in rows[np.argsort(-c.ahead[rows], kind="stable")].tolist():
-        found[int(c.group[row])].append(c.names[int(c.a[row])])
-    return found
+        better[int(c.group[row])].append(c.names[int(c.a[row])])
+    return better

@@ -1,4 +1,4 @@
-"""Cells of tables: scores, differences, p and how it was had, as they are written everywhere."""
+"""Table cells: intervals, p-values, letters, and how p was computed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from sigdask.results.record import Result
-from sigdask.statistics.rounding import p_text, signed
-from sigdask.text import count_noun
+from sigdask.statistics.rounding import format_p, format_signed
+from sigdask.text import format_count
 
 MOST_LETTERS = 20
 
@@ -15,7 +15,7 @@ MOST_LETTERS = 20
 NOISE = 1e-12
 """Size of an interval's end, relative to the other one, below which it is 0 but for rounding."""
 
-METHODS = {
+INTERVAL_METHOD_NAMES = {
     "bootstrap-bca": "BCa bootstrap",
     "bootstrap-percentile": "percentile bootstrap",
     "tango": "Tango's score interval",
@@ -26,55 +26,55 @@ METHODS = {
 """Words for how intervals are had."""
 
 
-def p_cell(p: float | None, alpha: float) -> str:
-    """Return p for a table: nothing where there is none."""
-    return "" if p is None or math.isnan(p) else p_text(p, alpha)
+def format_p_cell(p: float | None, alpha: float) -> str:
+    """Return p for a table cell; empty where there is none."""
+    return "" if p is None or math.isnan(p) else format_p(p, alpha)
 
 
-def how(result: Result) -> str:
-    """Say how p was had."""
+def describe_method(result: Result) -> str:
+    """Return how p was computed: exactly, by bounds, or by how many trials."""
     early = "stopped after " if result.stopped is not None and result.stopped.is_early else ""
     if result.method == "exact":
         return "exact"
-    return "bounds" if is_bounded(result) else f"{early}{count_noun(result.n_trials, 'trial')}"
+    return "bounds" if is_bounded(result) else f"{early}{format_count(result.n_trials, 'trial')}"
 
 
 def is_bounded(result: Result) -> bool:
-    """Say whether p is known between limits alone, without trials."""
+    """Return whether only limits of p are known, without trials."""
     return result.exact is not None and not result.n_trials
 
 
-def confidence(result: Result) -> str:
-    """Write the confidence of the interval of p: a confidence sequence's is 1 - epsilon."""
+def format_confidence(result: Result) -> str:
+    """Return the confidence of the interval of p; for a confidence sequence it is 1 - epsilon."""
     risk = None if result.stopped is None else result.stopped.epsilon
     return f"{100 * (1 - risk):g} %" if risk is not None and math.isnan(result.p_value) else "99 %"
 
 
-def interval_text(r: Result) -> str:
-    """Write the ends of the difference's interval; nothing where there is none."""
-    return "" if r.interval is None else ends_of(r.interval.low, r.interval.high)
+def format_interval(r: Result) -> str:
+    """Return the limits of the difference's interval; empty where there is none."""
+    return "" if r.interval is None else format_ends(r.interval.low, r.interval.high)
 
 
-def ends_of(low: float, high: float) -> str:
-    """Write the ends of an interval."""
+def format_ends(low: float, high: float) -> str:
+    """Return interval limits as text."""
     finite = [abs(end) for end in (low, high) if math.isfinite(end)]
     low, high = (0.0 if abs(end) < NOISE * max(finite, default=0.0) else end for end in (low, high))
-    return "without bound" if math.isinf(low) and math.isinf(high) else f"[{signed(low)}, {signed(high)}]"
+    return "without bound" if math.isinf(low) and math.isinf(high) else f"[{format_signed(low)}, {format_signed(high)}]"
 
 
-def interval_cell(r: Result) -> str:
-    """Write the ends of the difference's interval and how it was had, for a table; nothing where there is none."""
+def format_interval_cell(r: Result) -> str:
+    """Return the difference's interval and its method for a table cell; empty where there is none."""
     if r.interval is None:
         return ""
     label = "" if r.p_adjusted is None else "unadjusted, "
     return (
-        f"{interval_text(r)} ({label}{100 * r.interval.confidence:.4g} %, "
-        f"{METHODS.get(r.interval.method, r.interval.method)})"
+        f"{format_interval(r)} ({label}{100 * r.interval.confidence:.4g} %, "
+        f"{INTERVAL_METHOD_NAMES.get(r.interval.method, r.interval.method)})"
     )
 
 
-def letters_text(letters: Sequence[str]) -> str:
-    """Write letters, not more than can be read."""
+def format_letters(letters: Sequence[str]) -> str:
+    """Return significance letters as text; after `MOST_LETTERS` of them only the number of others."""
     shown = letters[:MOST_LETTERS]
-    more = f" and {len(letters) - len(shown)} more" if len(letters) > len(shown) else ""
-    return ("" if all(len(x) == 1 for x in shown) else " ").join(shown) + more
+    more_text = f" and {len(letters) - len(shown)} more" if len(letters) > len(shown) else ""
+    return ("" if all(len(x) == 1 for x in shown) else " ").join(shown) + more_text

@@ -1,4 +1,4 @@
-"""What a table in a paper holds, whoever writes it: systems by metrics, or a row a comparison; made by column."""
+"""Paper tables of comparisons for all writers: systems by metrics, or one row per comparison."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.options import PRINTED, Layout
-from sigdask.report.methods.description import sentences, sources, used
-from sigdask.report.summary.amounts import LARGEST_PLAIN, in_points
-from sigdask.report.tables.cells import letters_text
+from sigdask.options import PRINT_OPTIONS, Layout
+from sigdask.report.methods.description import describe_test, list_sources, list_used
+from sigdask.report.summary.amounts import LARGEST_PLAIN, find_metrics_in_points
+from sigdask.report.tables.cells import format_letters
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
-from sigdask.results.adjusted import intervals_to_show
-from sigdask.results.columns.coded import Coded, Subset, Value
+from sigdask.results.adjusted import select_intervals
+from sigdask.results.columns.coded import CodedColumn, Subset, Value
 from sigdask.results.comparisons import ComparisonResults
-from sigdask.results.ranking import SystemScores, groups, is_ranked, ranking_of, scored
+from sigdask.results.ranking import SystemScores, build_ranking, collect_scores, group_rows, is_ranked
 from sigdask.results.table import Table
-from sigdask.statistics.letters import best
-from sigdask.statistics.rounding import limits_text, p_text, score_text, signed
+from sigdask.statistics.letters import find_best
+from sigdask.statistics.rounding import format_limits, format_p, format_score, format_signed
 
 LEAST_PLAIN = 1e-9
 """Below which numbers other than 0 are written in scientific notation, whatever decimals were asked for."""
 
-NONE = "–"
+NO_SCORE = "–"
 """Stands where there is no score."""
 
 BETTER, WORSE, SIGNIFICANT, UNDECIDED, ALARM, SKEWED = "†", "‡", "*", "?", "!", "§"
 """Marks of verdicts: of systems against a baseline, and of comparisons."""
 
-LOWER = " ↓"
+LOWER_MARK = " ↓"
 """After metrics of which less is better."""
 
 
-def tables(
+def build_tables(
     results: ComparisonResults, layout: str | None = None, digits: int | None = None, *, percent: bool = False
 ) -> list[PaperTable]:
-    """Lay out results: one table, and another of verdicts over several sets where there are any.
+    """Return a table of the comparisons, and one of verdicts over several sets if there are any.
 
     Parameters
     ----------
@@ -57,51 +57,56 @@ def tables(
     InputError
         There is no such layout, or so many decimals.
     """
-    PRINTED["layout"].check("layout", layout)
-    PRINTED["digits"].check("digits", digits)
+    PRINT_OPTIONS["layout"].check("layout", layout)
+    PRINT_OPTIONS["digits"].check("digits", digits)
     if percent:
-        results, digits = in_percent(results), 2 if digits is None else digits
+        results, digits = convert_to_percent(results), 2 if digits is None else digits
     table = results.table
-    own = _ComparisonGroups.of(table)
-    layout = layout or own.layout
+    grouped = _ComparisonGroups.from_table(table)
+    layout = layout or grouped.layout
     by_system = layout == "systems" and len(table)
-    made = _by_system(results, own, digits) if by_system else _by_pair(results, digits)
-    return [made, *([_together(results, digits)] if results.together else [])]
+    main_table = _build_system_table(results, grouped, digits) if by_system else _build_pair_table(results, digits)
+    return [main_table, *([_build_joint_table(results, digits)] if results.together else [])]
 
 
-def in_percent(results: ComparisonResults) -> ComparisonResults:
-    """Return results whose shares of 1 are per cent, under names that say so."""
+def convert_to_percent(results: ComparisonResults) -> ComparisonResults:
+    """Return results whose shares of 1 are percentages, with "(%)" in the metrics' names."""
     table = results.table
-    shares = in_points(table)
+    shares = find_metrics_in_points(table)
     if not shares:
         return results
     scale = np.where([score.name in shares for score in table.metric.values], 100.0, 1.0)[table.metric.codes]
-    named = {name: f"{name} (%)" for name in shares}
-    metrics = tuple(replace(score, name=named.get(score.name, score.name)) for score in table.metric.values)
-    own, beside = table.intervals, table.adjusted
-    made = replace(
-        table, metric=Coded(table.metric.codes, metrics), score_a=scale * table.score_a, score_b=scale * table.score_b,
+    new_names = {name: f"{name} (%)" for name in shares}
+    metrics = tuple(replace(score, name=new_names.get(score.name, score.name)) for score in table.metric.values)
+    intervals, adjusted = table.intervals, table.adjusted
+    scaled = replace(
+        table,
+        metric=CodedColumn(table.metric.codes, metrics),
+        score_a=scale * table.score_a,
+        score_b=scale * table.score_b,
         difference=scale * table.difference,
-        intervals=own and replace(own, low=scale * own.low, high=scale * own.high),
+        intervals=intervals and replace(intervals, low=scale * intervals.low, high=scale * intervals.high),
         assumptions=table.assumptions
         and replace(table.assumptions, cancelling_size=scale * table.assumptions.cancelling_size),
-        adjusted=beside and replace(beside, low=scale * beside.low, high=scale * beside.high),
-    )  # fmt: skip
-    together = tuple(
-        replace(one, metric=named[one.metric], difference=100 * one.difference) if one.metric in named else one
-        for one in results.together
+        adjusted=adjusted and replace(adjusted, low=scale * adjusted.low, high=scale * adjusted.high),
     )
-    return replace(results, table=made, together=together)
+    together = tuple(
+        replace(verdict, metric=new_names[verdict.metric], difference=100 * verdict.difference)
+        if verdict.metric in new_names
+        else verdict
+        for verdict in results.together
+    )
+    return replace(results, table=scaled, together=together)
 
 
-def natural(table: Table) -> Layout:
-    """Return the layout that comparisons have by themselves."""
-    return _ComparisonGroups.of(table).layout
+def get_default_layout(table: Table) -> Layout:
+    """Return the default layout for these comparisons."""
+    return _ComparisonGroups.from_table(table).layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ComparisonGroups:
-    """The comparisons of each test set, subset and metric, and what can be marked of all of them.
+    """The comparisons of each test set, subset and metric, and the marks they all can carry.
 
     Attributes
     ----------
@@ -118,271 +123,305 @@ class _ComparisonGroups:
     design: str
 
     @staticmethod
-    def of(table: Table) -> _ComparisonGroups:
-        own = [table if len(rows) == len(table) else table.take(rows) for rows in groups(table)]
-        scores = [scored(each) for each in own]
-        if own and all(map(is_ranked, own)):
-            return _ComparisonGroups(own, scores, "letters")
-        return _ComparisonGroups(own, scores, "baseline" if own and all(map(_has_baseline, scores)) else "")
+    def from_table(table: Table) -> _ComparisonGroups:
+        group_tables = [table if len(rows) == len(table) else table.take(rows) for rows in group_rows(table)]
+        scores = [collect_scores(group_table) for group_table in group_tables]
+        if group_tables and all(map(is_ranked, group_tables)):
+            return _ComparisonGroups(group_tables, scores, "letters")
+        return _ComparisonGroups(
+            group_tables, scores, "baseline" if group_tables and all(map(_has_baseline, scores)) else ""
+        )
 
     @property
     def layout(self) -> Layout:
-        return "systems" if self.design and max(len(each.systems) for each in self.scores) > 2 else "pairs"
-
-
-def _has_baseline(own: SystemScores) -> bool:
-    """Say whether every other system was compared with one that is B."""
-    return bool((own.b == own.b[0]).all()) and len(own.a) == len(own.systems) - 1
-
-
-def _by_system(results: ComparisonResults, own: _ComparisonGroups, digits: int | None) -> PaperTable:
-    """Return a row a system, a column a metric, a section for each test set and subset."""
-    metrics = {table.metric[0].name: table.metric[0].higher_is_better for table in own.tables}
-    systems = _order(own)
-    sections: dict[tuple[str, Subset | None], dict[str, TableColumn]] = {}
-    for table, scores in zip(own.tables, own.scores, strict=True):
-        column = _scores_column(table, scores, own.design, systems, digits)
-        sections.setdefault((table.test_set[0], table.subset[0]), {})[table.metric[0].name] = column
-    made = [
-        TableSection(
-            heading, _present((TableColumn("system", systems, is_name=True), *_all_metrics(columns, metrics, systems)))
+        return (
+            "systems"
+            if self.design and max(len(system_scores.systems) for system_scores in self.scores) > 2
+            else "pairs"
         )
-        for heading, columns in zip(_headings([*sections]), sections.values(), strict=True)
+
+
+def _has_baseline(system_scores: SystemScores) -> bool:
+    """Return whether all other systems were compared with the same system B."""
+    return (
+        bool((system_scores.b == system_scores.b[0]).all()) and len(system_scores.a) == len(system_scores.systems) - 1
+    )
+
+
+def _build_system_table(results: ComparisonResults, grouped: _ComparisonGroups, digits: int | None) -> PaperTable:
+    """Return a table with a row per system, a column per metric, and a section per test set and subset."""
+    metrics = {table.metric[0].name: table.metric[0].higher_is_better for table in grouped.tables}
+    systems = _order_systems(grouped)
+    sections: dict[tuple[str, Subset | None], dict[str, TableColumn]] = {}
+    for table, scores in zip(grouped.tables, grouped.scores, strict=True):
+        column = _build_score_column(table, scores, grouped.design, systems, digits)
+        sections.setdefault((table.test_set[0], table.subset[0]), {})[table.metric[0].name] = column
+    table_sections = [
+        TableSection(
+            heading,
+            _drop_empty_rows(
+                (TableColumn("system", systems, is_name=True), *_list_metric_columns(columns, metrics, systems))
+            ),
+        )
+        for heading, columns in zip(_build_headings([*sections]), sections.values(), strict=True)
     ]
-    title = f"Scores of {len(systems):,} systems{_on(results.table)}."
-    legend = ["Best scores in bold.", *_marks_of_systems(results, own), *_lower(metrics), *_skewed(results.table)]
-    cited = ("piepho2004",) if own.design == "letters" else ()
-    return _described(PaperTable(title, tuple(made), tuple(legend)), results, cited)
+    title = f"Scores of {len(systems):,} systems{_describe_test_set(results.table)}."
+    legend = [
+        "Best scores in bold.",
+        *_describe_system_marks(results, grouped),
+        *_describe_lower_mark(metrics),
+        *_describe_skewed(results.table),
+    ]
+    cited = ("piepho2004",) if grouped.design == "letters" else ()
+    return _add_description(PaperTable(title, tuple(table_sections), tuple(legend)), results, cited)
 
 
-def _order(own: _ComparisonGroups) -> list[str]:
-    """Return all systems, the best by the first metric first, and a baseline before all."""
-    scores, table = own.scores[0], own.tables[0]
+def _order_systems(grouped: _ComparisonGroups) -> list[str]:
+    """Return all systems: the baseline first, then the best by the first metric."""
+    scores, table = grouped.scores[0], grouped.tables[0]
     sign = -1 if table.metric[0].higher_is_better else 1
-    first = np.argsort(sign * scores.scores, kind="stable")  # NaN stand last
-    names = [scores.systems[k] for k in first.tolist()]
-    baseline = [scores.systems[int(scores.b[0])]] if own.design == "baseline" else []
-    return [*dict.fromkeys((*baseline, *names, *(name for each in own.scores for name in each.systems)))]
+    order = np.argsort(sign * scores.scores, kind="stable")  # NaN stand last
+    names = [scores.systems[k] for k in order.tolist()]
+    baseline = [scores.systems[int(scores.b[0])]] if grouped.design == "baseline" else []
+    return [
+        *dict.fromkeys(
+            (*baseline, *names, *(name for system_scores in grouped.scores for name in system_scores.systems))
+        )
+    ]
 
 
-def _scores_column(table: Table, own: SystemScores, design: str, systems: list[str], digits: int | None) -> TableColumn:
-    """Return the scores by one metric, in the order of all systems."""
+def _build_score_column(
+    table: Table, system_scores: SystemScores, design: str, systems: list[str], digits: int | None
+) -> TableColumn:
+    """Return the column of scores by one metric, in the order of `systems`."""
     metric = table.metric[0]
-    is_best = best(own.scores, higher_is_better=metric.higher_is_better)
-    marks = dict(zip(own.systems, _system_marks(table, own, design), strict=True))
-    texts = dict(zip(own.systems, numbers(own.scores, digits), strict=True))
-    bold = dict(zip(own.systems, is_best.tolist(), strict=True))
+    is_best = find_best(system_scores.scores, higher_is_better=metric.higher_is_better)
+    marks = dict(zip(system_scores.systems, _list_system_marks(table, system_scores, design), strict=True))
+    texts = dict(zip(system_scores.systems, format_numbers(system_scores.scores, digits), strict=True))
+    bold = dict(zip(system_scores.systems, is_best.tolist(), strict=True))
     return TableColumn(
-        _header(metric.name, metric.higher_is_better),
+        _format_header(metric.name, metric.higher_is_better),
         [texts.get(name, "") for name in systems],
         bold=np.array([bold.get(name, False) for name in systems]),
         marks=[marks.get(name, "") for name in systems] if design else None,
     )
 
 
-def _system_marks(table: Table, own: SystemScores, design: str) -> list[str]:
+def _list_system_marks(table: Table, system_scores: SystemScores, design: str) -> list[str]:
     if design == "letters":
-        letters = {one.system: letters_text(one.letters) for one in ranking_of(table).systems}
-        return [letters[name] for name in own.systems]
-    marks = [""] * len(own.systems)
+        letters = {ranked.system: format_letters(ranked.letters) for ranked in build_ranking(table).systems}
+        return [letters[name] for name in system_scores.systems]
+    marks = [""] * len(system_scores.systems)
     if design == "baseline":
         better = (table.difference > 0) == table.metric[0].higher_is_better
         verdicts = np.where(better, BETTER, WORSE)
-        for place, decision, verdict in zip(own.a.tolist(), table.decision.tolist(), verdicts.tolist(), strict=True):
-            marks[place] = ("", verdict, UNDECIDED)[decision]
+        for index, decision, verdict in zip(
+            system_scores.a.tolist(), table.decision.tolist(), verdicts.tolist(), strict=True
+        ):
+            marks[index] = ("", verdict, UNDECIDED)[decision]
     return marks
 
 
-def _all_metrics(columns: dict[str, TableColumn], metrics: dict[str, bool], systems: list[str]) -> list[TableColumn]:
-    """Return a column of every metric, empty ones where a section is without."""
+def _list_metric_columns(
+    columns: dict[str, TableColumn], metrics: dict[str, bool], systems: list[str]
+) -> list[TableColumn]:
+    """Return a column for every metric; empty ones where a section lacks the metric."""
     nothing = [""] * len(systems)
-    return [columns.get(name, TableColumn(_header(name, higher), nothing)) for name, higher in metrics.items()]
+    return [columns.get(name, TableColumn(_format_header(name, higher), nothing)) for name, higher in metrics.items()]
 
 
-def _present(columns: tuple[TableColumn, ...]) -> tuple[TableColumn, ...]:
-    """Leave out systems without any score in a section."""
+def _drop_empty_rows(columns: tuple[TableColumn, ...]) -> tuple[TableColumn, ...]:
+    """Drop systems that have no score in a section."""
     rows = [k for k, texts in enumerate(zip(*(column.texts for column in columns[1:]), strict=True)) if any(texts)]
-    return columns if len(rows) == len(columns[0].texts) else tuple(column.chosen(rows) for column in columns)
+    return columns if len(rows) == len(columns[0].texts) else tuple(column.select_rows(rows) for column in columns)
 
 
-def _headings(sections: Sequence[tuple[str, Subset | None]]) -> list[str]:
-    """Say of which test set and subset each section is, as far as they differ."""
-    several = len({name for name, _ in sections}) > 1
+def _build_headings(sections: Sequence[tuple[str, Subset | None]]) -> list[str]:
+    """Return the test set and subset of each section, as far as sections differ by them."""
+    has_several_sets = len({name for name, _ in sections}) > 1
     return [
-        ", ".join(([name] if several else []) + ([f"{subset.column}: {subset.value}"] if subset else []))
+        ", ".join(([name] if has_several_sets else []) + ([f"{subset.column}: {subset.value}"] if subset else []))
         for name, subset in sections
     ]
 
 
-def _header(metric: str, higher_is_better: bool) -> str:
-    return metric if higher_is_better else metric + LOWER
+def _format_header(metric: str, higher_is_better: bool) -> str:
+    return metric if higher_is_better else metric + LOWER_MARK
 
 
-def _lower(metrics: dict[str, bool]) -> list[str]:
-    return [] if all(metrics.values()) else [f"Of metrics with{LOWER}, less is better."]
+def _describe_lower_mark(metrics: dict[str, bool]) -> list[str]:
+    return [] if all(metrics.values()) else [f"Of metrics with{LOWER_MARK}, less is better."]
 
 
-def _marks_of_systems(results: ComparisonResults, own: _ComparisonGroups) -> list[str]:
+def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroups) -> list[str]:
     alpha = f"{results.alpha:g}"
-    if own.design == "letters":
+    if grouped.design == "letters":
         return [f"Systems that share a letter are not significantly different at {alpha}."]
-    if own.design == "":
+    if grouped.design == "":
         return ["Neither all pairs nor all systems with one baseline were compared both ways: no letters."]
-    scores, table = own.scores[0], results.table
+    scores, table = grouped.scores[0], results.table
     undecided = [f"{UNDECIDED}: undecided."] if bool((table.decision == -1).any()) else []
     baseline = scores.systems[int(scores.b[0])]
     return [f"{BETTER}, {WORSE}: significantly better, worse than {baseline} at {alpha}.", *undecided]
 
 
-def _skewed(table: Table) -> list[str]:
-    """Say in how many comparisons few units decide, where there are any."""
+def _describe_skewed(table: Table) -> list[str]:
+    """Return a sentence on how many comparisons few units decide, if there are any."""
     n = int(np.count_nonzero(table.is_skewed))
-    of = f"{n:,} of {len(table):,} comparisons"
-    return [f"In {of} few units decide or the differences of units are skewed."] if n else []
+    share_text = f"{n:,} of {len(table):,} comparisons"
+    return [f"In {share_text} few units decide or the differences of units are skewed."] if n else []
 
 
-def _by_pair(results: ComparisonResults, digits: int | None) -> PaperTable:
-    """Return a row a comparison."""
+def _build_pair_table(results: ComparisonResults, digits: int | None) -> PaperTable:
+    """Return a table with a row per comparison."""
     table = results.table
     higher = np.array([score.higher_is_better for score in table.metric.values], np.bool_)[table.metric.codes]
-    ahead = np.sign(table.difference) * np.where(higher, 1, -1)
-    metrics = {score.name: score.higher_is_better for score in used(table.metric)}
+    lead_signs = np.sign(table.difference) * np.where(higher, 1, -1)
+    metrics = {score.name: score.higher_is_better for score in list_used(table.metric)}
     shared = [
-        TableColumn("test set", table.test_set.listed(), is_name=True),
-        TableColumn("subset", _listed(table.subset, lambda one: one.value if one else ""), is_name=True),
+        TableColumn("test set", table.test_set.to_list(), is_name=True),
+        TableColumn("subset", _format_rows(table.subset, lambda subset: subset.value if subset else ""), is_name=True),
     ]
     columns = [
         *(column for column in shared if len(set(column.texts)) > 1),
-        TableColumn("A", table.a.listed(), is_name=True),
-        TableColumn("B", table.b.listed(), is_name=True),
-        *([] if len(metrics) == 1 else [_metric_column(table)]),
-        TableColumn("score A", numbers(table.score_a, digits), bold=ahead > 0),
-        TableColumn("score B", numbers(table.score_b, digits), bold=ahead < 0),
-        TableColumn("A - B", numbers(table.difference, digits, sign=True)),
-        *_interval_columns(table, digits),
-        *_p_columns(table),
+        TableColumn("A", table.a.to_list(), is_name=True),
+        TableColumn("B", table.b.to_list(), is_name=True),
+        *([] if len(metrics) == 1 else [_build_metric_column(table)]),
+        TableColumn("score A", format_numbers(table.score_a, digits), bold=lead_signs > 0),
+        TableColumn("score B", format_numbers(table.score_b, digits), bold=lead_signs < 0),
+        TableColumn("A - B", format_numbers(table.difference, digits, sign=True)),
+        *_build_interval_columns(table, digits),
+        *_build_p_columns(table),
     ]
-    legend = ["Better scores in bold.", *_marks_of_pairs(results), *_lower(metrics)]
+    legend = ["Better scores in bold.", *_describe_pair_marks(results), *_describe_lower_mark(metrics)]
     n = "One comparison" if len(table) == 1 else f"{len(table):,} comparisons"
-    title = f"{n} of systems{_on(table)}{_by(table)}."
-    return _described(PaperTable(title, (TableSection("", tuple(columns)),), tuple(legend)), results, intervals=True)
+    title = f"{n} of systems{_describe_test_set(table)}{_describe_metric(table)}."
+    return _add_description(
+        PaperTable(title, (TableSection("", tuple(columns)),), tuple(legend)), results, intervals=True
+    )
 
 
-def _on(table: Table) -> str:
-    """Name the test set, where there is one that has a name."""
-    names = used(table.test_set)
+def _describe_test_set(table: Table) -> str:
+    """Return " on" and the test set's name, if there is exactly one with a name."""
+    names = list_used(table.test_set)
     return f" on {names[0]}" if len(names) == 1 and names[0] else ""
 
 
-def _metric_column(table: Table) -> TableColumn:
-    texts = _listed(table.metric, lambda one: _header(one.name, one.higher_is_better))
+def _build_metric_column(table: Table) -> TableColumn:
+    texts = _format_rows(table.metric, lambda metric: _format_header(metric.name, metric.higher_is_better))
     return TableColumn("metric", texts, is_name=True)
 
 
-def _by(table: Table) -> str:
-    """Name the metric, where there is one alone."""
-    names = {score.name: score.higher_is_better for score in used(table.metric)}
-    return "".join(f" by {_header(name, higher)}" for name, higher in names.items()) if len(names) == 1 else ""
+def _describe_metric(table: Table) -> str:
+    """Return " by" and the metric's name, if there is only one metric."""
+    names = {score.name: score.higher_is_better for score in list_used(table.metric)}
+    return "".join(f" by {_format_header(name, higher)}" for name, higher in names.items()) if len(names) == 1 else ""
 
 
-def _interval_columns(table: Table, digits: int | None) -> list[TableColumn]:
-    own, kind = intervals_to_show(table)
-    if own is None or bool(np.isnan(own.low).all()):
+def _build_interval_columns(table: Table, digits: int | None) -> list[TableColumn]:
+    intervals, kind = select_intervals(table)
+    if intervals is None or bool(np.isnan(intervals.low).all()):
         return []
-    low, high = numbers(own.low, digits), numbers(own.high, digits)
-    there = (~np.isnan(own.low)).tolist()
-    name = " / ".join(f"{100 * share:.4g} %" for share in np.unique(own.confidence[there]).tolist())
-    texts = [f"[{a}, {b}]" if has else "" for a, b, has in zip(low, high, there, strict=True)]
+    low, high = format_numbers(intervals.low, digits), format_numbers(intervals.high, digits)
+    has_interval = (~np.isnan(intervals.low)).tolist()
+    name = " / ".join(f"{100 * share:.4g} %" for share in np.unique(intervals.confidence[has_interval]).tolist())
+    texts = [f"[{a}, {b}]" if has else "" for a, b, has in zip(low, high, has_interval, strict=True)]
     return [TableColumn(f"{kind}{name} interval", texts)]
 
 
-def _p_columns(table: Table) -> list[TableColumn]:
-    """Return p and adjusted p, where there is any; the last has the marks of verdicts."""
+def _build_p_columns(table: Table) -> list[TableColumn]:
+    """Return columns of p and, if there are any, adjusted p; the last carries the marks of verdicts."""
     adjusted = not bool(np.isnan(table.p_adjusted).all())
     marks = [*np.array(("", SIGNIFICANT, UNDECIDED), object)[table.decision]]
-    for row in np.flatnonzero(table.disagrees).tolist():
+    for row in np.flatnonzero(table.has_disagreement).tolist():
         marks[row] += ALARM
     for row in np.flatnonzero(table.is_skewed).tolist():
         marks[row] += SKEWED
-    single = p_texts(table.p_value, table.alpha)
+    single = format_p_values(table.p_value, table.alpha)
     for row in np.flatnonzero(np.isnan(table.p_value)).tolist():  # a rule, or bounds, may give no more
-        single[row] = limits_text(float(table.p_low[row]), float(table.p_high[row]), table.alpha)
+        single[row] = format_limits(float(table.p_low[row]), float(table.p_high[row]), table.alpha)
     if not adjusted:
         return [TableColumn("p", single, marks=marks, is_p=True)]
-    judged = p_texts(table.p_adjusted, table.alpha)
-    return [TableColumn("p", single, is_p=True), TableColumn("adjusted p", judged, marks=marks, is_p=True)]
+    adjusted_texts = format_p_values(table.p_adjusted, table.alpha)
+    return [TableColumn("p", single, is_p=True), TableColumn("adjusted p", adjusted_texts, marks=marks, is_p=True)]
 
 
-def _marks_of_pairs(results: ComparisonResults) -> Iterator[str]:
+def _describe_pair_marks(results: ComparisonResults) -> Iterator[str]:
     table = results.table
     if bool((table.decision == 1).any()):
         yield f"{SIGNIFICANT}: significant at {results.alpha:g}."
     if bool((table.decision == -1).any()):
         yield f"{UNDECIDED}: undecided at {results.alpha:g}; more trials would tell."
-    if bool(table.disagrees.any()):
+    if bool(table.has_disagreement.any()):
         yield f"{ALARM}: a cross-check disagrees; do not use this p."
     if bool(table.is_skewed.any()):
         yield f"{SKEWED}: few units decide, or the differences of units are skewed."
 
 
-def _together(results: ComparisonResults, digits: int | None) -> PaperTable:
-    """Return a row a verdict over all sets."""
-    found = results.together
-    p = [np.array([np.nan if v is None else v for v in values], np.float64)
-         for values in ((one.p_value for one in found), (one.p_adjusted for one in found))]  # fmt: skip
-    difference = np.array([one.difference for one in found], np.float64)
-    judged = np.where(np.isnan(p[1]), p[0], p[1])
-    marks = [SIGNIFICANT if value <= results.alpha else "" for value in judged.tolist()]
+def _build_joint_table(results: ComparisonResults, digits: int | None) -> PaperTable:
+    """Return a table with a row per verdict over all sets."""
+    verdicts = results.together
+    p = [
+        np.array([np.nan if v is None else v for v in values], np.float64)
+        for values in ((verdict.p_value for verdict in verdicts), (verdict.p_adjusted for verdict in verdicts))
+    ]
+    difference = np.array([verdict.difference for verdict in verdicts], np.float64)
+    verdict_p = np.where(np.isnan(p[1]), p[0], p[1])
+    marks = [SIGNIFICANT if value <= results.alpha else "" for value in verdict_p.tolist()]
     adjusted = not bool(np.isnan(p[1]).all())
     columns = [
-        TableColumn("A", [one.a for one in found], is_name=True),
-        TableColumn("B", [one.b for one in found], is_name=True),
-        TableColumn("metric", [one.metric for one in found], is_name=True),
-        TableColumn("sets", [f"{one.n_sets}" for one in found]),
-        TableColumn("mean A - B", numbers(difference, digits, sign=True)),
-        TableColumn("p", p_texts(p[0], results.alpha), marks=None if adjusted else marks, is_p=True),
-        *([TableColumn("adjusted p", p_texts(p[1], results.alpha), marks=marks, is_p=True)] if adjusted else []),
-        TableColumn("A above B in", [f"{one.greater_in}" for one in found]),
-        TableColumn("below in", [f"{one.less_in}" for one in found]),
+        TableColumn("A", [verdict.a for verdict in verdicts], is_name=True),
+        TableColumn("B", [verdict.b for verdict in verdicts], is_name=True),
+        TableColumn("metric", [verdict.metric for verdict in verdicts], is_name=True),
+        TableColumn("sets", [f"{verdict.n_sets}" for verdict in verdicts]),
+        TableColumn("mean A - B", format_numbers(difference, digits, sign=True)),
+        TableColumn("p", format_p_values(p[0], results.alpha), marks=None if adjusted else marks, is_p=True),
+        *(
+            [TableColumn("adjusted p", format_p_values(p[1], results.alpha), marks=marks, is_p=True)]
+            if adjusted
+            else []
+        ),
+        TableColumn("A above B in", [f"{verdict.greater_in}" for verdict in verdicts]),
+        TableColumn("below in", [f"{verdict.less_in}" for verdict in verdicts]),
     ]
     legend = (
         "A above B in, below in: in at least how many sets, each direction shown for the pair alone.",
         f"{SIGNIFICANT}: significant at {results.alpha:g}.",
     )
     title = "Verdicts over all sets: the mean difference."
-    return _described(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, ("benjamini2008",))
+    return _add_description(PaperTable(title, (TableSection("", tuple(columns)),), legend), results, ("benjamini2008",))
 
 
-def _described(
-    made: PaperTable, results: ComparisonResults, cited: Sequence[str] = (), *, intervals: bool = False
+def _add_description(
+    table: PaperTable, results: ComparisonResults, cited: Sequence[str] = (), *, intervals: bool = False
 ) -> PaperTable:
-    """Say of a table how its p-values were had, and its intervals where it shows them."""
-    method, keys = sentences(results, intervals=intervals), sources(results, intervals=intervals)
-    return replace(made, method=(*method,), sources=(*keys, *cited), warnings=results.warnings)
+    """Add to a table how its p-values were computed, and its intervals if it shows them."""
+    method, keys = describe_test(results, intervals=intervals), list_sources(results, intervals=intervals)
+    return replace(table, method=(*method,), sources=(*keys, *cited), warnings=results.warnings)
 
 
-def numbers(values: NDArray[np.float64], digits: int | None, *, sign: bool = False) -> list[str]:
-    """Write scores, with so many decimals or as everywhere."""
+def format_numbers(values: NDArray[np.float64], digits: int | None, *, sign: bool = False) -> list[str]:
+    """Return scores as texts, with a fixed number of decimals or the default rounding."""
     if digits is None:
-        write = signed if sign else score_text
-        return [write(value) if value == value else NONE for value in values.tolist()]  # noqa: PLR0124
+        write = format_signed if sign else format_score
+        return [write(value) if value == value else NO_SCORE for value in values.tolist()]  # noqa: PLR0124
     plus = "+" if sign else ""
-    return [NONE if math.isnan(v) else format(v, f"{plus}.{digits}{_notation(v)}") for v in values.tolist()]
+    return [NO_SCORE if math.isnan(v) else format(v, f"{plus}.{digits}{_choose_notation(v)}") for v in values.tolist()]
 
 
-def _notation(value: float) -> str:
-    """Return how a number is written with so many decimals: very large and very small ones in scientific notation."""
+def _choose_notation(value: float) -> str:
+    """Return the format type: "e" for very large and very small numbers, else "f"."""
     return "f" if value == 0 or LEAST_PLAIN <= abs(value) < LARGEST_PLAIN else "e"
 
 
-def p_texts(p: NDArray[np.float64], alpha: float) -> list[str]:
-    """Write p-values, each distinct one once; nothing where there is none."""
-    distinct, places = np.unique(p, return_inverse=True)
-    texts = ["" if value != value else p_text(value, alpha) for value in distinct.tolist()]  # noqa: PLR0124
-    return [texts[place] for place in places.reshape(-1).tolist()]
+def format_p_values(p: NDArray[np.float64], alpha: float) -> list[str]:
+    """Return p-values as texts, each distinct one formatted once; empty where there is none."""
+    distinct, inverse = np.unique(p, return_inverse=True)
+    texts = ["" if value != value else format_p(value, alpha) for value in distinct.tolist()]  # noqa: PLR0124
+    return [texts[index] for index in inverse.reshape(-1).tolist()]
 
 
-def _listed(column: Coded[Value], of: Callable[[Value], str]) -> list[str]:
-    """Return what is taken `of` each row's value, made once for each."""
-    texts = [of(value) for value in column.values]
+def _format_rows(column: CodedColumn[Value], format_value: Callable[[Value], str]) -> list[str]:
+    """Return a text for each row; each distinct value is formatted once."""
+    texts = [format_value(value) for value in column.values]
     return [texts[code] for code in column.codes.tolist()]

@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
-from sigdask.results.comparisons import made_by
-from sigdask.text import printable
+from sigdask.results.comparisons import get_version
+from sigdask.text import make_printable
 
 MOST_ROWS = 40
 """Of a page."""
@@ -20,7 +20,7 @@ MOST_ROWS = 40
 MOST_COLUMNS = 8
 """Of numbers in a line."""
 
-LINE = 345
+LINE_POINTS = 345
 """Points that a line of LaTeX's article has."""
 
 SIZES = (
@@ -31,7 +31,7 @@ SIZES = (
 
 LABEL = "tab:sigdask"
 
-ESCAPED = {
+ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\symbol{34}", "`": r"\symbol{96}", "[": "{[}", "]": "{]}", "*": "{*}",
@@ -43,8 +43,8 @@ ESCAPED = {
 WITHOUT_GLYPH = "«»ÐÞðþĄąĐđĘęĦħĮįĸĿŀŉŊŋŦŧŲųſ"
 """Up to U+017F, what pdflatex lacks in its default encoding."""
 
-UNKNOWN = r"\sigdaskchar{"
-DEFINED = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex the numbers of those that it has no glyph for.
+UNKNOWN_CHARACTER = r"\sigdaskchar{"
+CHARACTERS = r"""% XeLaTeX and LuaLaTeX print every character; pdflatex the numbers of those that it has no glyph for.
 \providecommand{\sigdaskchar}{}
 \DeclareRobustCommand{\sigdaskchar}[2]{\ifdefined\Umathchar#1\else\texttt{U+#2}\fi}
 """
@@ -55,8 +55,10 @@ MATHEMATICAL = {"p": "$p$", "adjusted p": "adjusted $p$", "A - B": "$A - B$", "m
 SIGNS = {"inf": r"$\infty$", "<": "$<$", "[": "{[}", "]": "{]}", "–": "--"}
 
 
-def document_parts(tables: Iterable[PaperTable], *, caption: str | None = None, label: str = LABEL) -> Iterator[str]:
-    r"""Yield what `\input` takes: a `table` for each, in parts where it is long.
+def iter_document_parts(
+    tables: Iterable[PaperTable], *, caption: str | None = None, label: str = LABEL
+) -> Iterator[str]:
+    r"""Yield the text of a file for `\input`: a `table` for each table, split where it is long.
 
     Parameters
     ----------
@@ -68,109 +70,109 @@ def document_parts(tables: Iterable[PaperTable], *, caption: str | None = None, 
         Of the first table; others are numbered.
     """
     yield (
-        f"% By sigdask {made_by()}: needs \\usepackage{{booktabs}} alone; in two columns write table* for table.\n"
+        f"% By sigdask {get_version()}: needs \\usepackage{{booktabs}} alone; in two columns write table* for table.\n"
         "% BibTeX of what is cited: --bibtex FILE.bib, or sigdask cite\n"
     )
     for number, table in enumerate(tables, 1):
-        lines = [*_floats(table, caption, label if number == 1 else f"{label}-{number}")]
-        if any(UNKNOWN in line for line in lines):
-            yield DEFINED
+        lines = [*_iter_float_lines(table, caption, label if number == 1 else f"{label}-{number}")]
+        if any(UNKNOWN_CHARACTER in line for line in lines):
+            yield CHARACTERS
         yield from (f"{line}\n" for line in lines)
 
 
-def escaped(text: str) -> str:
-    r"""Return text that LaTeX prints as it is.
+def escape(text: str) -> str:
+    r"""Return text with LaTeX's special characters escaped.
 
     Examples
     --------
-    >>> print(escaped("50 % of a_b"))
+    >>> print(escape("50 % of a_b"))
     50 \% of a\_b
     """
-    plain = unicodedata.normalize("NFC", printable(text))
-    return "".join(map(_character, LIGATURES.sub("\\1\N{ZERO WIDTH NON-JOINER}", plain)))
+    plain = unicodedata.normalize("NFC", make_printable(text))
+    return "".join(map(_escape_character, LIGATURES.sub("\\1\N{ZERO WIDTH NON-JOINER}", plain)))
 
 
-def _character(c: str) -> str:
+def _escape_character(c: str) -> str:
     if c == "\N{ZERO WIDTH NON-JOINER}":
         return "{}"
-    if c in ESCAPED:
-        return ESCAPED[c]
+    if c in ESCAPES:
+        return ESCAPES[c]
     has_glyph = c in "‘’“”•…€™" or (c <= "\u017f" and c not in WITHOUT_GLYPH)
-    return c if has_glyph else f"{UNKNOWN}{c}}}{{{ord(c):04X}}}"
+    return c if has_glyph else f"{UNKNOWN_CHARACTER}{c}}}{{{ord(c):04X}}}"
 
 
-def number(text: str) -> str:
-    r"""Return a number, an interval or a limit with LaTeX's minus and powers of ten.
+def format_number(text: str) -> str:
+    r"""Return a number, interval or limit with LaTeX's minus sign and powers of ten.
 
     Examples
     --------
-    >>> print(number("-0.5"), number("1.2e-05"), number("<1e-300"))
+    >>> print(format_number("-0.5"), format_number("1.2e-05"), format_number("<1e-300"))
     $-$0.5 $1.2\times10^{-5}$ $<$$1\times10^{-300}$
     """
-    return NUMBER.sub(_number, text)
+    return NUMBER.sub(_format_number_match, text)
 
 
-def _number(found: re.Match[str]) -> str:
-    sign, digits, power = found.groups()
+def _format_number_match(match: re.Match[str]) -> str:
+    sign, digits, power = match.groups()
     if digits is None:
-        return SIGNS[found[0]]
+        return SIGNS[match[0]]
     if power is not None:
         return f"${sign}{digits}\\times10^{{{int(power)}}}$"
     return f"{'$-$' if sign == '-' else sign}{digits}"
 
 
-def _floats(table: PaperTable, caption: str | None, label: str) -> Iterator[str]:
-    """Yield the lines of a table, in parts that fit a page each."""
-    title = escaped(table.title) if caption is None else caption
-    said = " ".join([title, *map(escaped, table.legend)])
-    forms = [(_form(own[0].columns), own) for own in _narrow(table.sections)]
-    parts = [(*form, rows) for form, own in forms for rows in _pages(own)]
-    yield from (f"% note: {printable(note)}" for note in table.warnings)
+def _iter_float_lines(table: PaperTable, caption: str | None, label: str) -> Iterator[str]:
+    """Yield the lines of a table, split into parts that fit on a page each."""
+    title = escape(table.title) if caption is None else caption
+    full_caption = " ".join([title, *map(escape, table.legend)])
+    forms = [(_format_tabular(sections[0].columns), sections) for sections in _split_columns(table.sections)]
+    parts = [(*form, rows) for form, sections in forms for rows in _split_pages(sections)]
+    yield from (f"% note: {make_printable(note)}" for note in table.warnings)
     for k, (size, opening, header, rows) in enumerate(parts):
         yield from (r"\clearpage", "") if k else ()
         yield from (r"\begin{table}", rf"\centering{size}")
         if k:
             yield from (r"\addtocounter{table}{-1}", rf"\caption{{{title} (continued)}}")
         else:
-            yield from (rf"\caption{{{said}}}", rf"\label{{{label}}}")
+            yield from (rf"\caption{{{full_caption}}}", rf"\label{{{label}}}")
         yield from (opening, r"\toprule", header, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}")
         if k == len(parts) - 1 and table.method:
-            yield from ("", r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize {_method(table)}}}")
+            yield from ("", r"\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize {_format_method(table)}}}")
         yield from (r"\end{table}", "")
 
 
-def _form(columns: Sequence[TableColumn]) -> tuple[str, str, str]:
-    """Return the size of type, what opens the tabular, and its header."""
-    opening = rf"\begin{{tabular}}{{{''.join(map(_aligned, columns))}}}"
-    return _size(columns), opening, _line(map(_header, columns))
+def _format_tabular(columns: Sequence[TableColumn]) -> tuple[str, str, str]:
+    """Return the font size, the opening of the tabular, and its header."""
+    opening = rf"\begin{{tabular}}{{{''.join(map(_format_alignment, columns))}}}"
+    return _choose_size(columns), opening, _format_row(map(_format_header, columns))
 
 
-def _size(columns: Sequence[TableColumn]) -> str:
-    """Return the largest type in which the columns are not wider than a line of a page, about."""
+def _choose_size(columns: Sequence[TableColumn]) -> str:
+    """Return the largest font size in which the columns about fit on a line."""
     n_characters = sum(max(len(column.header), *map(len, column.texts), 0) for column in columns)
     n_characters += sum(max(map(len, column.marks)) for column in columns if column.marks)
     for size, points, gap in SIZES:
-        if n_characters * points + 2 * gap * len(columns) <= LINE:
+        if n_characters * points + 2 * gap * len(columns) <= LINE_POINTS:
             return size
     return SIZES[-1][0]
 
 
-def _narrow(sections: Sequence[TableSection]) -> Iterator[list[TableSection]]:
-    """Yield the sections with as many columns of numbers as a line takes, each time behind the names."""
+def _split_columns(sections: Sequence[TableSection]) -> Iterator[list[TableSection]]:
+    """Yield the sections with as many number columns as fit on a line, each time after the names."""
     columns = sections[0].columns
     names = [k for k, column in enumerate(columns) if column.is_name]
     numbers = [k for k, column in enumerate(columns) if not column.is_name]
-    for first in range(0, max(len(numbers), 1), MOST_COLUMNS):
-        kept = sorted(names + numbers[first : first + MOST_COLUMNS])
-        yield [TableSection(own.heading, tuple(own.columns[k] for k in kept)) for own in sections]
+    for start in range(0, max(len(numbers), 1), MOST_COLUMNS):
+        selected = sorted(names + numbers[start : start + MOST_COLUMNS])
+        yield [TableSection(section.heading, tuple(section.columns[k] for k in selected)) for section in sections]
 
 
-def _pages(sections: Sequence[TableSection]) -> Iterator[list[str]]:
-    """Yield the rows of a page; a heading stands above its rows on each of them."""
+def _split_pages(sections: Sequence[TableSection]) -> Iterator[list[str]]:
+    """Yield the rows of each page; on every page a heading precedes its rows."""
     page: list[str] = []
     for section in sections:
-        heading = rf"\multicolumn{{{_width(section.columns)}}}{{l}}{{\emph{{{escaped(section.heading)}}}}} \\"
-        for k, row in enumerate(_rows(section)):
+        heading = rf"\multicolumn{{{_count_columns(section.columns)}}}{{l}}{{\emph{{{escape(section.heading)}}}}} \\"
+        for k, row in enumerate(_format_rows(section)):
             if len(page) >= MOST_ROWS:
                 yield page
                 page = []
@@ -180,48 +182,48 @@ def _pages(sections: Sequence[TableSection]) -> Iterator[list[str]]:
     yield page
 
 
-def _rows(section: TableSection) -> Iterator[str]:
-    return map(_line, zip(*map(_cells, section.columns), strict=True))
+def _format_rows(section: TableSection) -> Iterator[str]:
+    return map(_format_row, zip(*map(_format_cells, section.columns), strict=True))
 
 
-def _line(cells: Iterable[str]) -> str:
+def _format_row(cells: Iterable[str]) -> str:
     return rf"{' & '.join(cells)} \\"
 
 
-def _cells(column: TableColumn) -> Iterator[str]:
-    """Return the cells of a column, each distinct text made once, marks raised behind."""
-    of = escaped if column.is_name else number
-    made = {text: of(text) for text in dict.fromkeys(column.texts)}
-    texts: Iterable[str] = map(made.__getitem__, column.texts)
+def _format_cells(column: TableColumn) -> Iterator[str]:
+    """Return the cells of a column with raised marks; each distinct text is formatted once."""
+    format_text = escape if column.is_name else format_number
+    formatted = {text: format_text(text) for text in dict.fromkeys(column.texts)}
+    texts: Iterable[str] = map(formatted.__getitem__, column.texts)
     if column.bold is not None:
         texts = [
             rf"\textbf{{{text}}}" if bold else text for text, bold in zip(texts, column.bold.tolist(), strict=True)
         ]
     if column.marks is None:
         return iter(texts)
-    raised = {mark: mark and rf"\textsuperscript{{{escaped(mark)}}}" for mark in dict.fromkeys(column.marks)}
+    raised = {mark: mark and rf"\textsuperscript{{{escape(mark)}}}" for mark in dict.fromkeys(column.marks)}
     return map("{} & {}".format if _is_double(column) else "{}{}".format, texts, map(raised.__getitem__, column.marks))
 
 
 def _is_double(column: TableColumn) -> bool:
-    """Say whether marks have a column of their own, so that numbers align."""
+    """Return whether marks get a column of their own so that numbers align."""
     return column.marks is not None and not column.is_p
 
 
-def _aligned(column: TableColumn) -> str:
+def _format_alignment(column: TableColumn) -> str:
     return "l" if column.is_name or column.is_p else "r@{}l" if _is_double(column) else "r"
 
 
-def _width(columns: Sequence[TableColumn]) -> int:
+def _count_columns(columns: Sequence[TableColumn]) -> int:
     return len(columns) + sum(map(_is_double, columns))
 
 
-def _header(column: TableColumn) -> str:
-    text = MATHEMATICAL.get(column.header) or escaped(column.header)
+def _format_header(column: TableColumn) -> str:
+    text = MATHEMATICAL.get(column.header) or escape(column.header)
     return rf"\multicolumn{{2}}{{c}}{{{text}}}" if _is_double(column) else text
 
 
-def _method(table: PaperTable) -> str:
-    first, *others = map(escaped, table.method)
+def _format_method(table: PaperTable) -> str:
+    first, *others = map(escape, table.method)
     cited = f"{first.removesuffix('.')}~\\cite{{{','.join(table.sources)}}}." if table.sources else first
     return " ".join([cited, *others])

@@ -1,4 +1,4 @@
-"""A table of a paper as values: columns of texts, with what is bold and marked, for every writer alike.
+"""A paper table as values: columns of texts, with bold type and marks, for all writers.
 
 Texts are as they are printed; names are as users gave them, and each writer escapes them.
 """
@@ -39,14 +39,14 @@ class TableColumn:
     marks: Sequence[str] | None = None
     is_p: bool = False
 
-    def rows(self) -> Iterator[tuple[str, bool, str]]:
-        """Yield text, whether it is bold, and mark of each row."""
+    def iter_rows(self) -> Iterator[tuple[str, bool, str]]:
+        """Yield the text, bold flag and mark of each row."""
         n = len(self.texts)
         bold = [False] * n if self.bold is None else self.bold.tolist()
         return zip(self.texts, bold, [""] * n if self.marks is None else self.marks, strict=True)
 
-    def chosen(self, rows: Sequence[int]) -> TableColumn:
-        """Return some rows."""
+    def select_rows(self, rows: Sequence[int]) -> TableColumn:
+        """Return the column with only some rows."""
         bold = None if self.bold is None else self.bold[list(rows)]
         marks = None if self.marks is None else [self.marks[k] for k in rows]
         return replace(self, texts=[self.texts[k] for k in rows], bold=bold, marks=marks)
@@ -54,7 +54,7 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSection:
-    """Rows under a heading, which may be empty; all sections of a table have the same headers."""
+    """Rows under a heading, which may be empty. All sections of a table have the same headers."""
 
     heading: str
     columns: tuple[TableColumn, ...]
@@ -65,7 +65,7 @@ class TableSection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperTable:
-    """A table with what is said around it.
+    """A table with its title, legend and notes.
 
     Attributes
     ----------

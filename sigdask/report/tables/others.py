@@ -1,4 +1,4 @@
-"""Tables for papers of what is found beside comparisons: rankings, tests of independence, power."""
+"""Paper tables of rankings, candidate rankings, tests of independence, and power."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigdask.report.tables.cells import letters_text
-from sigdask.report.tables.comparisons import NONE, SIGNIFICANT, UNDECIDED, numbers, p_texts
+from sigdask.report.tables.cells import format_letters
+from sigdask.report.tables.comparisons import NO_SCORE, SIGNIFICANT, UNDECIDED, format_numbers, format_p_values
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
-from sigdask.results.comparisons import made_by
-from sigdask.statistics.letters import best
-from sigdask.text import count_noun, listed
+from sigdask.results.comparisons import get_version
+from sigdask.statistics.letters import find_best
+from sigdask.text import format_count, format_list
 
 if TYPE_CHECKING:
     from sigdask.analysis.candidate_rankings.results import RankingEvaluation
@@ -23,151 +23,171 @@ if TYPE_CHECKING:
     from sigdask.statistics.power.crossing import Estimate
 
 
-def of_ranking(ranking: SystemRanking) -> PaperTable:
-    """Return systems by score, with their letters."""
+def build_ranking_table(ranking: SystemRanking) -> PaperTable:
+    """Return a table of systems by score, with their letters."""
     systems = ranking.systems
     columns = (
-        TableColumn("rank", [f"{one.rank}" for one in systems]),
-        TableColumn("system", [one.system for one in systems], is_name=True),
+        TableColumn("rank", [f"{ranked.rank}" for ranked in systems]),
+        TableColumn("system", [ranked.system for ranked in systems], is_name=True),
         TableColumn(
-            ranking.metric, numbers(np.array([one.score for one in systems]), None),
-            bold=np.array([one.rank == 1 for one in systems], np.bool_),
-            marks=[letters_text(one.letters) for one in systems],
+            ranking.metric, format_numbers(np.array([ranked.score for ranked in systems]), None),
+            bold=np.array([ranked.rank == 1 for ranked in systems], np.bool_),
+            marks=[format_letters(ranked.letters) for ranked in systems],
         ),
     )  # fmt: skip
-    where = [ranking.test_set] if ranking.test_set else []
-    where += [f"{ranking.subset['column']}: {ranking.subset['value']}"] if ranking.subset else []
+    places = [ranking.test_set] if ranking.test_set else []
+    places += [f"{ranking.subset['column']}: {ranking.subset['value']}"] if ranking.subset else []
     legend = ("Best scores in bold.", "Systems that share a letter are not significantly different.")
-    title = f"Ranking by {ranking.metric}{f' on {listed(where)}' if where else ''}."
+    title = f"Ranking by {ranking.metric}{f' on {format_list(places)}' if places else ''}."
     return PaperTable(title, (TableSection("", columns),), legend)
 
 
-def of_evaluation(found: RankingEvaluation) -> list[PaperTable]:
-    """Return the precision of the n best, a row a measure, and measures compared by average precision."""
-    rows = found.precision or found.sampled
-    measures = sorted(found.measures, key=lambda one: -one.average_precision)
-    names = [one.measure for one in measures]
+def build_evaluation_tables(evaluation: RankingEvaluation) -> list[PaperTable]:
+    """Return a table of the precision of the n best per measure, and comparisons of average precision."""
+    rows = evaluation.precision or evaluation.sampled
+    measures = sorted(evaluation.measures, key=lambda entry: -entry.average_precision)
+    names = [entry.measure for entry in measures]
     columns = [TableColumn("measure", names, is_name=True)]
-    average = np.array([one.average_precision for one in measures])
+    average = np.array([entry.average_precision for entry in measures])
     if not np.isnan(average).any():
-        columns.append(TableColumn("AP", numbers(average, None), bold=best(average)))
+        columns.append(TableColumn("AP", format_numbers(average, None), bold=find_best(average)))
     precision = {(row.measure, row.n): 100 * row.precision for row in rows}
     for n in sorted({row.n for row in rows}):
-        own = np.array([precision.get((name, n), math.nan) for name in names])
-        columns.append(TableColumn(f"n = {n:,}", numbers(own, 1), bold=best(own)))
-    title = f"Precision in % of the n best of {found.n_candidates:,} candidates, {found.n_true:,} of them true."
-    method = (f"Ties: {found.ties}. sigdask {made_by()}, seed {found.seed}.",)
+        values = np.array([precision.get((name, n), math.nan) for name in names])
+        columns.append(TableColumn(f"n = {n:,}", format_numbers(values, 1), bold=find_best(values)))
+    title = (
+        f"Precision in % of the n best of {evaluation.n_candidates:,} candidates, {evaluation.n_true:,} of them true."
+    )
+    method = (f"Ties: {evaluation.ties}. sigdask {get_version()}, seed {evaluation.seed}.",)
     tables = [
         PaperTable(title, (TableSection("", tuple(columns)),), ("Best in bold.",), method, ("evert2004", "sigdask"))
     ]
-    return [*tables, *_by_average(found)]
+    return [*tables, *_build_average_precision_tables(evaluation)]
 
 
-def _by_average(found: RankingEvaluation) -> Iterator[PaperTable]:
-    pairs = found.average_precision
+def _build_average_precision_tables(evaluation: RankingEvaluation) -> Iterator[PaperTable]:
+    pairs = evaluation.average_precision
     if not pairs:
         return
     values = {
-        name: np.array([getattr(one, name) for one in pairs], np.float64)
+        name: np.array([getattr(pair, name) for pair in pairs], np.float64)
         for name in ("average_precision_a", "average_precision_b", "difference", "p_value", "p_adjusted")
     }
     columns = (
-        TableColumn("A", [one.a for one in pairs], is_name=True),
-        TableColumn("B", [one.b for one in pairs], is_name=True),
-        TableColumn("AP of A", numbers(values["average_precision_a"], None), bold=values["difference"] > 0),
-        TableColumn("AP of B", numbers(values["average_precision_b"], None), bold=values["difference"] < 0),
-        TableColumn("A - B", numbers(values["difference"], None, sign=True)),
-        TableColumn("p", p_texts(values["p_value"], found.alpha), is_p=True),
+        TableColumn("A", [pair.a for pair in pairs], is_name=True),
+        TableColumn("B", [pair.b for pair in pairs], is_name=True),
+        TableColumn("AP of A", format_numbers(values["average_precision_a"], None), bold=values["difference"] > 0),
+        TableColumn("AP of B", format_numbers(values["average_precision_b"], None), bold=values["difference"] < 0),
+        TableColumn("A - B", format_numbers(values["difference"], None, sign=True)),
+        TableColumn("p", format_p_values(values["p_value"], evaluation.alpha), is_p=True),
         TableColumn(
-            "adjusted p", p_texts(values["p_adjusted"], found.alpha), is_p=True,
-            marks=[SIGNIFICANT if one.p_adjusted <= found.alpha else "" for one in pairs],
+            "adjusted p", format_p_values(values["p_adjusted"], evaluation.alpha), is_p=True,
+            marks=[SIGNIFICANT if pair.p_adjusted <= evaluation.alpha else "" for pair in pairs],
         ),
     )  # fmt: skip
     method = (
         (
-            f"Ranks are exchanged at random, {count_noun(found.n_trials, 'trial')}; p adjusted by step-down max-T over "
+            f"Ranks are exchanged at random, {format_count(evaluation.n_trials, 'trial')}; p adjusted by step-down "
+            "max-T over "
             "all pairs."
         ),
-        f"sigdask {made_by()}, seed {found.seed}.",
+        f"sigdask {get_version()}, seed {evaluation.seed}.",
     )
-    legend = ("Better in bold.", f"{SIGNIFICANT}: significant at {found.alpha:g}.")
+    legend = ("Better in bold.", f"{SIGNIFICANT}: significant at {evaluation.alpha:g}.")
     title = "Measures compared by average precision."
     cited = ("noreen1989", "yeh2000", "westfall1993", "romano2005", "sigdask")
     yield PaperTable(title, (TableSection("", columns),), legend, method, cited)
 
 
-ADJUSTING = {
+ADJUSTMENT_TEXTS = {
     "holm": "Holm's procedure", "hochberg": "Hochberg's procedure", "bh": "the procedure of Benjamini and Hochberg",
     "by": "the procedure of Benjamini and Yekutieli",
 }  # fmt: skip
-SOURCES = {"holm": ("holm1979",), "hochberg": ("hochberg1988",), "bh": ("benjamini1995",), "by": ("benjamini2001",)}
+ADJUSTMENT_SOURCES = {
+    "holm": ("holm1979",),
+    "hochberg": ("hochberg1988",),
+    "bh": ("benjamini1995",),
+    "by": ("benjamini2001",),
+}
 
 
-def of_independences(found: IndependenceResults) -> PaperTable:
-    """Return a row a test of independence."""
-    verdicts = [one.verdict(found.alpha) for one in found]
+def build_independence_table(results: IndependenceResults) -> PaperTable:
+    """Return a table with a row per test of independence."""
+    verdicts = [result.verdict(results.alpha) for result in results]
     marks = [SIGNIFICANT if v == "significant" else UNDECIDED if v.startswith("undecided") else "" for v in verdicts]
-    own = marks if found.adjust == "none" else None
+    p_marks = marks if results.adjust == "none" else None
     columns: tuple[TableColumn, ...] = (
-        TableColumn("A", [one.a for one in found], is_name=True),
-        TableColumn("B", [one.b for one in found], is_name=True),
-        TableColumn("metric", [one.metric for one in found], is_name=True),
-        TableColumn("score", numbers(np.array([one.score for one in found], np.float64), None)),
-        TableColumn("by chance", numbers(np.array([one.expected + 0.0 for one in found], np.float64), None)),
+        TableColumn("A", [result.a for result in results], is_name=True),
+        TableColumn("B", [result.b for result in results], is_name=True),
+        TableColumn("metric", [result.metric for result in results], is_name=True),
+        TableColumn("score", format_numbers(np.array([result.score for result in results], np.float64), None)),
         TableColumn(
-            "p", p_texts(np.array([one.p_value for one in found], np.float64), found.alpha), marks=own, is_p=True
+            "by chance", format_numbers(np.array([result.expected + 0.0 for result in results], np.float64), None)
+        ),
+        TableColumn(
+            "p",
+            format_p_values(np.array([result.p_value for result in results], np.float64), results.alpha),
+            marks=p_marks,
+            is_p=True,
         ),
     )
-    if found.adjust != "none":
-        adjusted = np.array([one.p_adjusted for one in found], np.float64)
-        columns = (*columns, TableColumn("adjusted p", p_texts(adjusted, found.alpha), marks=marks, is_p=True))
-    trials = [one.n_trials for one in found if one.method != "exact" and one.n_trials]
+    if results.adjust != "none":
+        adjusted = np.array([result.p_adjusted for result in results], np.float64)
+        columns = (
+            *columns,
+            TableColumn("adjusted p", format_p_values(adjusted, results.alpha), marks=marks, is_p=True),
+        )
+    trials = [result.n_trials for result in results if result.method != "exact" and result.n_trials]
     sampled = f"; others by {max(trials):,} random permutations" if trials else ""
-    n_exact = sum(one.method == "exact" for one in found)
-    sides = " and ".join(dict.fromkeys(one.alternative for one in found))
+    n_exact = sum(result.method == "exact" for result in results)
+    sides = " and ".join(dict.fromkeys(result.alternative for result in results))
     method = (
-        f"Label permutation, {sides}; exact p of {n_exact:,} of {count_noun(len(found), 'test')}{sampled}.",
-        f"sigdask {made_by()}, seed {found.seed}.",
+        f"Label permutation, {sides}; exact p of {n_exact:,} of {format_count(len(results), 'test')}{sampled}.",
+        f"sigdask {get_version()}, seed {results.seed}.",
     )
-    how = f"p adjusted by {ADJUSTING[found.adjust]}" if found.adjust != "none" else "not adjusted"
-    legend = (f"{SIGNIFICANT}: significant at {found.alpha:g}, {how} for the number of tests.",)
-    cited = ("fisher1935", "noreen1989", *SOURCES.get(found.adjust, ()), "sigdask")
+    adjust_text = f"p adjusted by {ADJUSTMENT_TEXTS[results.adjust]}" if results.adjust != "none" else "not adjusted"
+    legend = (f"{SIGNIFICANT}: significant at {results.alpha:g}, {adjust_text} for the number of tests.",)
+    cited = ("fisher1935", "noreen1989", *ADJUSTMENT_SOURCES.get(results.adjust, ()), "sigdask")
     return PaperTable("Labellings beside what chance gives.", (TableSection("", columns),), legend, method, cited)
 
 
-def of_powers(found: PowerResults) -> PaperTable:
-    """Return a row a comparison: the units that it needs, and the difference that those at hand find."""
-    wanted = list(dict.fromkeys(one.wanted_difference for one in found if one.wanted_difference is not None))
+def build_power_table(results: PowerResults) -> PaperTable:
+    """Return a table with a row per comparison: units needed, and the detectable difference."""
+    differences = list(
+        dict.fromkeys(result.wanted_difference for result in results if result.wanted_difference is not None)
+    )
     columns = [
-        TableColumn("A", [one.a for one in found], is_name=True),
-        TableColumn("B", [one.b for one in found], is_name=True),
-        TableColumn("metric", [one.metric for one in found], is_name=True),
-        TableColumn("A - B", numbers(np.array([one.difference for one in found], np.float64), None, sign=True)),
+        TableColumn("A", [result.a for result in results], is_name=True),
+        TableColumn("B", [result.b for result in results], is_name=True),
+        TableColumn("metric", [result.metric for result in results], is_name=True),
+        TableColumn(
+            "A - B", format_numbers(np.array([result.difference for result in results], np.float64), None, sign=True)
+        ),
     ]
-    if wanted:
-        name = f"units for {wanted[0]:g}" if len(wanted) == 1 else "units needed"
-        columns.append(TableColumn(name, [_finite(one.needed, ",.0f") for one in found]))
-    units = sorted({one.n_asked for one in found})
+    if differences:
+        name = f"units for {differences[0]:g}" if len(differences) == 1 else "units needed"
+        columns.append(TableColumn(name, [_format_estimate(result.needed, ",.0f") for result in results]))
+    units = sorted({result.n_asked for result in results})
     name = f"found by {units[0]:,}" if len(units) == 1 else "found by those asked about"
-    columns.append(TableColumn(name, [_finite(one.detectable, ".3g") for one in found]))
-    powers = _percent(one.power for one in found)
-    levels = " and ".join(f"{level:.3g}" for level in sorted({one.level for one in found}))
+    columns.append(TableColumn(name, [_format_estimate(result.detectable, ".3g") for result in results]))
+    powers = _format_percentages(result.power for result in results)
+    levels = " and ".join(f"{level:.3g}" for level in sorted({result.level for result in results}))
     title = "Units that differences need, and differences that units find."
-    legend = (f"{NONE}: none.", *(_notes(found)))
+    legend = (f"{NO_SCORE}: none.", *(_list_notes(results)))
     method = (
         f"With power {powers} at {levels}; pairs of units are drawn from those observed, tilted by the difference.",
-        f"sigdask {made_by()}, seed {found.seed}.",
+        f"sigdask {get_version()}, seed {results.seed}.",
     )
     return PaperTable(title, (TableSection("", tuple(columns)),), legend, method, ("noreen1989", "yeh2000", "sigdask"))
 
 
-def _finite(found: Estimate | None, form: str) -> str:
-    return NONE if found is None or not math.isfinite(found.value) else format(found.value, form)
+def _format_estimate(estimate: Estimate | None, form: str) -> str:
+    return NO_SCORE if estimate is None or not math.isfinite(estimate.value) else format(estimate.value, form)
 
 
-def _percent(shares: Iterator[float]) -> str:
+def _format_percentages(shares: Iterator[float]) -> str:
     return " and ".join(f"{100 * share:g} %" for share in sorted(set(shares)))
 
 
-def _notes(found: Sequence[object]) -> list[str]:
-    return [f"{note}." for note in dict.fromkeys(getattr(one, "note", None) for one in found) if note]
+def _list_notes(results: Sequence[object]) -> list[str]:
+    return [f"{note}." for note in dict.fromkeys(getattr(result, "note", None) for result in results) if note]

@@ -1,4 +1,4 @@
-"""Results on a terminal or in a pipe: the answer first, then what it stands on.
+"""Results as plain text for terminal or pipe: the answer first, then its details.
 
 Names come from files: they are printed as they are, never read as markup.
 """
@@ -11,28 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.summary import verdict
-from sigdask.report.summary.amounts import in_points
-from sigdask.report.summary.sentences import citation, is_adjusted
+from sigdask.report.summary.amounts import find_metrics_in_points
+from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.summary.verdict import Verdict
 from sigdask.report.terminal import classical, details, families, remarks, tables
 from sigdask.report.terminal import ranking as ranked
-from sigdask.report.terminal.remarks import MOST_ALARMS, warnings
-from sigdask.report.trials import stopping_text, trials_text
+from sigdask.report.terminal.remarks import MOST_ALARMS, select_warnings
+from sigdask.report.trials import describe_stopping, describe_trials
 from sigdask.results import signature
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.record import Result
-from sigdask.results.views import result_views
-from sigdask.text import count_noun, printable
+from sigdask.results.views import iter_results
+from sigdask.text import format_count, make_printable
 
-__all__ = ["MOST_ALARMS", "render", "warnings"]
+__all__ = ["MOST_ALARMS", "render", "select_warnings"]
 
-SHOWN = 40
+MOST_SHOWN = 40
 """Comparisons that are shown unless all are asked for."""
 
-FEW = 12
+MOST_DETAILED = 12
 """Comparisons that are all shown beside a ranking, and told in detail, at most."""
 
-CLOSEST = 10
+MOST_CLOSEST = 10
 """Close calls that are shown below a ranking."""
 
 
@@ -52,83 +52,96 @@ def render(
     width : int, optional
         Columns of the terminal; unlimited when None (a pipe).
     """
-    found = verdict.of(results)
-    parts = [answer(found)]
+    summary = verdict.build_verdict(results)
+    parts = [format_answer(summary)]
     if not len(results):
         return parts[0]
-    parts += families.text(results, width, everything=everything)
-    parts += ranked.text(results, found, width, everything=everything, verbose=verbose)
-    rows = _shown(results, found, ranked=found.is_ranking, everything=everything, verbose=verbose)
-    shown = [*result_views(results.table.take(rows))]
-    title = remarks.title(found) if found.is_ranking and len(rows) < len(results) else ""
-    parts += tables.text(shown, results.alpha, width, points=in_points(results.table), title=title)
-    parts += _rest(results, found, len(rows))
-    parts += _classical(results, shown, width, everything=everything)
+    parts += families.format_families(results, width, everything=everything)
+    parts += ranked.format_rankings(results, summary, width, everything=everything, verbose=verbose)
+    rows = _select_rows(results, summary, is_ranked=summary.is_ranking, everything=everything, verbose=verbose)
+    shown = [*iter_results(results.table.take(rows))]
+    title = remarks.format_title(summary) if summary.is_ranking and len(rows) < len(results) else ""
+    parts += tables.format_comparisons(
+        shown, results.alpha, width, points=find_metrics_in_points(results.table), title=title
+    )
+    parts += _describe_rest(results, summary, len(rows))
+    parts += _format_classical(results, shown, width, everything=everything)
     if verbose or everything:
-        told = shown if verbose and everything else shown[:FEW] if verbose or len(shown) <= FEW else []
-        parts += details.text(told, results.alpha)
-        parts += list(trials_text(results))
+        detailed = (
+            shown if verbose and everything else shown[:MOST_DETAILED] if verbose or len(shown) <= MOST_DETAILED else []
+        )
+        parts += details.format_details(detailed, results.alpha)
+        parts += list(describe_trials(results))
     else:
-        parts += list(stopping_text(results))
-    said = remarks.lines(results, found, shown, verbose=verbose)
-    parts.append("\n".join([*said, *_signatures(results), citation(results), *_shared(results, verbose=verbose)]))
+        parts += list(describe_stopping(results))
+    remark_lines = remarks.iter_remarks(results, summary, shown, verbose=verbose)
+    parts.append(
+        "\n".join(
+            [
+                *remark_lines,
+                *_format_signatures(results),
+                describe_settings(results),
+                *_format_shared(results, verbose=verbose),
+            ]
+        )
+    )
     return "\n\n".join(part.strip("\n") for part in parts)
 
 
-def answer(found: Verdict) -> str:
-    """Return the sentences that a reader wants first."""
-    told = found.sentences or (found.headline,)
-    doubt = (found.headline,) if found.sentences and not found.is_checked else ()
-    return "\n".join(map(printable, (*found.scope, *doubt, *told)))
+def format_answer(summary: Verdict) -> str:
+    """Return the summary sentences that come first."""
+    sentences = summary.sentences or (summary.headline,)
+    doubt = (summary.headline,) if summary.sentences and not summary.is_checked else ()
+    return "\n".join(map(make_printable, (*summary.scope, *doubt, *sentences)))
 
 
-def _shown(
-    results: ComparisonResults, found: Verdict, *, ranked: bool, everything: bool, verbose: bool
+def _select_rows(
+    results: ComparisonResults, summary: Verdict, *, is_ranked: bool, everything: bool, verbose: bool
 ) -> NDArray[np.int64]:
-    """Return the rows that are shown: the borderline results of many that are ranked, else the smallest p."""
+    """Return the rows to show: borderline results of a large ranking, else the smallest p."""
     table = results.table
-    most = FEW if ranked else SHOWN
-    if everything or len(table) <= most:
+    n_most = MOST_DETAILED if is_ranked else MOST_SHOWN
+    if everything or len(table) <= n_most:
         return np.arange(len(table))
-    if ranked:
-        return found.close[: SHOWN if verbose else CLOSEST]
+    if is_ranked:
+        return summary.close[: MOST_SHOWN if verbose else MOST_CLOSEST]
     order = np.where(np.isnan(table.p_value), table.p_high, table.p_value)  # a rule may give an interval alone
-    by = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
-    return np.lexsort(by)[:SHOWN]
+    sort_keys = (-np.abs(table.difference), order, np.nan_to_num(table.p_adjusted, nan=0.0))
+    return np.lexsort(sort_keys)[:MOST_SHOWN]
 
 
-def _rest(results: ComparisonResults, found: Verdict, n_shown: int) -> Iterator[str]:
-    """Yield how many comparisons there are, and which of them are shown."""
-    n = found.n_comparisons
+def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -> Iterator[str]:
+    """Yield the number of comparisons by verdict, and which of them are shown."""
+    n = summary.n_comparisons
     if n_shown == n:
         return
-    text = f"{count_noun(n, 'comparison')}: {found.n_significant:,} significant at {results.alpha:g}"
-    text += f", {found.n_undecided:,} undecided" if found.n_undecided else ""
-    n_not = n - found.n_significant - found.n_undecided
+    text = f"{format_count(n, 'comparison')}: {summary.n_significant:,} significant at {results.alpha:g}"
+    text += f", {summary.n_undecided:,} undecided" if summary.n_undecided else ""
+    n_not = n - summary.n_significant - summary.n_undecided
     text += f", {n_not:,} not significant" if n_not else ""
     if is_adjusted(results.table) and results.family is not None:
         text += f" (p adjusted by {results.family.adjust})"
-    yield f"{text}; {remarks.which(found, n_shown)} (--all shows all, --json FILE keeps them)"
+    yield f"{text}; {remarks.describe_shown(summary, n_shown)} (--all shows all, --json FILE keeps them)"
 
 
-def _classical(
+def _format_classical(
     results: ComparisonResults, shown: Sequence[Result], width: int | None, *, everything: bool
 ) -> list[str]:
-    """Return the classical tests of few comparisons, of many where to find them."""
-    if len(results) <= FEW or everything:
-        return classical.text(shown, results.alpha, width)
-    return [classical.ELSEWHERE] if results.table.tests else []
+    """Return classical tests if comparisons are few, else a hint where to find them."""
+    if len(results) <= MOST_DETAILED or everything:
+        return classical.format_tests(shown, results.alpha, width)
+    return [classical.TESTS_HINT] if results.table.tests else []
 
 
-def _shared(results: ComparisonResults, *, verbose: bool) -> list[str]:
-    """Return what the signatures of all tests have in common, where details do not give each of them."""
-    found = None if verbose else signature.shared(results.table)
-    return [] if found is None else [f"signature: {found}"]
+def _format_shared(results: ComparisonResults, *, verbose: bool) -> list[str]:
+    """Return the common part of all signatures, unless the details list each signature."""
+    common = None if verbose else signature.format_shared(results.table)
+    return [] if common is None else [f"signature: {common}"]
 
 
-def _signatures(results: ComparisonResults) -> list[str]:
-    """Say once for each metric how the scorer library counted."""
+def _format_signatures(results: ComparisonResults) -> list[str]:
+    """Return the scorer library's signature of each metric, once."""
     table = results.table
-    found = (table.metric.values[code] for code in np.unique(table.metric.codes).tolist())
-    known = {score.name: score.signature for score in found if score.signature is not None}
-    return [printable(f"{metric}: {signature}") for metric, signature in known.items()]
+    scores = (table.metric.values[code] for code in np.unique(table.metric.codes).tolist())
+    signatures = {score.name: score.signature for score in scores if score.signature is not None}
+    return [make_printable(f"{metric}: {signature}") for metric, signature in signatures.items()]

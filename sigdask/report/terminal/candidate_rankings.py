@@ -1,4 +1,4 @@
-"""Rankings on a terminal or in a pipe: which measure is better, at which n, and how sure that is."""
+"""Candidate rankings as plain text: which measure is better, at which n, and how sure that is."""
 
 from __future__ import annotations
 
@@ -13,149 +13,167 @@ from sigdask.analysis.candidate_rankings.results import (
     SampledPrecision,
     Validation,
 )
-from sigdask.report.layout import lay_out
-from sigdask.statistics.rounding import p_text
-from sigdask.text import count_noun, listed, printable
+from sigdask.report.layout import format_table
+from sigdask.statistics.rounding import format_p
+from sigdask.text import format_count, format_list, make_printable
 
-COLUMNS = 7
+MOST_CUTOFFS = 7
 """Values of n that are shown of a curve, unless all are asked for."""
 
-SHOWN = 40
+MOST_PAIRS = 40
 """Pairs that are shown unless all are asked for."""
 
 
-def render(found: RankingEvaluation, *, everything: bool = False, width: int | None = None) -> str:
-    """Return what a terminal shows.
+def render(evaluation: RankingEvaluation, *, everything: bool = False, width: int | None = None) -> str:
+    """Return an evaluation of rankings as text.
 
     Parameters
     ----------
-    found : RankingEvaluation
+    evaluation : RankingEvaluation
         What was found.
     everything : bool
         Show every n and every difference.
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     """
-    parts = [*_answer(found)]
-    if found.precision:
-        parts += _lists(found, everything=everything, width=width)
-    if found.sampled:
-        parts += _sampled(found, everything=everything, width=width)
-    if found.differences:
-        parts += _pairs(found, everything=everything, width=width)
-    if everything and found.differences:
-        parts += _differences(found, width)
-    if found.validation:
-        parts += _validation(found, everything=everything, width=width)
-    parts.append("\n".join(_how(found)))
+    parts = [*_describe_answer(evaluation)]
+    if evaluation.precision:
+        parts += _format_lists(evaluation, everything=everything, width=width)
+    if evaluation.sampled:
+        parts += _format_sampled(evaluation, everything=everything, width=width)
+    if evaluation.differences:
+        parts += _format_pairs(evaluation, everything=everything, width=width)
+    if everything and evaluation.differences:
+        parts += _format_differences(evaluation, width)
+    if evaluation.validation:
+        parts += _format_validation(evaluation, everything=everything, width=width)
+    parts.append("\n".join(_describe_models(evaluation)))
     return "\n\n".join(parts)
 
 
-def _answer(found: RankingEvaluation) -> Iterator[str]:
-    judged = "" if found.n_judged == found.n_candidates else f", {found.n_judged:,} of them judged"
-    share = found.n_true / found.n_judged
+def _describe_answer(evaluation: RankingEvaluation) -> Iterator[str]:
+    judged_text = "" if evaluation.n_judged == evaluation.n_candidates else f", {evaluation.n_judged:,} of them judged"
+    share = evaluation.n_true / evaluation.n_judged
     text = (
-        f"{_number(len(found.measures), 'measure')} of {found.n_candidates:,} candidates{judged}: {found.n_true:,} are "
+        f"{_format_count(len(evaluation.measures), 'measure')} of {evaluation.n_candidates:,} "
+        f"candidates{judged_text}: {evaluation.n_true:,} are "
         f"true ({100 * share:.1f} %)"
     )
     ranked = sorted(
-        (m for m in found.measures if not math.isnan(m.average_precision)), key=lambda m: -m.average_precision
+        (m for m in evaluation.measures if not math.isnan(m.average_precision)), key=lambda m: -m.average_precision
     )
     lines = [text]
     if ranked:
         lines.append(
             "best by average precision: "
-            + listed([f"{printable(m.measure)} {m.average_precision:.4f}" for m in ranked], most=3)
+            + format_list([f"{make_printable(m.measure)} {m.average_precision:.4f}" for m in ranked], limit=3)
         )
-    if found.differences:
-        lines.append(_significant(found))
+    if evaluation.differences:
+        lines.append(_describe_significance(evaluation))
     yield "\n".join(lines)
 
 
-def _significant(found: RankingEvaluation) -> str:
-    sure = sum(row.p_adjusted <= found.alpha for row in found.differences)
-    single = sum(row.p_fisher <= found.alpha for row in found.differences)
-    n = len(found.differences)
+def _describe_significance(evaluation: RankingEvaluation) -> str:
+    n_adjusted = sum(row.p_adjusted <= evaluation.alpha for row in evaluation.differences)
+    n_single = sum(row.p_fisher <= evaluation.alpha for row in evaluation.differences)
+    n = len(evaluation.differences)
     if n == 1:
-        words = ("significant" if sure else "not significant", "significant" if single else "not")
-        return f"the difference of precision is {words[0]} at {found.alpha:g} by exchange ({words[1]} by Fisher's test)"
+        words = ("significant" if n_adjusted else "not significant", "significant" if n_single else "not")
+        return (
+            f"the difference of precision is {words[0]} at {evaluation.alpha:g} by exchange ({words[1]} by Fisher's "
+            "test)"
+        )
     return (
-        f"{sure:,} of {n:,} differences of precision {'is' if sure == 1 else 'are'} significant at {found.alpha:g} "
-        f"over all pairs and n together ({single:,} by Fisher's test of each for itself)"
+        f"{n_adjusted:,} of {n:,} differences of precision {'is' if n_adjusted == 1 else 'are'} significant at "
+        f"{evaluation.alpha:g} "
+        f"over all pairs and n together ({n_single:,} by Fisher's test of each for itself)"
     )
 
 
-def _lists(found: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
-    """Precision and recall, a row a measure and a column an n."""
-    of = {(row.measure, row.n): row for row in found.precision}
-    cutoffs = _some(sorted({row.n for row in found.precision}), everything=everything)
-    ranked = sorted(found.measures, key=lambda m: -m.average_precision)
-    title = f"n-best precision in %, with its {100 * found.confidence:g} % interval"
-    rows = [[m.measure, f"{m.average_precision:.4f}", *(_precision(of[m.measure, n]) for n in cutoffs)] for m in ranked]
-    recall = [[m.measure, *(f"{100 * of[m.measure, n].recall:.1f}" for n in cutoffs)] for m in ranked]
+def _format_lists(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
+    """Return tables of precision and recall with a row per measure and a column per n."""
+    by_key = {(row.measure, row.n): row for row in evaluation.precision}
+    cutoffs = _select_cutoffs(sorted({row.n for row in evaluation.precision}), everything=everything)
+    ranked = sorted(evaluation.measures, key=lambda m: -m.average_precision)
+    title = f"n-best precision in %, with its {100 * evaluation.confidence:g} % interval"
+    rows = [
+        [m.measure, f"{m.average_precision:.4f}", *(_format_precision(by_key[m.measure, n]) for n in cutoffs)]
+        for m in ranked
+    ]
+    recall = [[m.measure, *(f"{100 * by_key[m.measure, n].recall:.1f}" for n in cutoffs)] for m in ranked]
     names = [f"n = {n:,}" for n in cutoffs]
     return [
-        f"{title}\n{lay_out(['measure', 'AP', *names], rows, width)}",
-        f"recall in %\n{lay_out(['measure', *names], recall, width)}",
+        f"{title}\n{format_table(['measure', 'AP', *names], rows, width)}",
+        f"recall in %\n{format_table(['measure', *names], recall, width)}",
     ]
 
 
-def _precision(row: Precision) -> str:
-    return f"{100 * row.precision:.1f} {_limits(row.low, row.high)}"
+def _format_precision(row: Precision) -> str:
+    return f"{100 * row.precision:.1f} {_format_limits(row.low, row.high)}"
 
 
-def _limits(low: float, high: float) -> str:
-    """Write an interval in whole percent, outwards."""
+def _format_limits(low: float, high: float) -> str:
+    """Return an interval in whole percent, rounded outwards."""
     return f"({math.floor(100 * low + 1e-9)}-{math.ceil(100 * high - 1e-9)})"
 
 
-def _sampled(found: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
-    of = {(row.measure, row.n): row for row in found.sampled}
-    cutoffs = _some(sorted({row.n for row in found.sampled}), everything=everything)
-    rows = [[m.measure, *(_estimate(of[m.measure, n]) for n in cutoffs)] for m in found.measures]
-    whose = "the judged candidates" if not found.n_samples else f"one sample of {found.sample_size:,} candidates"
+def _format_sampled(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
+    by_key = {(row.measure, row.n): row for row in evaluation.sampled}
+    cutoffs = _select_cutoffs(sorted({row.n for row in evaluation.sampled}), everything=everything)
+    rows = [[m.measure, *(_format_estimate(by_key[m.measure, n]) for n in cutoffs)] for m in evaluation.measures]
+    source = (
+        "the judged candidates" if not evaluation.n_samples else f"one sample of {evaluation.sample_size:,} candidates"
+    )
     title = (
-        f"n-best precision in %, extrapolated from {whose}, with the {100 * found.confidence:g} % interval of the "
+        f"n-best precision in %, extrapolated from {source}, with the {100 * evaluation.confidence:g} % interval of "
+        "the "
         "list's own"
     )
-    return [f"{title}\n{lay_out(['measure', *(f'n = {n:,}' for n in cutoffs)], rows, width)}"]
+    return [f"{title}\n{format_table(['measure', *(f'n = {n:,}' for n in cutoffs)], rows, width)}"]
 
 
-def _estimate(row: SampledPrecision) -> str:
-    return f"{100 * row.precision:.1f} {_limits(row.low, row.high)}" if row.n_judged else "none judged"
+def _format_estimate(row: SampledPrecision) -> str:
+    return f"{100 * row.precision:.1f} {_format_limits(row.low, row.high)}" if row.n_judged else "none judged"
 
 
-def _pairs(found: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
-    """Say of each pair at which n one is better, over all pairs and n together."""
+def _format_pairs(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
+    """Return a table of the n at which one measure of each pair is better, jointly tested."""
     by_pair: dict[tuple[str, str], list[Difference]] = {}
-    for row in found.differences:
+    for row in evaluation.differences:
         by_pair.setdefault((row.a, row.b), []).append(row)
-    average = {(row.a, row.b): row for row in found.average_precision}
+    average = {(row.a, row.b): row for row in evaluation.average_precision}
     rows = []
-    for (a, b), own in by_pair.items():
-        sure = [row for row in own if row.p_adjusted <= found.alpha]
-        better = [_cutoffs([row.n for row in sure if sign * row.difference > 0], own) for sign in (1, -1)]
-        rows.append([a, b, *better, *_average(average.get((a, b)), found.alpha)])
-    shown = rows if everything else rows[:SHOWN]
+    for (a, b), pair_rows in by_pair.items():
+        significant = [row for row in pair_rows if row.p_adjusted <= evaluation.alpha]
+        better = [
+            _format_cutoffs([row.n for row in significant if sign * row.difference > 0], pair_rows) for sign in (1, -1)
+        ]
+        rows.append([a, b, *better, *_format_average(average.get((a, b)), evaluation.alpha)])
+    shown = rows if everything else rows[:MOST_PAIRS]
     names = ["A", "B", "A better at n", "B better at n", *(["AP: A - B", "adjusted p"] if average else [])]
-    more = f"\n{len(rows) - len(shown):,} more pairs: --all" if len(shown) < len(rows) else ""
-    return [f"which is better, at {found.alpha:g} over all pairs and n together\n{lay_out(names, shown, width)}{more}"]
+    more_text = f"\n{len(rows) - len(shown):,} more pairs: --all" if len(shown) < len(rows) else ""
+    return [
+        (
+            f"which is better, at {evaluation.alpha:g} over all pairs and n together\n"
+            f"{format_table(names, shown, width)}{more_text}"
+        )
+    ]
 
 
-def _average(row: AverageDifference | None, alpha: float) -> list[str]:
-    return [] if row is None else [f"{row.difference:+.4f}", p_text(row.p_adjusted, alpha)]
+def _format_average(row: AverageDifference | None, alpha: float) -> list[str]:
+    return [] if row is None else [f"{row.difference:+.4f}", format_p(row.p_adjusted, alpha)]
 
 
-def _cutoffs(found: Sequence[int], own: Sequence[Difference]) -> str:
-    """Name values of n, neighbours on a curve together."""
-    every = [row.n for row in own]
-    if not found:
+def _format_cutoffs(cutoffs: Sequence[int], pair_rows: Sequence[Difference]) -> str:
+    """Return values of n as text, with neighbours on a curve joined to ranges."""
+    all_cutoffs = [row.n for row in pair_rows]
+    if not cutoffs:
         return "-"
-    if len(found) == len(every) > 1:
+    if len(cutoffs) == len(all_cutoffs) > 1:
         return "all"
     runs: list[list[int]] = []
-    for n in found:
-        if runs and every.index(n) == every.index(runs[-1][-1]) + 1:
+    for n in cutoffs:
+        if runs and all_cutoffs.index(n) == all_cutoffs.index(runs[-1][-1]) + 1:
             runs[-1].append(n)
         else:
             runs.append([n])
@@ -164,68 +182,69 @@ def _cutoffs(found: Sequence[int], own: Sequence[Difference]) -> str:
     )
 
 
-def _differences(found: RankingEvaluation, width: int | None) -> list[str]:
+def _format_differences(evaluation: RankingEvaluation, width: int | None) -> list[str]:
     names = ["A", "B", "n", "score A", "score B", "A - B", "only A", "only B", "Fisher", "exchange", "adjusted p"]
     rows = [
         [
             row.a, row.b, f"{row.n:,}", f"{row.precision_a:.4f}", f"{row.precision_b:.4f}", f"{row.difference:+.4f}",
             f"{row.only_a_true}/{row.only_a_true + row.only_a_false}",
             f"{row.only_b_true}/{row.only_b_true + row.only_b_false}",
-            *(p_text(p, found.alpha) for p in (row.p_fisher, row.p_exchange, row.p_adjusted)),
+            *(format_p(p, evaluation.alpha) for p in (row.p_fisher, row.p_exchange, row.p_adjusted)),
         ]
-        for row in found.differences
+        for row in evaluation.differences
     ]  # fmt: skip
     title = "differences of precision; only A, only B: true of those that one list alone has"
-    return [f"{title}\n{lay_out(names, rows, width)}"]
+    return [f"{title}\n{format_table(names, rows, width)}"]
 
 
-def _validation(found: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
-    cutoffs = _some(sorted({row.n for row in found.validation}), everything=everything)
-    rows = [_validated(row) for row in found.validation if row.n in {*cutoffs}]
+def _format_validation(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
+    cutoffs = _select_cutoffs(sorted({row.n for row in evaluation.validation}), everything=everything)
+    rows = [_format_validated(row) for row in evaluation.validation if row.n in {*cutoffs}]
     names = ["measure", "n", "in a sample", "precision", "sd", "predicted", "ratio", "outside", "p", "widened"]
     title = (
-        f"{found.n_samples:,} random samples of {found.sample_size:,} candidates: how precisions vary, and how many "
-        f"{100 * found.confidence:g} % intervals miss the list's precision"
+        f"{evaluation.n_samples:,} random samples of {evaluation.sample_size:,} candidates: how precisions vary, and "
+        "how many "
+        f"{100 * evaluation.confidence:g} % intervals miss the list's precision"
     )
-    return [f"{title}\n{lay_out(names, rows, width)}"]
+    return [f"{title}\n{format_table(names, rows, width)}"]
 
 
-def _validated(row: Validation) -> list[str]:
+def _format_validated(row: Validation) -> list[str]:
     d, c = row.dispersion, row.intervals
     ratio = "-" if math.isnan(d.ratio) else f"{d.ratio:.2f}"
     return [
         row.measure, f"{row.n:,}", f"{d.accepted:.1f}", f"{d.precision:.4f}", f"{d.deviation:.4f}",
-        f"{d.predicted:.4f}", ratio, f"{c.n_outside} of {c.n_samples}", p_text(c.p_value),
+        f"{d.predicted:.4f}", ratio, f"{c.n_outside} of {c.n_samples}", format_p(c.p_value),
         f"{row.widened.n_outside} ({d.factor:.2f})",
     ]  # fmt: skip
 
 
-def _how(found: RankingEvaluation) -> Iterator[str]:
-    """Say by which models all this is so."""
-    yield f"ties: {found.ties}"
-    if found.precision:
+def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
+    """Yield the statistical models behind the numbers."""
+    yield f"ties: {evaluation.ties}"
+    if evaluation.precision:
         yield "intervals: Clopper-Pearson, T of n binomial; about a mean over ties those of the whole numbers around it"
-    if found.sampled:
+    if evaluation.sampled:
         yield "extrapolated: judged candidates are a random sample of each list, drawn without replacement; exact"
-    if found.differences:
+    if evaluation.differences:
         yield (
             f"together: each candidate's two ranks exchanged at all n jointly, sizes of lists vary; max-T, step-down, "
-            f"{count_noun(found.n_trials, 'trial')}, seed {found.seed}"
+            f"{format_count(evaluation.n_trials, 'trial')}, seed {evaluation.seed}"
         )
         yield "Fisher: on candidates that one list alone has, sizes of lists fixed; another model, of each n for itself"
-    if found.validation:
+    if evaluation.validation:
         yield (
             "validation: sd against that of draws without replacement; p of the number outside, exact binomial, exact "
             "intervals are to miss fewer; widened: by the overdispersion in brackets"
         )
 
 
-def _some(cutoffs: Sequence[int], *, everything: bool) -> list[int]:
-    """Return the values of n that are shown: of a curve a few, its ends among them."""
-    if everything or len(cutoffs) <= COLUMNS:
+def _select_cutoffs(cutoffs: Sequence[int], *, everything: bool) -> list[int]:
+    """Return the values of n to show: a few of a curve, including its ends."""
+    if everything or len(cutoffs) <= MOST_CUTOFFS:
         return list(cutoffs)
-    return [cutoffs[round(k * (len(cutoffs) - 1) / (COLUMNS - 1))] for k in range(COLUMNS)]
+    return [cutoffs[round(k * (len(cutoffs) - 1) / (MOST_CUTOFFS - 1))] for k in range(MOST_CUTOFFS)]
 
 
-def _number(n: int, noun: str) -> str:
+def _format_count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"

@@ -1,17 +1,17 @@
-"""Classical tests as tables show them, those that assume independence beside r12 and what the assumption costs."""
+"""Classical tests as a table; tests that assume independence show the cost of the assumption."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sigdask.report.layout import lay_out
+from sigdask.report.layout import format_table
 from sigdask.results.record import ClassicalTest, Result
-from sigdask.statistics.classical.correlation import inflation
-from sigdask.statistics.rounding import p_text
-from sigdask.text import printable
+from sigdask.statistics.classical.correlation import compute_inflation
+from sigdask.statistics.rounding import format_p
+from sigdask.text import make_printable
 
-ELSEWHERE = "classical tests: --all shows them, --json FILE and --csv FILE keep them"
+TESTS_HINT = "classical tests: --all shows them, --json FILE and --csv FILE keep them"
 """Said of those of many comparisons, unless all are asked for."""
 
 
@@ -20,7 +20,7 @@ CONTRAST = "for contrast"
 
 @dataclass(frozen=True, slots=True)
 class ClassicalTestRow:
-    """One test of one comparison, in words.
+    """One classical test of one comparison, formatted as cells.
 
     Attributes
     ----------
@@ -39,60 +39,65 @@ class ClassicalTestRow:
 
     @property
     def is_contrast(self) -> bool:
-        """Whether the test takes the two systems for independent."""
+        """Whether the test assumes that the two systems are independent."""
         return self.remark.startswith(CONTRAST)
 
 
-def lines(results: Sequence[Result], alpha: float) -> Iterator[ClassicalTestRow]:
-    """Yield the tests of comparisons, those that fit their scores."""
+def iter_rows(results: Sequence[Result], alpha: float) -> Iterator[ClassicalTestRow]:
+    """Yield the classical tests that fit the scores of comparisons."""
     for r in results:
         for test in r.tests:
             if test.p_value is not None:
                 yield ClassicalTestRow(
-                    r, test.name, _number(test.statistic), p_text(test.p_value, alpha), f"{test.n:,}", remark(r, test)
+                    r,
+                    test.name,
+                    _format_statistic(test.statistic),
+                    format_p(test.p_value, alpha),
+                    f"{test.n:,}",
+                    describe_test(r, test),
                 )
 
 
-def remark(r: Result, test: ClassicalTest) -> str:
-    """Say how a test was had; of one for contrast, what it assumes and what that costs."""
+def describe_test(r: Result, test: ClassicalTest) -> str:
+    """Return details of a test; for one that assumes independence, also the cost of that."""
     if not test.assumes_independence:
         return test.detail
     _, reserve, aside = test.detail.partition("; ")
-    return f"{CONTRAST}, as if independent{_cost(r)}{reserve}{aside}"
+    return f"{CONTRAST}, as if independent{_describe_cost(r)}{reserve}{aside}"
 
 
-def _number(statistic: float | None) -> str:
-    """Write a statistic: sums of ranks may be large, and end in halves."""
+def _format_statistic(statistic: float | None) -> str:
+    """Return a statistic as text; rank sums may be large and end in halves."""
     if statistic is None:
         return ""
     return f"{statistic:.4g}" if abs(statistic) < 1000 else f"{statistic:,.1f}".removesuffix(".0")
 
 
-def _cost(r: Result) -> str:
-    """Say what independence costs: by items, of which r12 is; by other units, how much wider the two t are apart."""
+def _describe_cost(r: Result) -> str:
+    """Describe how much wider an interval gets by assuming independence: by r12, or by a ratio of t."""
     if r.unit == "item":
         if r.r12 is None:
             return ""
-        factor = inflation(round(r.r12, 3))
+        factor = compute_inflation(round(r.r12, 3))
         return f" (r12 = {r.r12:.3f}: {'no bound' if factor == float('inf') else f'{factor:.2f} times as wide'})"
     t = {test.name: test.statistic for test in r.tests}
-    one, two = t.get("t"), t.get("two-sample-t")
-    return f" ({one / two:.2f} times as wide by {r.unit})" if one and two else ""
+    paired_t, unpaired_t = t.get("t"), t.get("two-sample-t")
+    return f" ({paired_t / unpaired_t:.2f} times as wide by {r.unit})" if paired_t and unpaired_t else ""
 
 
-def misfits(results: Sequence[Result]) -> Iterator[str]:
-    """Say once for each reason which tests do not fit the scores of which metric."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
+def iter_misfits(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the tests that do not fit the scores of a metric, once for each reason."""
+    names_by_reason: dict[tuple[str, str], dict[str, None]] = {}
     for r in results:
         for test in r.tests:
             if test.p_value is None:
-                found.setdefault((r.metric, test.detail), {})[test.name] = None
-    for (metric, why), names in found.items():
-        yield f"{metric}: {', '.join(names)}: {why}"
+                names_by_reason.setdefault((r.metric, test.detail), {})[test.name] = None
+    for (metric, reason), names in names_by_reason.items():
+        yield f"{metric}: {', '.join(names)}: {reason}"
 
 
-def text(results: Sequence[Result], alpha: float, width: int | None) -> list[str]:
-    """Return what a terminal shows, as one part: a table of the tests; nothing of none."""
+def format_tests(results: Sequence[Result], alpha: float, width: int | None) -> list[str]:
+    """Return a table of classical tests as one part, or nothing without tests."""
     tested = [r for r in results if r.tests]
     if not tested:
         return []
@@ -100,11 +105,18 @@ def text(results: Sequence[Result], alpha: float, width: int | None) -> list[str
     names = [*(["test set"] if with_set else []), *(["subset"] if with_subset else []), "A", "B", "metric"]
     rows = [
         [
-            *([line.result.test_set] if with_set else []),
-            *([line.result.subset["value"] if line.result.subset else ""] if with_subset else []),
-            line.result.a, line.result.b, line.result.metric, line.name, line.statistic, line.p, line.n, line.remark,
+            *([test_row.result.test_set] if with_set else []),
+            *([test_row.result.subset["value"] if test_row.result.subset else ""] if with_subset else []),
+            test_row.result.a,
+            test_row.result.b,
+            test_row.result.metric,
+            test_row.name,
+            test_row.statistic,
+            test_row.p,
+            test_row.n,
+            test_row.remark,
         ]
-        for line in lines(tested, alpha)
-    ]  # fmt: skip
-    table = [lay_out([*names, "test", "statistic", "p", "n", ""], rows, width)] if rows else []
-    return ["\n".join([*table, *map(printable, misfits(tested))])]
+        for test_row in iter_rows(tested, alpha)
+    ]
+    table = [format_table([*names, "test", "statistic", "p", "n", ""], rows, width)] if rows else []
+    return ["\n".join([*table, *map(make_printable, iter_misfits(tested))])]

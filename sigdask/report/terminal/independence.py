@@ -1,4 +1,4 @@
-"""Tests of independence as text."""
+"""Tests of independence as plain text."""
 
 from __future__ import annotations
 
@@ -6,84 +6,90 @@ from collections.abc import Iterator
 
 from sigdask.analysis.independence.results import Independence, IndependenceResults
 from sigdask.randomization.stream.shuffles import SCHEME
-from sigdask.report.layout import lay_out
-from sigdask.report.tables.cells import p_cell
-from sigdask.results.comparisons import made_by
-from sigdask.statistics.rounding import limits_text, p_equals, score_text
-from sigdask.text import count_noun, printable
+from sigdask.report.layout import format_table
+from sigdask.report.tables.cells import format_p_cell
+from sigdask.results.comparisons import get_version
+from sigdask.statistics.rounding import format_limits, format_p_equals, format_score
+from sigdask.text import format_count, make_printable
 
-SENTENCES = 12
+MOST_SENTENCES = 12
 """Tests up to which each is told in words."""
 
-SIDES = {
+ALTERNATIVE_TEXTS = {
     "greater": "one-sided: more than chance",
     "less": "one-sided: less than chance",
     "two-sided": "two-sided: as far from chance",
 }
 
 
-def render(found: IndependenceResults, *, width: int | None = None) -> str:
-    """Return the report as text."""
-    lines = [_table(found, width), ""]
-    if len(found) <= SENTENCES:
-        lines += [line for one in found for line in _sentences(one, found.alpha)] + [""]
+def render(results: IndependenceResults, *, width: int | None = None) -> str:
+    """Return the results of tests of independence as text."""
+    lines = [_format_table(results, width), ""]
+    if len(results) <= MOST_SENTENCES:
+        lines += [line for result in results for line in _iter_sentences(result, results.alpha)] + [""]
     lines += [
-        printable(f"!!! CROSS-CHECK DISAGREES: {one.a} and {one.b} by {one.metric}: {check.name}: {check.detail}")
-        for one in found
-        for check in one.disagreements()
+        make_printable(
+            f"!!! CROSS-CHECK DISAGREES: {result.a} and {result.b} by {result.metric}: {check.name}: {check.detail}"
+        )
+        for result in results
+        for check in result.disagreements()
     ]
-    return "\n".join([*lines, _citation(found)])
+    return "\n".join([*lines, _format_citation(results)])
 
 
-def _table(found: IndependenceResults, width: int | None) -> str:
-    is_adjusted = found.adjust != "none"
+def _format_table(results: IndependenceResults, width: int | None) -> str:
+    is_adjusted = results.adjust != "none"
 
-    def adjusted(one: Independence) -> list[str]:
-        return [p_cell(one.p_adjusted, found.alpha)] if is_adjusted else []
+    def format_adjusted(result: Independence) -> list[str]:
+        return [format_p_cell(result.p_adjusted, results.alpha)] if is_adjusted else []
 
     rows = [
         [
-            one.a, one.b, one.metric, score_text(one.score), score_text(one.expected + 0.0),
-            p_cell(one.p_value, found.alpha), *adjusted(one), _how(one),
-            one.verdict(found.alpha) + (" !" if one.disagreements() else ""),
+            result.a, result.b, result.metric, format_score(result.score), format_score(result.expected + 0.0),
+            format_p_cell(result.p_value, results.alpha), *format_adjusted(result), _format_method(result),
+            result.verdict(results.alpha) + (" !" if result.disagreements() else ""),
         ]
-        for one in found
+        for result in results
     ]  # fmt: skip
-    names = [f"adjusted ({found.adjust})"] if is_adjusted else []
-    return lay_out(["A", "B", "metric", "score", "by chance", "p", *names, "method", ""], rows, width)
+    names = [f"adjusted ({results.adjust})"] if is_adjusted else []
+    return format_table(["A", "B", "metric", "score", "by chance", "p", *names, "method", ""], rows, width)
 
 
-def _how(one: Independence) -> str:
-    return "exact" if one.method == "exact" else count_noun(one.n_trials or 0, "trial")
+def _format_method(result: Independence) -> str:
+    return "exact" if result.method == "exact" else format_count(result.n_trials or 0, "trial")
 
 
-def _sentences(one: Independence, alpha: float) -> Iterator[str]:
-    known = f"99 % interval {limits_text(*one.p_interval, alpha)}; {_how(one)}"
-    if one.method == "exact":
-        known = "exact" if one.n_trials is None else f"exact: {one.n_extreme:,} of {one.n_trials:,} arrangements"
-    verdict = one.verdict(alpha)
-    at = "" if verdict.startswith("undecided") else f" at {alpha:g}"
-    where = "" if one.within is None else f", permuted within {one.n_strata:,} values of {one.within}"
-    yield printable(
-        f"{one.metric}: {one.a} against {one.b}, {score_text(one.score)}, where independent labels score "
-        f"{score_text(one.expected + 0.0)}; {p_equals(one.p_value, alpha)} ({known}; {SIDES[one.alternative]}; "
-        f"{count_noun(one.n_items, 'item')}{where}){_adjusted(one, alpha)}: {verdict}{at}."
+def _iter_sentences(result: Independence, alpha: float) -> Iterator[str]:
+    basis = f"99 % interval {format_limits(*result.p_interval, alpha)}; {_format_method(result)}"
+    if result.method == "exact":
+        basis = (
+            "exact" if result.n_trials is None else f"exact: {result.n_extreme:,} of {result.n_trials:,} arrangements"
+        )
+    verdict = result.verdict(alpha)
+    level_text = "" if verdict.startswith("undecided") else f" at {alpha:g}"
+    strata_text = "" if result.within is None else f", permuted within {result.n_strata:,} values of {result.within}"
+    yield make_printable(
+        f"{result.metric}: {result.a} against {result.b}, {format_score(result.score)}, where independent labels score "
+        f"{format_score(result.expected + 0.0)}; {format_p_equals(result.p_value, alpha)} ({basis}; "
+        f"{ALTERNATIVE_TEXTS[result.alternative]}; "
+        f"{format_count(result.n_items, 'item')}{strata_text}){_format_adjusted_p(result, alpha)}: "
+        f"{verdict}{level_text}."
     )
-    if one.exact is not None and one.method != "exact":
-        yield f"    exact {p_equals(one.exact.p_lo, alpha)} ({one.exact.method})"
-    for check in one.checks:
+    if result.exact is not None and result.method != "exact":
+        yield f"    exact {format_p_equals(result.exact.p_lo, alpha)} ({result.exact.method})"
+    for check in result.checks:
         if check.verdict != "not applicable":
-            yield printable(f"    {check.name} {check.verdict}: {check.detail}")
-    for warning in one.warnings:
-        yield printable(f"    note: {warning}")
+            yield make_printable(f"    {check.name} {check.verdict}: {check.detail}")
+    for warning in result.warnings:
+        yield make_printable(f"    note: {warning}")
 
 
-def _adjusted(one: Independence, alpha: float) -> str:
-    return "" if one.p_adjusted is None else f", adjusted {p_equals(one.p_adjusted, alpha)}"
+def _format_adjusted_p(result: Independence, alpha: float) -> str:
+    return "" if result.p_adjusted is None else f", adjusted {format_p_equals(result.p_adjusted, alpha)}"
 
 
-def _citation(found: IndependenceResults) -> str:
+def _format_citation(results: IndependenceResults) -> str:
     return (
-        f"sigdask {made_by()}, scheme {SCHEME}, seed {found.seed}: label permutation, {found[0].alternative}, "
-        f"adjust {found.adjust}, alpha {found.alpha:g}"
+        f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}: label permutation, {results[0].alternative}, "
+        f"adjust {results.adjust}, alpha {results.alpha:g}"
     )

@@ -1,4 +1,4 @@
-"""The power of comparisons on a terminal or in a pipe: the answer first, in a sentence, then each pair."""
+"""The power of comparisons as plain text: the answer first as a sentence, then each pair."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from sigdask.analysis.power.results import EXACT, FEW_EFFECTIVE, SIMULATED, Power, PowerAt, PowerResults
-from sigdask.report.layout import lay_out
+from sigdask.report.layout import format_table
 from sigdask.statistics.power.crossing import Estimate
-from sigdask.text import count_noun, listed, printable
+from sigdask.text import format_count, format_list, make_printable
 
-SHOWN = 40
+MOST_SHOWN = 40
 """Pairs that are shown unless all are asked for."""
 
-NOTED = 3
+MOST_NOTED = 3
 """Pairs with the same note that are named."""
 
 
@@ -30,147 +30,153 @@ def render(powers: PowerResults, *, everything: bool = False, width: int | None 
     width : int, optional
         Columns of the terminal.
     """
-    parts = [*_answers(powers)]
+    parts = [*_iter_answers(powers)]
     if len(powers) > 1:
-        parts.append(_table(powers if everything else powers[:SHOWN], width))
-        if len(powers) > SHOWN and not everything:
-            parts.append(f"{len(powers) - SHOWN:,} further pairs: --all, or --json FILE")
-    parts.append("\n".join(_beside(powers)))
+        parts.append(_format_table(powers if everything else powers[:MOST_SHOWN], width))
+        if len(powers) > MOST_SHOWN and not everything:
+            parts.append(f"{len(powers) - MOST_SHOWN:,} further pairs: --all, or --json FILE")
+    parts.append("\n".join(_describe_method(powers)))
     return "\n\n".join(filter(None, parts))
 
 
-def _answers(powers: PowerResults) -> Iterator[str]:
-    """Yield what was asked, metric by metric."""
-    for metric in dict.fromkeys(one.metric for one in powers):
-        own = [one for one in powers if one.metric == metric]
-        yield printable(" ".join(_one(own[0]) if len(own) == 1 else _many(own)))
-
-
-def _one(found: Power) -> Iterator[str]:
-    held = f"with power {found.power:g} at {found.level:.3g} {found.alternative}"
-    if found.wanted_difference is not None and found.needed is not None:
-        yield f"To detect a difference of {found.wanted_difference:g} in {found.metric} {held} you need"
-        yield f"{units_text(found.needed, found.unit, found.method)};"
-        yield f"your {_of_unit(found.n_asked, found.unit, short=True)} {_detect(found)}"
-        if found.at_wanted is not None:
-            yield f"(and {found.wanted_difference:g} with power {share(found.at_wanted)})."
-    elif found.wanted_difference is not None:
-        yield f"A difference of {found.wanted_difference:g} in {found.metric}: {found.note}."
-    else:
-        yield f"{_of_unit(found.n_asked, found.unit)} {_detect(found)} in {found.metric} {held}."
-    if found.at_observed is not None:
-        yield (
-            f"The observed difference of {found.difference:+.4g} would be found by {found.n_asked:,} with power "
-            f"{share(found.at_observed)}."
+def _iter_answers(powers: PowerResults) -> Iterator[str]:
+    """Yield the answer for each metric."""
+    for metric in dict.fromkeys(power.metric for power in powers):
+        metric_powers = [power for power in powers if power.metric == metric]
+        yield make_printable(
+            " ".join(_describe_pair(metric_powers[0]) if len(metric_powers) == 1 else _describe_pairs(metric_powers))
         )
 
 
-def _detect(found: Power) -> str:
-    if found.detectable is None:
+def _describe_pair(power: Power) -> Iterator[str]:
+    condition = f"with power {power.power:g} at {power.level:.3g} {power.alternative}"
+    if power.wanted_difference is not None and power.needed is not None:
+        yield f"To detect a difference of {power.wanted_difference:g} in {power.metric} {condition} you need"
+        yield f"{format_units(power.needed, power.unit, power.method)};"
+        yield f"your {_count_units(power.n_asked, power.unit, short=True)} {_describe_detectable(power)}"
+        if power.at_wanted is not None:
+            yield f"(and {power.wanted_difference:g} with power {format_power(power.at_wanted)})."
+    elif power.wanted_difference is not None:
+        yield f"A difference of {power.wanted_difference:g} in {power.metric}: {power.note}."
+    else:
+        yield f"{_count_units(power.n_asked, power.unit)} {_describe_detectable(power)} in {power.metric} {condition}."
+    if power.at_observed is not None:
+        yield (
+            f"The observed difference of {power.difference:+.4g} would be found by {power.n_asked:,} with power "
+            f"{format_power(power.at_observed)}."
+        )
+
+
+def _describe_detectable(power: Power) -> str:
+    if power.detectable is None:
         return "tell no difference"
-    if math.isinf(found.detectable.value):
-        return f"detect none up to {(found.reachable or (0, 0))[1]:.3g}, the largest that tilting reaches"
-    return f"detect {size_text(found.detectable)}"
+    if math.isinf(power.detectable.value):
+        return f"detect none up to {(power.reachable or (0, 0))[1]:.3g}, the largest that tilting reaches"
+    return f"detect {format_size(power.detectable)}"
 
 
-def _many(own: Sequence[Power]) -> Iterator[str]:
-    first = own[0]
-    held = f"with power {first.power:g} at {first.level:.3g} {first.alternative}"
+def _describe_pairs(powers: Sequence[Power]) -> Iterator[str]:
+    first = powers[0]
+    condition = f"with power {first.power:g} at {first.level:.3g} {first.alternative}"
     units = [
-        one.needed.value
-        for one in own
-        if one.needed is not None and math.isfinite(one.needed.value) and not one.needs_few
+        power.needed.value
+        for power in powers
+        if power.needed is not None and math.isfinite(power.needed.value) and not power.needs_few
     ]
     if first.wanted_difference is not None and units:
-        yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {held} you need"
-        yield f"{_range(units, ',.0f', first.unit)} ({len(units):,} of {count_noun(len(own), 'pair')});"
-    found = [
-        one.detectable.value
-        for one in own
-        if one.detectable is not None and math.isfinite(one.detectable.value) and not one.detects_by_few
+        yield f"To detect a difference of {first.wanted_difference:g} in {first.metric} {condition} you need"
+        yield f"{_format_range(units, ',.0f', first.unit)} ({len(units):,} of {format_count(len(powers), 'pair')});"
+    differences = [
+        power.detectable.value
+        for power in powers
+        if power.detectable is not None and math.isfinite(power.detectable.value) and not power.detects_by_few
     ]
-    if found:
-        n = _of_unit(first.n_asked, first.unit, short=bool(units))
-        of = f"({len(found):,} of {len(own):,} pairs)."
-        yield f"{'your ' if units else ''}{n} detect {_range(found, '.3g')}"
-        yield of if units else f"in {first.metric} {held} {of}"
+    if differences:
+        n = _count_units(first.n_asked, first.unit, short=bool(units))
+        share_text = f"({len(differences):,} of {len(powers):,} pairs)."
+        yield f"{'your ' if units else ''}{n} detect {_format_range(differences, '.3g')}"
+        yield share_text if units else f"in {first.metric} {condition} {share_text}"
 
 
-def _range(values: Sequence[float], form: str, unit: str | None = None) -> str:
-    """Write from where to where values reach, and their median."""
-    of_unit = "" if unit is None else f" {_plural(unit)}"
-    low, high, middle = (f"{value:{form}}" for value in (min(values), max(values), median(values)))
-    return f"{low}{of_unit}" if low == high else f"{low} to {high}{of_unit}, median {middle}"
+def _format_range(values: Sequence[float], spec: str, unit: str | None = None) -> str:
+    """Return the range of values and their median as text."""
+    unit_text = "" if unit is None else f" {_pluralize(unit)}"
+    low, high, middle = (f"{value:{spec}}" for value in (min(values), max(values), median(values)))
+    return f"{low}{unit_text}" if low == high else f"{low} to {high}{unit_text}, median {middle}"
 
 
-def _table(powers: Sequence[Power], width: int | None) -> str:
+def _format_table(powers: Sequence[Power], width: int | None) -> str:
     first = powers[0]
-    wanted = first.wanted_difference
+    wanted_difference = first.wanted_difference
     names = ["A", "B", "metric", "A - B"]
-    if wanted is not None:
-        names += [f"units for {wanted:g}", f"power of {first.n_units:,}"]
+    if wanted_difference is not None:
+        names += [f"units for {wanted_difference:g}", f"power of {first.n_units:,}"]
     names += [f"{first.n_asked:,} detect", "power at A - B", "how"]
-    return lay_out(names, [_row(one) for one in powers], width)
+    return format_table(names, [_build_row(power) for power in powers], width)
 
 
-def _row(found: Power) -> list[str]:
-    cells = [found.a, found.b, found.metric, f"{found.difference:+.4g}"]
-    if found.wanted_difference is not None:
+def _build_row(power: Power) -> list[str]:
+    cells = [power.a, power.b, power.metric, f"{power.difference:+.4g}"]
+    if power.wanted_difference is not None:
         cells += [
-            "-" if found.needed is None else _interval(found.needed, ",.0f", few=found.needs_few),
-            "-" if found.at_wanted is None else share(found.at_wanted),
+            "-" if power.needed is None else _format_interval(power.needed, ",.0f", is_few=power.needs_few),
+            "-" if power.at_wanted is None else format_power(power.at_wanted),
         ]
     return [
         *cells,
-        "-" if found.detectable is None else _interval(found.detectable, ".3g", few=found.detects_by_few),
-        "-" if found.at_observed is None else share(found.at_observed),
-        found.method if found.reachable is not None else "alike",
+        "-" if power.detectable is None else _format_interval(power.detectable, ".3g", is_few=power.detects_by_few),
+        "-" if power.at_observed is None else format_power(power.at_observed),
+        power.method if power.reachable is not None else "alike",
     ]
 
 
-def _interval(found: Estimate, form: str, *, few: bool) -> str:
-    if math.isinf(found.value):
+def _format_interval(estimate: Estimate, spec: str, *, is_few: bool) -> str:
+    if math.isinf(estimate.value):
         return "none"
-    text = f"{found.value:{form}}{'*' if few else ''}"
-    low, high = f"{found.low:{form}}", f"{found.high:{form}}"
-    return text if low == high or few else f"{text} ({low} to {high})"
+    text = f"{estimate.value:{spec}}{'*' if is_few else ''}"
+    low, high = f"{estimate.low:{spec}}", f"{estimate.high:{spec}}"
+    return text if low == high or is_few else f"{text} ({low} to {high})"
 
 
-def units_text(found: Estimate, unit: str, method: str) -> str:
-    """Write how many units are needed, with the interval that the simulation leaves."""
-    if math.isinf(found.value):
-        return f"more than a million million {_plural(unit)}"
-    text = _of_unit(round(found.value), unit)
+def format_units(estimate: Estimate, unit: str, method: str) -> str:
+    """Return the number of units needed, with its simulation interval."""
+    if math.isinf(estimate.value):
+        return f"more than a million million {_pluralize(unit)}"
+    text = _count_units(round(estimate.value), unit)
     if method == EXACT:
         return f"{text} (exact)"
-    about = f"about {text}"
-    return about if found.low == found.high else f"{about} (95 % interval {found.low:,.0f} to {found.high:,.0f})"
+    about_text = f"about {text}"
+    return (
+        about_text
+        if estimate.low == estimate.high
+        else f"{about_text} (95 % interval {estimate.low:,.0f} to {estimate.high:,.0f})"
+    )
 
 
-def size_text(found: Estimate) -> str:
-    """Write a difference, with the interval that the simulation leaves."""
-    text, low, high = (f"{value:.3g}" for value in (found.value, found.low, found.high))
+def format_size(estimate: Estimate) -> str:
+    """Return a difference as text, with its simulation interval."""
+    text, low, high = (f"{value:.3g}" for value in (estimate.value, estimate.low, estimate.high))
     return text if low == high else f"{text} ({low} to {high})"
 
 
-def share(found: PowerAt) -> str:
-    """Write a power, with its error."""
-    return f"{found.power:.3f}" if not found.error else f"{found.power:.2f} ± {1.96 * found.error:.2f}"
+def format_power(point: PowerAt) -> str:
+    """Return a power as text, with its simulation error."""
+    return f"{point.power:.3f}" if not point.error else f"{point.power:.2f} ± {1.96 * point.error:.2f}"
 
 
-def _of_unit(n: int, unit: str, *, short: bool = False) -> str:
-    return f"{n:,}" if short else f"{n:,} {_plural(unit)}"
+def _count_units(n: int, unit: str, *, short: bool = False) -> str:
+    return f"{n:,}" if short else f"{n:,} {_pluralize(unit)}"
 
 
-def _plural(unit: str) -> str:
+def _pluralize(unit: str) -> str:
     return f"{unit}s" if unit.isalpha() and unit[-1] not in "sxzyh" else f"units ({unit})"
 
 
-def _beside(powers: PowerResults) -> Iterator[str]:
-    """Yield how it was found, and what is to be said against it."""
-    methods = dict.fromkeys(one.method for one in powers if one.reachable is not None)
+def _describe_method(powers: PowerResults) -> Iterator[str]:
+    """Yield the methods used, and their limitations."""
+    methods = dict.fromkeys(power.method for power in powers if power.reachable is not None)
     if SIMULATED in methods:
-        n = max(one.n_samples for one in powers)
+        n = max(power.n_samples for power in powers)
         yield (
             f"simulated: {n:,} samples a point (seed {powers.seed}) of the observed pairs of units, exponentially "
             "tilted to the difference, each judged by the randomization test; ± and intervals are 95 %, of the "
@@ -178,26 +184,26 @@ def _beside(powers: PowerResults) -> Iterator[str]:
         )
     if EXACT in methods:
         yield "exact: the score is 0 or 1 (or alike), and the test a sign test, of which the power is a sum"
-    if any(one.needs_few or one.detects_by_few for one in powers):
-        few = f"those that differ by so much weigh as fewer than {FEW_EFFECTIVE:g} equally likely ones would"
+    if any(power.needs_few or power.detects_by_few for power in powers):
+        few_text = f"those that differ by so much weigh as fewer than {FEW_EFFECTIVE:g} equally likely ones would"
         yield (
-            f"* rests on few units: {few}; not among what is summed up above"
+            f"* rests on few units: {few_text}; not among what is summed up above"
             if len(powers) > 1
-            else f"note: rests on few units: {few}"
+            else f"note: rests on few units: {few_text}"
         )
-    yield from map(printable, _said_of_pairs(powers))
+    yield from map(make_printable, _iter_notes(powers))
     for note in powers.notes:
         yield f"note: {note}"
 
 
-def _said_of_pairs(powers: PowerResults) -> Iterator[str]:
-    """Yield what is to be said of some pairs, those together of which it is the same but for its numbers."""
+def _iter_notes(powers: PowerResults) -> Iterator[str]:
+    """Yield the notes on pairs; pairs whose notes differ only in numbers share a line."""
     if len(powers) == 1 and powers[0].needed is None:  # said already
         return
-    alike: dict[str, list[Power]] = {}
-    for one in powers:
-        if one.note is not None:
-            alike.setdefault(one.note.partition(":")[0], []).append(one)
-    for text, own in alike.items():
-        pairs = listed([f"{one.a} and {one.b}" for one in own], NOTED, "; ")
-        yield f"note: {pairs}: {own[0].note if len(own) == 1 else text}"
+    by_text: dict[str, list[Power]] = {}
+    for power in powers:
+        if power.note is not None:
+            by_text.setdefault(power.note.partition(":")[0], []).append(power)
+    for text, noted in by_text.items():
+        pairs = format_list([f"{power.a} and {power.b}" for power in noted], MOST_NOTED, "; ")
+        yield f"note: {pairs}: {noted[0].note if len(noted) == 1 else text}"

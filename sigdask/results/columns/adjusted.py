@@ -1,4 +1,4 @@
-"""What stands beside an adjusted p: the p-values that it is the larger of, and the simultaneous interval."""
+"""Details of adjusted p-values: the p-values of two methods, and the simultaneous interval."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.results.columns.coded import Coded
+from sigdask.results.columns.coded import CodedColumn
 
 Floats = NDArray[np.float64]
 
@@ -20,11 +20,11 @@ SIMULTANEOUS = "simultaneous "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdjustmentDetails:
-    """What stands beside adjusted p-values: arrays of shape (n,), NaN where a row has none.
+    """Details of adjusted p-values: arrays of shape (n,), NaN where a row has none.
 
     Attributes
     ----------
-    first, second : Coded of str
+    first, second : CodedColumn of str
         The two methods whose larger p is the adjusted p; empty where there is one method alone.
     p_first, p_second : float64
         Their p-values.
@@ -33,25 +33,27 @@ class AdjustmentDetails:
         one-sided test leaves open.
     """
 
-    first: Coded[str]
-    second: Coded[str]
+    first: CodedColumn[str]
+    second: CodedColumn[str]
     p_first: Floats
     p_second: Floats
     low: Floats
     high: Floats
 
     @property
-    def has_two(self) -> NDArray[np.bool_]:
-        """Which rows have the p-values of two methods."""
+    def has_two_methods(self) -> NDArray[np.bool_]:
+        """Whether each row has the p-values of two methods."""
         return ~np.isnan(self.p_first)
 
     @property
     def has_interval(self) -> NDArray[np.bool_]:
-        """Which rows have a simultaneous interval."""
+        """Whether each row has a simultaneous interval."""
         return ~np.isnan(self.low)
 
 
-def no_details(n: int) -> AdjustmentDetails:
-    """Return the columns of rows that have nothing beside their adjusted p."""
-    nothing = np.full(n, np.nan)
-    return AdjustmentDetails(Coded.same("", n), Coded.same("", n), nothing, nothing, nothing, nothing)
+def build_empty_details(n: int) -> AdjustmentDetails:
+    """Return columns for rows without adjustment details."""
+    missing = np.full(n, np.nan)
+    return AdjustmentDetails(
+        CodedColumn.from_constant("", n), CodedColumn.from_constant("", n), missing, missing, missing, missing
+    )

@@ -1,4 +1,4 @@
-"""What the units of each comparison say about the test's assumptions: skewed differences, few deciding units."""
+"""Doubts about the test's assumptions, from the units: skewed differences, few deciding units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A doubt about the test's assumptions, read from the units of one comparison.
+    """A doubt about the test's assumptions, based on the units of one comparison.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assumptions:
-    """The diagnosis of comparisons, as columns: arrays of shape (n,).
+    """Doubts about the assumptions of comparisons, as columns: arrays of shape (n,).
 
     Attributes
     ----------
@@ -79,66 +79,66 @@ class Assumptions:
     cancelling_size: Floats
 
 
-def no_assumptions(n: int) -> Assumptions:
-    """Return the columns of comparisons that were not diagnosed."""
-    nothing, no = np.full(n, np.nan), np.zeros(n, np.bool_)
-    return Assumptions(nothing, no, np.zeros(n, np.int64), no, nothing, nothing)
+def build_empty_assumptions(n: int) -> Assumptions:
+    """Return columns for comparisons that were not diagnosed."""
+    missing, is_false = np.full(n, np.nan), np.zeros(n, np.bool_)
+    return Assumptions(missing, is_false, np.zeros(n, np.int64), is_false, missing, missing)
 
 
-def unseen_rate(n_units: int) -> float:
-    """Return the 95 % upper bound of the rate of units of which none was seen among so many.
+def compute_unseen_rate(n_units: int) -> float:
+    """Return the 95 % upper bound on the rate of a kind of unit, if none occurs among `n_units`.
 
     Examples
     --------
-    >>> round(unseen_rate(20), 3)
+    >>> round(compute_unseen_rate(20), 3)
     0.139
     """
     return float(1 - (1 - CONFIDENCE) ** (1 / max(n_units, 1)))
 
 
-def kinds_text(kinds: Iterable[str]) -> str:
-    """Return kinds of doubts in one cell; empty where there is none."""
+def format_kinds(kinds: Iterable[str]) -> str:
+    """Join kinds of doubts for one table cell, empty if there is none."""
     return ", ".join(kinds)
 
 
-def deciding_text(n_deciding: int, n_units: int, unit: str) -> str:
-    """Say how few units decide.
+def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
+    """Return a phrase on how few units decide.
 
     Examples
     --------
-    >>> deciding_text(2, 20, "item"), deciding_text(1, 1200, "topic")
+    >>> format_deciding(2, 20, "item"), format_deciding(1, 1200, "topic")
     ('2 of 20 items decide', '1 of 1,200 topics decides')
     """
-    return f"{n_deciding:,} of {n_units:,} {plural(unit, n_units)} decide{'s' if n_deciding == 1 else ''}"
+    return f"{n_deciding:,} of {n_units:,} {pluralize(unit, n_units)} decide{'s' if n_deciding == 1 else ''}"
 
 
-def short_doubt(found: Iterable[Assumption], n_units: int, unit: str) -> str:
-    """Say in a few words what a verdict should not be read without; empty where that is nothing."""
-    kinds = {one.kind: one for one in found if one.severity == "warning"}
-    if (few := kinds.get("few-units-decide")) is not None and few.n_deciding:
-        return f"{deciding_text(few.n_deciding, n_units, unit)} it"
+def format_short_doubt(doubts: Iterable[Assumption], n_units: int, unit: str) -> str:
+    """Return in a few words the warning to show with a verdict, empty if there is none."""
+    kinds = {doubt.kind: doubt for doubt in doubts if doubt.severity == "warning"}
+    if (few_units := kinds.get("few-units-decide")) is not None and few_units.n_deciding:
+        return f"{format_deciding(few_units.n_deciding, n_units, unit)} it"
     return "skewed differences" if kinds else ""
 
 
-def plural(unit: str, n: int = 2) -> str:
-    """Return the plural of a unit's name, unless there is one; "units" of names that are no words."""
+def pluralize(unit: str, n: int = 2) -> str:
+    """Return a unit's name, plural unless `n` is 1; names that are no words become "unit" or "units"."""
     name = unit if unit.isalpha() and not unit.endswith("s") else "unit"
     return name if n == 1 else f"{name}s"
 
 
-def assumptions_of(found: Sequence[Iterable[Assumption]]) -> Assumptions | None:
-    """Make columns of what is listed of each row, such as are read one by one."""
-    listed = [{one.kind: one for one in own} for own in found]
-    if not any(listed):
+def build_assumptions(doubts: Sequence[Iterable[Assumption]]) -> Assumptions | None:
+    """Build columns from the doubts of each row, or return None if there are none."""
+    doubts_by_kind = [{doubt.kind: doubt for doubt in row_doubts} for row_doubts in doubts]
+    if not any(doubts_by_kind):
         return None
-    columns = no_assumptions(len(listed))
+    columns = build_empty_assumptions(len(doubts_by_kind))
     columns = Assumptions(*(getattr(columns, name).copy() for name in Assumptions.__slots__))
-    for row, own in enumerate(listed):
-        if (skewed := own.get("skewed-differences")) is not None:
+    for row, row_doubts in enumerate(doubts_by_kind):
+        if (skewed := row_doubts.get("skewed-differences")) is not None:
             columns.is_skewed[row], columns.skewness[row] = True, skewed.skewness
-        if (few := own.get("few-units-decide")) is not None:
-            columns.n_deciding[row], columns.reverses[row] = few.n_deciding or 0, few.changes == "sign"
-        if (sign := own.get("one-sign")) is not None:
-            columns.unseen_rate[row] = sign.unseen_rate
-            columns.cancelling_size[row] = np.nan if sign.cancelling_size is None else sign.cancelling_size
+        if (few_units := row_doubts.get("few-units-decide")) is not None:
+            columns.n_deciding[row], columns.reverses[row] = few_units.n_deciding or 0, few_units.changes == "sign"
+        if (one_sign := row_doubts.get("one-sign")) is not None:
+            columns.unseen_rate[row] = one_sign.unseen_rate
+            columns.cancelling_size[row] = np.nan if one_sign.cancelling_size is None else one_sign.cancelling_size
     return columns

@@ -1,4 +1,4 @@
-"""Coded columns: few distinct values, a code for each row; and the values that metrics and subsets are."""
+"""Coded columns, which store distinct values and a code for each row, and values of such columns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coded(Generic[Value]):
-    """A column of few distinct values: names, units, metrics.
+class CodedColumn(Generic[Value]):
+    """A column with few distinct values, such as names, units or metrics.
 
     Attributes
     ----------
@@ -28,16 +28,16 @@ class Coded(Generic[Value]):
     values: tuple[Value, ...]
 
     @staticmethod
-    def of(values: Iterable[Value]) -> Coded[Value]:
-        """Make a column of each row's value, in the order in which values come first."""
-        places: dict[Value, int] = {}
-        codes = np.array([places.setdefault(value, len(places)) for value in values], np.int32)
-        return Coded(codes, tuple(places))
+    def from_values(values: Iterable[Value]) -> CodedColumn[Value]:
+        """Build a column from each row's value, with distinct values in order of appearance."""
+        codes_by_value: dict[Value, int] = {}
+        codes = np.array([codes_by_value.setdefault(value, len(codes_by_value)) for value in values], np.int32)
+        return CodedColumn(codes, tuple(codes_by_value))
 
     @staticmethod
-    def same(value: Value, n: int) -> Coded[Value]:
-        """Make a column of one value."""
-        return Coded(np.zeros(n, np.int32), (value,))
+    def from_constant(value: Value, n: int) -> CodedColumn[Value]:
+        """Build a column with one value in all rows."""
+        return CodedColumn(np.zeros(n, np.int32), (value,))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -45,14 +45,14 @@ class Coded(Generic[Value]):
     def __getitem__(self, row: int) -> Value:
         return self.values[int(self.codes[row])]
 
-    def listed(self) -> list[Value]:
+    def to_list(self) -> list[Value]:
         """Return the value of each row."""
         return [self.values[code] for code in self.codes.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredMetric:
-    """What a row's metric is.
+    """Metric of a row: its name, direction and scorer signature.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ScoredMetric:
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """The items of one value of a column."""
+    """Items that have one value in a column."""
 
     column: str
     value: str

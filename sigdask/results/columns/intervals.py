@@ -1,4 +1,4 @@
-"""Intervals and sizes of effect, as columns."""
+"""Intervals and effect sizes, as columns."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from sigdask.results.columns.coded import Coded
+    from sigdask.results.columns.coded import CodedColumn
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """How sure differences and scores are, and how large: arrays of shape (n,), NaN where a row has none.
+    """Intervals of differences and scores, and effect sizes: shape (n,), NaN where a row has none.
 
     Attributes
     ----------
-    method : Coded of str
+    method : CodedColumn of str
         "bootstrap-bca", "bootstrap-percentile", "tango", "inversion", "normal" or "conditional-exact"; empty where
         there is no interval.
-    why : Coded of str
+    why : CodedColumn of str
         What is to be known of it, or why there is none; empty as a rule.
     confidence : float64
     low, high : float64
@@ -40,8 +40,8 @@ class Intervals:
         Of what they contribute.
     """
 
-    method: Coded[str]
-    why: Coded[str]
+    method: CodedColumn[str]
+    why: CodedColumn[str]
     confidence: Floats
     low: Floats
     high: Floats
@@ -61,7 +61,7 @@ CONDITIONAL = "conditional-exact"
 METHODS = ("", BCA, PERCENTILE, TANGO, INVERSION, NORMAL, CONDITIONAL)
 """What intervals are called, by the codes of columns that are made here."""
 
-FLOATS = (
+FLOAT_COLUMNS = (
     "confidence", "low", "high", "plain_low", "plain_high", "a_low", "a_high", "b_low", "b_high", "paired_d",
     "skewness",
 )  # fmt: skip

@@ -1,1 +1,1 @@
-"""What results say in words: notes, checks, remarks on intervals."""
+"""Texts about results: notes, checks and remarks on intervals."""

@@ -1,4 +1,4 @@
-"""What is to be known of intervals: why one is missing, that it and p part, that such intervals cover too little."""
+"""Notes on intervals: why one is missing, where it disagrees with p, where coverage is too low."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from sigdask.results.columns.adjusted import AdjustmentDetails
 from sigdask.results.columns.intervals import BCA, INVERSION, NORMAL, PERCENTILE, TANGO, Intervals
 from sigdask.results.messages.notes import Note
-from sigdask.results.table import details_of
-from sigdask.statistics.intervals import level_of
-from sigdask.statistics.rounding import p_equals
+from sigdask.results.table import get_details
+from sigdask.statistics.intervals import compute_level
+from sigdask.statistics.rounding import format_p_equals
 
 if TYPE_CHECKING:
     from sigdask.results.table import Table
 
-Said = Iterator[tuple[int, Note]]
+RowNotes = Iterator[tuple[int, Note]]
 Rows = NDArray[np.bool_]
 
 FEW_UNITS = 30
@@ -28,14 +28,14 @@ FEW_UNITS = 30
 FEW_DISCORDANT = 10
 """Units that differ below which resampling them does."""
 
-SKEWED = 0.1
+SKEWNESS_LIMIT = 0.1
 """Skewness of units' contributions, over the root of their number, from which resampling them does: of BCa intervals
 0.947 hold the truth below it, 0.91 from 0.1 to 0.2 and 0.89 from there to 0.4."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Where intervals were measured to hold the true difference less often than they say (docs/statistics.md).
+    """A condition under which measured coverage is below the nominal level (docs/statistics.md).
 
     Attributes
     ----------
@@ -54,53 +54,57 @@ SPARSE = Shortfall("few-discordant", "few units differ")
 SKEW = Shortfall("skewed", "what units contribute is skewed")
 
 
-def shortfalls(table: Table, own: Intervals) -> Iterator[tuple[Shortfall, Rows]]:
-    """Yield shortfalls of coverage, and the rows that have them."""
-    resampled = _is(own, BCA, PERCENTILE, NORMAL) & (table.n_discordant > 0)
-    skewness = np.abs(np.nan_to_num(own.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
+def iter_shortfalls(table: Table, intervals: Intervals) -> Iterator[tuple[Shortfall, Rows]]:
+    """Yield each kind of coverage shortfall with a mask of its rows."""
+    resampled = _has_method(intervals, BCA, PERCENTILE, NORMAL) & (table.n_discordant > 0)
+    skewness = np.abs(np.nan_to_num(intervals.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
     yield FEW, resampled & (table.n_units < FEW_UNITS)
     yield SPARSE, resampled & (table.n_discordant < FEW_DISCORDANT)
-    yield SKEW, resampled & (skewness >= SKEWED)
+    yield SKEW, resampled & (skewness >= SKEWNESS_LIMIT)
 
 
-def remarks(table: Table) -> Said:
-    """Yield the notes on intervals, by row."""
-    own = table.intervals
-    if own is None:
+def iter_interval_notes(table: Table) -> RowNotes:
+    """Yield the row of each note on intervals, with the note."""
+    intervals = table.intervals
+    if intervals is None:
         return
-    yield from _reasons(own)
-    yield from _parting(table, own)
-    yield from _short(table, own)
+    yield from _note_reasons(intervals)
+    yield from _note_differing(table, intervals)
+    yield from _note_shortfalls(table, intervals)
 
 
-def _is(own: Intervals, *methods: str) -> Rows:
-    return np.asarray(np.array([method in methods for method in own.method.values], np.bool_)[own.method.codes])
+def _has_method(intervals: Intervals, *methods: str) -> Rows:
+    return np.asarray(
+        np.array([method in methods for method in intervals.method.values], np.bool_)[intervals.method.codes]
+    )
 
 
-def _reasons(own: Intervals) -> Said:
-    has = np.array([bool(text) for text in own.why.values], np.bool_)[own.why.codes]
-    for row in np.flatnonzero(has).tolist():
-        method = own.method[row]
+def _note_reasons(intervals: Intervals) -> RowNotes:
+    has_reason = np.array([bool(text) for text in intervals.why.values], np.bool_)[intervals.why.codes]
+    for row in np.flatnonzero(has_reason).tolist():
+        method = intervals.method[row]
         head = "interval" if method else "no interval"
-        yield row, Note("interval", f"{head}: {own.why[row]}", {"method": method or None})
+        yield row, Note("interval", f"{head}: {intervals.why[row]}", {"method": method or None})
 
 
-def _parting(table: Table, own: Intervals) -> Said:
-    """Say where an interval holds 0 beside a p that is small, or the reverse, and how that can be."""
-    level = np.array([level_of(each) if each == each else np.nan for each in own.confidence.tolist()])  # noqa: PLR0124
-    holds = (own.low <= 0) & (own.high >= 0)
-    small = table.p_value <= level
-    known = ~np.isnan(table.p_value) & ~np.isnan(own.low) & (table.n_trials > 0)
-    for row in np.flatnonzero(known & (holds == small)).tolist():
-        what = "contains 0 though" if holds[row] else "leaves 0 out though"
-        p, method = p_equals(float(table.p_value[row])), own.method[row]
-        percent = f"{100 * own.confidence[row]:.4g} %"
-        text = f"the {percent} interval {what} {p}: {_reason(table.alternative[row], method)}"
-        numbers = {"confidence": float(own.confidence[row]), "p_value": float(table.p_value[row])}
+def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
+    """Yield notes where an interval contains 0 although p is small, or the reverse, with the reason."""
+    level = np.array(
+        [np.nan if np.isnan(confidence) else compute_level(confidence) for confidence in intervals.confidence.tolist()]
+    )
+    contains_zero = (intervals.low <= 0) & (intervals.high >= 0)
+    is_small = table.p_value <= level
+    is_known = ~np.isnan(table.p_value) & ~np.isnan(intervals.low) & (table.n_trials > 0)
+    for row in np.flatnonzero(is_known & (contains_zero == is_small)).tolist():
+        relation = "contains 0 though" if contains_zero[row] else "leaves 0 out though"
+        p, method = format_p_equals(float(table.p_value[row])), intervals.method[row]
+        percent = f"{100 * intervals.confidence[row]:.4g} %"
+        text = f"the {percent} interval {relation} {p}: {_explain_difference(table.alternative[row], method)}"
+        numbers = {"confidence": float(intervals.confidence[row]), "p_value": float(table.p_value[row])}
         yield row, Note("interval-differs", text, numbers)
 
 
-def _reason(alternative: str, method: str) -> str:
+def _explain_difference(alternative: str, method: str) -> str:
     if alternative != "two-sided":
         return "p is one-sided, the interval leaves out as much on either side"
     return {
@@ -114,34 +118,39 @@ def _reason(alternative: str, method: str) -> str:
     )
 
 
-def _short(table: Table, own: Intervals) -> Said:
-    told: dict[int, list[Shortfall]] = {}
-    for shortfall, rows in shortfalls(table, own):
+def _note_shortfalls(table: Table, intervals: Intervals) -> RowNotes:
+    shortfalls_by_row: dict[int, list[Shortfall]] = {}
+    for shortfall, rows in iter_shortfalls(table, intervals):
         for row in np.flatnonzero(rows).tolist():
-            told.setdefault(row, []).append(shortfall)
-    for row, found in told.items():
-        why = " and ".join(one.text for one in found)
+            shortfalls_by_row.setdefault(row, []).append(shortfall)
+    for row, row_shortfalls in shortfalls_by_row.items():
+        reasons = " and ".join(item.text for item in row_shortfalls)
         text = (
-            f"{why}: intervals of such data were measured to hold the true difference less often than "
-            f"{100 * own.confidence[row]:.4g} % of the time (docs/statistics.md); read it as too short"
+            f"{reasons}: intervals of such data were measured to hold the true difference less often than "
+            f"{100 * intervals.confidence[row]:.4g} % of the time (docs/statistics.md); read it as too short"
         )
-        numbers = {"shortfalls": ", ".join(one.name for one in found), "skewness": _or_none(own.skewness[row])}
+        numbers = {
+            "shortfalls": ", ".join(item.name for item in row_shortfalls),
+            "skewness": _nan_to_none(intervals.skewness[row]),
+        }
         yield row, Note("interval-coverage", text, numbers)
 
 
-def _or_none(value: np.float64) -> float | None:
+def _nan_to_none(value: np.float64) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def beside_adjusted(table: Table) -> list[Note]:
-    """Say of adjusted p-values where intervals seem to say otherwise: simultaneous ones, or those that are none."""
-    own, beside = table.intervals, details_of(table)
-    if own is None:
+def note_adjusted(table: Table) -> list[Note]:
+    """Return notes where intervals seem to contradict the adjusted p-values."""
+    intervals, details = table.intervals, get_details(table)
+    if intervals is None:
         return []
-    if beside.has_interval.any():
-        return _simultaneous(table, beside)
-    apart = ~np.isnan(own.low) & ((own.low > 0) | (own.high < 0)) & (table.p_adjusted > table.alpha)
-    if not (n := int(np.count_nonzero(apart))):
+    if details.has_interval.any():
+        return _note_simultaneous(table, details)
+    is_contrary = (
+        ~np.isnan(intervals.low) & ((intervals.low > 0) | (intervals.high < 0)) & (table.p_adjusted > table.alpha)
+    )
+    if not (n := int(np.count_nonzero(is_contrary))):
         return []
     text = (
         f"intervals are of each comparison alone: {n:,} of {len(table):,} {'leaves' if n == 1 else 'leave'} 0 out "
@@ -150,20 +159,21 @@ def beside_adjusted(table: Table) -> list[Note]:
     return [Note("intervals-alone", text, {"n_comparisons": n, "of": len(table), "alpha": table.alpha})]
 
 
-def _simultaneous(table: Table, beside: AdjustmentDetails) -> list[Note]:
-    """Say where a simultaneous interval and the verdict part."""
+def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
+    """Return a note if simultaneous intervals contradict the verdicts."""
     rejected = table.p_adjusted <= table.alpha
-    parts = beside.has_interval & (((beside.low > 0) | (beside.high < 0)) != rejected)
-    if not (rows := np.flatnonzero(parts)).size:
+    is_contrary = details.has_interval & (((details.low > 0) | (details.high < 0)) != rejected)
+    if not (rows := np.flatnonzero(is_contrary)).size:
         return []
-    named = [f"{table.a[row]} and {table.b[row]}" for row in rows[:MOST_NAMED].tolist()]
-    more = f" and {len(rows) - len(named):,} more" if len(rows) > len(named) else ""
+    pairs = [f"{table.a[row]} and {table.b[row]}" for row in rows[:MAX_NAMED].tolist()]
+    remainder = f" and {len(rows) - len(pairs):,} more" if len(rows) > len(pairs) else ""
     text = (
-        f"the simultaneous interval and the adjusted p of {', '.join(named)}{more} part: the interval takes one step "
+        f"the simultaneous interval and the adjusted p of {', '.join(pairs)}{remainder} part: the interval takes one "
+        "step "
         "and resamples units, the p that decides may step down, exchange outputs, or be the larger of two"
     )
     return [Note("simultaneous-differs", text, {"n_comparisons": len(rows), "of": len(table), "alpha": table.alpha})]
 
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Comparisons that a note names."""

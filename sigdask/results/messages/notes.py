@@ -1,4 +1,4 @@
-"""What is to be known of a result beside its numbers: values with a kind to ask for, and a sentence to print."""
+"""Notes on results: each has a kind, a sentence to print, and its numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal[
+NoteKind = Literal[
     # of one comparison
     "identical",  # no unit differs in what the metric counts
     "upper-bound",  # trials count as ties what scores of very unequal size do not tell apart
@@ -38,17 +38,17 @@ Kind = Literal[
 ]
 """What a note is about; the names stay."""
 
-Plain = str | int | float | None
+NoteValue = str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark on a result, or on all of them.
+    """A remark on one result, or on all results.
 
     Attributes
     ----------
     kind : str
-        What it is about: one of `Kind`.
+        What it is about: one of `NoteKind`.
     text : str
         The sentence that is printed, and stands in `warnings`.
     numbers : mapping of str to str, int, float or None
@@ -60,47 +60,47 @@ class Note:
     {'kind': 'second-look', 'text': 'second look: p was first had with 4,096 trials', 'n_trials': 4096}
     """
 
-    kind: Kind
+    kind: NoteKind
     text: str
-    numbers: Mapping[str, Plain] = field(default_factory=dict, hash=False)
+    numbers: Mapping[str, NoteValue] = field(default_factory=dict, hash=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the object that JSON has: the numbers beside kind and text."""
+        """Return the note as a JSON object: kind, text and numbers."""
         return {"kind": self.kind, "text": self.text, **self.numbers}
 
 
-def texts(notes: Iterable[Note]) -> tuple[str, ...]:
-    """Return the sentences alone."""
+def list_texts(notes: Iterable[Note]) -> tuple[str, ...]:
+    """Return the sentences of notes."""
     return tuple(note.text for note in notes)
 
 
-def dicts(notes: Iterable[Note]) -> list[dict[str, Any]]:
-    """Return the objects that JSON has of them."""
+def list_dicts(notes: Iterable[Note]) -> list[dict[str, Any]]:
+    """Return notes as JSON objects."""
     return [note.as_dict() for note in notes]
 
 
-def distinct(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return the notes, those that say the same once."""
-    found: dict[str, Note] = {}
+def drop_duplicates(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return the notes, keeping only the first of those with equal texts."""
+    notes_by_text: dict[str, Note] = {}
     for note in notes:
-        found.setdefault(note.text, note)
-    return tuple(found.values())
+        notes_by_text.setdefault(note.text, note)
+    return tuple(notes_by_text.values())
 
 
-def without(notes: Iterable[Note], kind: Kind) -> tuple[Note, ...]:
-    """Return the notes that are not of this kind."""
+def remove_kind(notes: Iterable[Note], kind: NoteKind) -> tuple[Note, ...]:
+    """Return the notes of all other kinds."""
     return tuple(note for note in notes if note.kind != kind)
 
 
-def earlier(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what JSON kept of a result (or of what stands around results) with notes, where it has texts alone."""
+def upgrade_warnings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a JSON object that has texts alone ("warnings") to one that has notes."""
     if "warnings" not in values:
         return dict(values)
     rest = {name: value for name, value in values.items() if name != "warnings"}
     return {"notes": [{"kind": "earlier", "text": text} for text in values["warnings"]], **rest}
 
 
-def texts_alone(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what JSON keeps of a result as versions wrote it whose notes were texts alone."""
+def downgrade_notes(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a JSON object that has notes to the earlier form, which has texts alone."""
     rest = {name: value for name, value in values.items() if name != "notes"}
     return {"warnings": [note["text"] for note in values["notes"]], **rest}

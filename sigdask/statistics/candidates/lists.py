@@ -1,4 +1,4 @@
-"""One ranked list: how many of its n best are true, whatever the order of tied candidates, and its average precision.
+"""One ranked list: true candidates among its n best, for any order of ties, and average precision.
 
 What tied candidates leave open is told as a mean over all their orders, with the least and the most of any.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.statistics.bounds import interval
+from sigdask.statistics.bounds import clopper_pearson
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedList:
-    """A list, best first, with its tied candidates side by side.
+    """A list, best first, with tied candidates adjacent.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class RankedList:
     stop: Integers
 
     @staticmethod
-    def of(scores: Floats, gold: NDArray[np.bool_], before: Integers) -> RankedList:
+    def from_scores(scores: Floats, gold: NDArray[np.bool_], tie_order: Integers) -> RankedList:
         """Rank candidates by their scores, larger ones first.
 
         Parameters
@@ -45,15 +45,15 @@ class RankedList:
         scores : float64 array, shape (n_candidates,)
         gold : bool array, shape (n_candidates,)
             Which are true.
-        before : int64 array, shape (n_candidates,)
+        tie_order : int64 array, shape (n_candidates,)
             Which of two tied candidates comes first: that of the smaller number.
         """
-        order = np.lexsort((before, -scores))
-        found = scores[order]
-        first = np.ones(len(order), np.bool_)
-        first[1:] = found[1:] != found[:-1]
-        starts = np.flatnonzero(first)
-        group = np.cumsum(first) - 1
+        order = np.lexsort((tie_order, -scores))
+        sorted_scores = scores[order]
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = sorted_scores[1:] != sorted_scores[:-1]
+        starts = np.flatnonzero(is_first)
+        group = np.cumsum(is_first) - 1
         stops = np.append(starts[1:], len(order))
         return RankedList(order, np.concatenate([[0], np.cumsum(gold[order])]), starts[group], stops[group])
 
@@ -65,7 +65,7 @@ class RankedList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NBest:
-    """How many of the n best are true: arrays of shape (n_cutoffs,).
+    """The number of true candidates among the n best: arrays of shape (n_cutoffs,).
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class NBest:
     n_tied: Integers
 
 
-def n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
+def count_n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
     """Count the true candidates among the n best.
 
     Parameters
@@ -99,39 +99,39 @@ def n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
     Examples
     --------
     >>> gold, scores = np.array([1, 0, 1, 0], bool), np.array([9.0, 5.0, 5.0, 1.0])
-    >>> found = n_best(RankedList.of(scores, gold, np.arange(4)), np.array([1, 2, 3]))
+    >>> found = count_n_best(RankedList.from_scores(scores, gold, np.arange(4)), np.array([1, 2, 3]))
     >>> found.mean.tolist(), found.lowest.tolist(), found.highest.tolist()
     ([1.0, 1.5, 2.0], [1, 1, 2], [1, 2, 2])
     """
     start, stop = ranked.start[cutoffs - 1], ranked.stop[cutoffs - 1]
-    size, taken = stop - start, cutoffs - start
+    size, n_taken = stop - start, cutoffs - start
     certain = ranked.above[start]
     true = ranked.above[stop] - certain
     return NBest(
-        mean=certain + taken * true / size,
-        lowest=certain + np.maximum(0, taken - (size - true)),
-        highest=certain + np.minimum(taken, true),
+        mean=certain + n_taken * true / size,
+        lowest=certain + np.maximum(0, n_taken - (size - true)),
+        highest=certain + np.minimum(n_taken, true),
         found=ranked.above[cutoffs],
         n_tied=size,
     )
 
 
-def outward_interval(count: Floats, n: Integers, confidence: float) -> tuple[Floats, Floats]:
-    """Return Clopper-Pearson limits of count / n, those of the whole numbers about a mean of counts.
+def compute_outward_interval(count: Floats, n: Integers, confidence: float) -> tuple[Floats, Floats]:
+    """Return Clopper-Pearson limits of count / n; mean counts are rounded outwards to integers.
 
     Examples
     --------
-    >>> low, high = outward_interval(np.array([30.0, 29.5]), np.array([100, 100]), 0.95)
+    >>> low, high = compute_outward_interval(np.array([30.0, 29.5]), np.array([100, 100]), 0.95)
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.2124, 0.2036], [0.3998, 0.3998])
     """
-    low, _ = interval(np.floor(count).astype(np.int64), n, confidence)
-    _, high = interval(np.ceil(count).astype(np.int64), n, confidence)
+    low, _ = clopper_pearson(np.floor(count).astype(np.int64), n, confidence)
+    _, high = clopper_pearson(np.ceil(count).astype(np.int64), n, confidence)
     return low, high
 
 
 def average_precision(ranked: RankedList) -> float:
-    """Return the mean of the precision at each true candidate, over all orders of tied ones.
+    """Return the mean precision at the true candidates, averaged over all orders of tied ones.
 
     References
     ----------
@@ -141,22 +141,25 @@ def average_precision(ranked: RankedList) -> float:
     Examples
     --------
     >>> gold = np.array([1, 0, 1], bool)
-    >>> average_precision(RankedList.of(np.array([3.0, 2.0, 1.0]), gold, np.arange(3)))
+    >>> average_precision(RankedList.from_scores(np.array([3.0, 2.0, 1.0]), gold, np.arange(3)))
     0.8333333333333333
-    >>> average_precision(RankedList.of(np.zeros(2), np.array([1, 0], bool), np.arange(2)))  # the mean of 1 and 1/2
+    >>> ranked = RankedList.from_scores(np.zeros(2), np.array([1, 0], bool), np.arange(2))
+    >>> average_precision(ranked)  # the mean of 1 and 1/2
     0.75
     """
-    place = np.arange(len(ranked.order))
+    index = np.arange(len(ranked.order))
     size = ranked.stop - ranked.start
     certain = ranked.above[ranked.start]
     true = ranked.above[ranked.stop] - certain
-    others = np.where(size > 1, (place - ranked.start) * (true - 1) / np.maximum(size - 1, 1), 0.0)
-    terms = true / size * (certain + 1 + others) / (place + 1)
+    others_before = np.where(size > 1, (index - ranked.start) * (true - 1) / np.maximum(size - 1, 1), 0.0)
+    terms = true / size * (certain + 1 + others_before) / (index + 1)
     return float(terms.sum() / ranked.above[-1])
 
 
-def difference_sets(orders: NDArray[np.integer[Any]], sizes: Integers, gold: NDArray[Any], pairs: Integers) -> Integers:
-    """Count the true and the false candidates that one of two lists alone has.
+def count_difference_sets(
+    orders: NDArray[np.integer[Any]], sizes: Integers, gold: NDArray[Any], pairs: Integers
+) -> Integers:
+    """Count the true and false candidates that only one of two lists contains.
 
     Parameters
     ----------
@@ -178,22 +181,25 @@ def difference_sets(orders: NDArray[np.integer[Any]], sizes: Integers, gold: NDA
     --------
     >>> orders = np.array([[0, 1, 2, 3], [3, 1, 0, 2]])
     >>> sizes, gold = np.array([[1, 2], [1, 2]]), np.array([1, 0, 0, 1])
-    >>> difference_sets(orders, sizes, gold, np.array([[0, 1]])).tolist()
+    >>> count_difference_sets(orders, sizes, gold, np.array([[0, 1]])).tolist()
     [[[1, 0, 1, 0], [1, 0, 1, 0]]]
     """
     kinds = (gold != 0, gold == 0)
-    first = [np.searchsorted(own, np.argsort(order), side="right") for own, order in zip(sizes, orders, strict=True)]
-    found = np.empty((len(pairs), sizes.shape[1], 2, 2), np.int64)
-    alone = [[_taken(entered[kind], sizes.shape[1]) for kind in kinds] for entered in first]
+    first_cutoffs = [
+        np.searchsorted(list_sizes, np.argsort(order), side="right")
+        for list_sizes, order in zip(sizes, orders, strict=True)
+    ]
+    counts = np.empty((len(pairs), sizes.shape[1], 2, 2), np.int64)
+    list_counts = [[_count_taken(entered[kind], sizes.shape[1]) for kind in kinds] for entered in first_cutoffs]
     for row, (a, b) in enumerate(pairs.tolist()):
-        both = np.maximum(first[a], first[b])
-        shared = [_taken(both[kind], sizes.shape[1]) for kind in kinds]
+        later_cutoffs = np.maximum(first_cutoffs[a], first_cutoffs[b])
+        shared = [_count_taken(later_cutoffs[kind], sizes.shape[1]) for kind in kinds]
         for side, m in enumerate((a, b)):
             for kind in range(2):
-                found[row, :, side, kind] = alone[m][kind] - shared[kind]
-    return found.reshape(len(pairs), -1, 4)
+                counts[row, :, side, kind] = list_counts[m][kind] - shared[kind]
+    return counts.reshape(len(pairs), -1, 4)
 
 
-def _taken(entered: Integers, n_cutoffs: int) -> Integers:
-    """Return how many are taken at each cutoff, of candidates that enter at some."""
+def _count_taken(entered: Integers, n_cutoffs: int) -> Integers:
+    """Return the number of candidates taken at each cutoff, given the cutoff at which each enters."""
     return np.asarray(np.cumsum(np.bincount(entered, minlength=n_cutoffs + 1)[:n_cutoffs]))

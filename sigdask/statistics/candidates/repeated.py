@@ -1,4 +1,4 @@
-"""Repeated samples held against the binomial model: how much precisions vary, and how many intervals miss.
+"""Repeated samples compared with the binomial model: spread of precision and interval coverage.
 
 Evert 2004, section 4: one acceptance set from each of 80 parts of a corpus, T true of N accepted in each.
 """
@@ -21,7 +21,7 @@ FEWEST_EXPECTED = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """How precisions of repeated samples vary, beside what the model says.
+    """How precisions of repeated samples vary, compared with the model.
 
     Attributes
     ----------
@@ -57,8 +57,10 @@ class Dispersion:
     factor: float
 
 
-def dispersion(true: Integers, accepted: Integers, *, known: float | None = None, of: int | None = None) -> Dispersion:
-    """Hold the precisions of samples against the model that all are of one precision.
+def estimate_dispersion(
+    true: Integers, accepted: Integers, *, known: float | None = None, n_population: int | None = None
+) -> Dispersion:
+    """Compare the precisions of samples with the model that all have the same precision.
 
     Parameters
     ----------
@@ -66,23 +68,23 @@ def dispersion(true: Integers, accepted: Integers, *, known: float | None = None
         True candidates, and all, that each sample accepts; none of `accepted` is 0.
     known : float, optional
         The precision, where it is known; by default that of all samples together.
-    of : int, optional
+    n_population : int, optional
         Candidates of the one list that all samples were drawn from without replacement: hypergeometric, not binomial.
 
     Examples
     --------
-    >>> found = dispersion(np.array([20, 30, 40]), np.array([100, 100, 100]))
+    >>> found = estimate_dispersion(np.array([20, 30, 40]), np.array([100, 100, 100]))
     >>> round(found.ratio, 4), round(found.chi2, 4), found.df
     (2.1822, 9.5238, 2)
     """
     precision = float(true.sum() / accepted.sum()) if known is None else known
     variance = precision * (1 - precision)
-    left = np.ones(len(true)) if of is None else (of - accepted) / max(of - 1, 1)
-    predicted = math.sqrt(variance * float(np.mean(left / accepted)))
-    deviation = _deviation(true / accepted, known)
-    held = accepted * variance * left
-    squares = np.divide((true - accepted * precision) ** 2, held, out=np.zeros(len(true)), where=held > 0)
-    chi2, df = float(squares.sum()), int((held > 0).sum()) - (known is None)
+    correction = np.ones(len(true)) if n_population is None else (n_population - accepted) / max(n_population - 1, 1)
+    predicted = math.sqrt(variance * float(np.mean(correction / accepted)))
+    deviation = _compute_deviation(true / accepted, known)
+    variances = accepted * variance * correction
+    squares = np.divide((true - accepted * precision) ** 2, variances, out=np.zeros(len(true)), where=variances > 0)
+    chi2, df = float(squares.sum()), int((variances > 0).sum()) - (known is None)
     return Dispersion(
         n_samples=len(true),
         accepted=float(accepted.mean()),
@@ -97,17 +99,17 @@ def dispersion(true: Integers, accepted: Integers, *, known: float | None = None
     )
 
 
-def _deviation(precisions: Floats, known: float | None) -> float:
+def _compute_deviation(precisions: Floats, known: float | None) -> float:
     """Return the standard deviation about the known precision, or about their mean."""
     if known is not None:
         return float(np.sqrt(np.mean((precisions - known) ** 2)))
     return float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
 
 
-def widened_interval(
+def compute_widened_interval(
     true: Integers, accepted: Integers, confidence: float, factor: float = 1.0
 ) -> tuple[Floats, Floats]:
-    """Return Clopper-Pearson limits as of a sample smaller by a factor, that of its overdispersion.
+    """Return Clopper-Pearson limits for counts divided by an overdispersion factor.
 
     Parameters
     ----------
@@ -120,10 +122,10 @@ def widened_interval(
 
     Examples
     --------
-    >>> low, high = widened_interval(np.array([30]), np.array([100]), 0.95)
+    >>> low, high = compute_widened_interval(np.array([30]), np.array([100]), 0.95)
     >>> float(low[0].round(6)), float(high[0].round(6))
     (0.212406, 0.399815)
-    >>> low, high = widened_interval(np.array([30]), np.array([100]), 0.95, factor=2.0)
+    >>> low, high = compute_widened_interval(np.array([30]), np.array([100]), 0.95, factor=2.0)
     >>> float(low[0].round(3)), float(high[0].round(3))
     (0.179, 0.446)
     """
@@ -136,7 +138,7 @@ def widened_interval(
 
 @dataclass(frozen=True, slots=True)
 class IntervalCoverage:
-    """How many intervals miss what they are to hold.
+    """The number of intervals that miss the true precision.
 
     Attributes
     ----------
@@ -156,7 +158,7 @@ class IntervalCoverage:
     p_value: float
 
 
-def coverage(
+def compute_coverage(
     low: Floats, high: Floats, precision: float, confidence: float, *, expected: float = math.nan
 ) -> IntervalCoverage:
     """Count the intervals that miss a precision.
@@ -182,25 +184,25 @@ def coverage(
     )
 
 
-def expected_outside(accepted: Integers, precision: float, confidence: float) -> float:
-    """Return how many Clopper-Pearson intervals miss the precision if every T is Bin(N, precision).
+def compute_expected_misses(accepted: Integers, precision: float, confidence: float) -> float:
+    """Return the expected number of Clopper-Pearson intervals that miss, if every T is Bin(N, precision).
 
     Examples
     --------
-    >>> round(expected_outside(np.full(80, 100), 0.3, 0.95), 2)
+    >>> round(compute_expected_misses(np.full(80, 100), 0.3, 0.95), 2)
     3.0
     """
     sizes, numbers = np.unique(accepted, return_counts=True)
-    found = 0.0
+    total = 0.0
     for n, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
         k = np.arange(n + 1)
-        low, high = widened_interval(k, np.full(n + 1, n), confidence)
-        found += number * float(_binomial(k, n, precision)[(precision < low) | (precision > high)].sum())
-    return found
+        low, high = compute_widened_interval(k, np.full(n + 1, n), confidence)
+        total += number * float(_binomial_pmf(k, n, precision)[(precision < low) | (precision > high)].sum())
+    return total
 
 
 def binomial_test(k: int, n: int, p: float) -> float:
-    """Return the exact two-sided p of k of n under a share p: the sum of all outcomes no more probable, as R has it.
+    """Return the exact two-sided p of k out of n: the sum of all outcomes no more probable, as in R.
 
     Examples
     --------
@@ -209,11 +211,11 @@ def binomial_test(k: int, n: int, p: float) -> float:
     """
     if n == 0:
         return math.nan
-    each = _binomial(np.arange(n + 1), n, p)
-    return min(1.0, float(each[each <= each[k] * (1 + 1e-7)].sum()))
+    probabilities = _binomial_pmf(np.arange(n + 1), n, p)
+    return min(1.0, float(probabilities[probabilities <= probabilities[k] * (1 + 1e-7)].sum()))
 
 
-def _binomial(k: Integers, n: int, p: float) -> Floats:
+def _binomial_pmf(k: Integers, n: int, p: float) -> Floats:
     """Return P(X = k), X ~ Bin(n, p)."""
     choose = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return np.asarray(np.exp(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p)))
@@ -221,7 +223,7 @@ def _binomial(k: Integers, n: int, p: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrecisionHistogram:
-    """Precisions of the samples in bars, beside what the model expects.
+    """Histogram of the samples' precisions, with the counts that the model expects.
 
     Attributes
     ----------
@@ -247,8 +249,8 @@ class PrecisionHistogram:
     p_value: float
 
 
-def histogram(true: Integers, accepted: Integers, precision: float, *, known: bool = False) -> PrecisionHistogram:
-    """Lay out the precisions of samples in bars half a predicted standard deviation wide.
+def build_histogram(true: Integers, accepted: Integers, precision: float, *, known: bool = False) -> PrecisionHistogram:
+    """Return a histogram of precisions with bars half a predicted standard deviation wide.
 
     Parameters
     ----------
@@ -260,47 +262,51 @@ def histogram(true: Integers, accepted: Integers, precision: float, *, known: bo
         Whether it was known beforehand.
     """
     share = true / accepted
-    width = _width(math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2)
+    width = _choose_width(math.sqrt(precision * (1 - precision) / float(accepted.mean())) / 2)
     first, last = math.floor(share.min() / width), math.floor(share.max() / width)
     centre = round(precision / width)
     edges = np.arange(min(first, centre - 6), max(last + 1, centre + 6) + 1) * width
     edges = edges[(edges > -width) & (edges < 1 + width)]
     bars = np.clip(np.searchsorted(edges, share + 1e-12, side="right") - 1, 0, len(edges) - 2)
     observed = np.bincount(bars, minlength=len(edges) - 1)
-    expected = _expected(accepted, precision, edges)
-    chi2, df = _goodness(observed, expected, known=known)
+    expected = _compute_expected(accepted, precision, edges)
+    chi2, df = _compute_chi2(observed, expected, known=known)
     p_value = float(special.gammaincc(df / 2, chi2 / 2)) if df > 0 else math.nan
     return PrecisionHistogram(edges, observed, expected, chi2, df, p_value)
 
 
-def _width(about: float) -> float:
-    """Return a round width of bars: 1, 2 or 5 of some decimal place."""
-    place = 10.0 ** math.floor(math.log10(max(about, 1e-6)))
-    return min((step * place for step in (1, 2, 5, 10)), key=lambda width: abs(width - about))
+def _choose_width(target: float) -> float:
+    """Return a round bar width near a target: 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(max(target, 1e-6)))
+    return min((step * power for step in (1, 2, 5, 10)), key=lambda width: abs(width - target))
 
 
-def _expected(accepted: Integers, precision: float, edges: Floats) -> Floats:
-    """Return how many samples the model expects in each bar; the outermost hold all that lies beyond."""
-    found = np.zeros(len(edges) - 1)
+def _compute_expected(accepted: Integers, precision: float, edges: Floats) -> Floats:
+    """Return the expected number of samples per bar; the outermost bars include everything beyond."""
+    expected = np.zeros(len(edges) - 1)
     sizes, numbers = np.unique(accepted, return_counts=True)
     for n, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
         k = np.arange(n + 1)
         bars = np.clip(np.searchsorted(edges, k / n + 1e-12, side="right") - 1, 0, len(edges) - 2)
-        found += number * np.bincount(bars, weights=_binomial(k, n, precision), minlength=len(edges) - 1)
-    return found
+        expected += number * np.bincount(bars, weights=_binomial_pmf(k, n, precision), minlength=len(edges) - 1)
+    return expected
 
 
-def _goodness(observed: Integers, expected: Floats, *, known: bool) -> tuple[float, int]:
-    """Return chi-squared of bars, neighbours joined until each expects enough, and its degrees of freedom."""
-    seen, due, bars = 0.0, 0.0, []
-    for one, of in zip(observed.tolist(), expected.tolist(), strict=True):
-        seen, due = seen + one, due + of
-        if due >= FEWEST_EXPECTED:
-            bars.append([seen, due])
-            seen, due = 0.0, 0.0
+def _compute_chi2(observed: Integers, expected: Floats, *, known: bool) -> tuple[float, int]:
+    """Return chi-squared with neighbouring bars merged until each expects enough, and its df."""
+    n_observed, n_expected, bars = 0.0, 0.0, []
+    for observed_count, expected_count in zip(observed.tolist(), expected.tolist(), strict=True):
+        n_observed, n_expected = n_observed + observed_count, n_expected + expected_count
+        if n_expected >= FEWEST_EXPECTED:
+            bars.append([n_observed, n_expected])
+            n_observed, n_expected = 0.0, 0.0
     if not bars:
         return math.nan, 0
-    bars[-1][0] += seen
-    bars[-1][1] += due
+    bars[-1][0] += n_observed
+    bars[-1][1] += n_expected
     df = len(bars) - (1 if known else 2)
-    return (sum((one - of) ** 2 / of for one, of in bars), df) if df > 0 else (math.nan, 0)
+    return (
+        (sum((observed_count - expected_count) ** 2 / expected_count for observed_count, expected_count in bars), df)
+        if df > 0
+        else (math.nan, 0)
+    )

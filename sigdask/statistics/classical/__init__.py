@@ -1,1 +1,1 @@
-"""The classical tests that Yeh 2000 speaks of, for many comparisons at once: one idea a module, arrays in and out."""
+"""The classical tests that Yeh 2000 discusses, vectorized over many comparisons."""

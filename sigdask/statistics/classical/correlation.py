@@ -1,4 +1,4 @@
-"""The correlation of two systems' item scores, and what a test costs that ignores it (Yeh 2000, section 2.1)."""
+"""Correlation of two systems' item scores, and the cost of ignoring it (Yeh 2000, section 2.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def correlations(
+def compute_correlations(
     values: Array | Callable[[], Iterable[Array]], pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 ) -> Array:
     """Return r12 of pairs of systems: the Pearson correlation of their item scores.
@@ -35,34 +35,36 @@ def correlations(
     Yeh 2000, section 2.1.
     """
     blocks = values if callable(values) else lambda: [values]
-    n, total, least, most = 0, 0.0, math.inf, -math.inf
+    n, total, minimum, maximum = 0, 0.0, math.inf, -math.inf
     for block in blocks():
         n, total = n + len(block), total + block.sum(axis=0)
-        least = np.minimum(least, block.min(axis=0, initial=math.inf))
-        most = np.maximum(most, block.max(axis=0, initial=-math.inf))
+        minimum = np.minimum(minimum, block.min(axis=0, initial=math.inf))
+        maximum = np.maximum(maximum, block.max(axis=0, initial=-math.inf))
     mean = total / max(n, 1)
-    varies = least < most  # a mean of equals may be rounded
-    reach = np.where(varies, np.maximum(most - mean, mean - least), 1.0)  # squares stay within range
+    varies = minimum < maximum  # a mean of equals may be rounded
+    spread = np.where(varies, np.maximum(maximum - mean, mean - minimum), 1.0)  # squares stay within range
     products: Any = 0.0
     squares: Any = 0.0
     for block in blocks():
-        centred = np.where(varies, block - mean, 0.0) / reach
+        centred = np.where(varies, block - mean, 0.0) / spread
         squares = squares + (centred * centred).sum(axis=0)
-        some = centred.T @ centred if pairs is None else (centred[:, pairs[0]] * centred[:, pairs[1]]).sum(axis=0)
-        products = products + some
+        block_products = (
+            centred.T @ centred if pairs is None else (centred[:, pairs[0]] * centred[:, pairs[1]]).sum(axis=0)
+        )
+        products = products + block_products
     if pairs is None:
         squares = np.diag(products)  # rounded as the products are, so that a system is one with its twin
     lengths = np.where(varies, np.sqrt(squares), np.nan)
-    both = np.outer(lengths, lengths) if pairs is None else lengths[pairs[0]] * lengths[pairs[1]]
-    return np.asarray(products / both)
+    length_products = np.outer(lengths, lengths) if pairs is None else lengths[pairs[0]] * lengths[pairs[1]]
+    return np.asarray(products / length_products)
 
 
-def inflation(r12: float) -> float:
-    """Return 1/sqrt(1 - r12): how much too wide a test is that takes the systems for independent.
+def compute_inflation(r12: float) -> float:
+    """Return 1/sqrt(1 - r12): how much too wide a test is that assumes independent systems.
 
     Examples
     --------
-    >>> round(inflation(0.5), 3)
+    >>> round(compute_inflation(0.5), 3)
     1.414
     """
     return math.inf if r12 >= 1 else 1 / math.sqrt(1 - r12)

@@ -1,4 +1,4 @@
-"""The classical tests by name: what each is called in a paper, and which take the two systems for independent."""
+"""Names of the classical tests, their descriptions in papers, and which assume independent systems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from sigdask.errors import InputError
 
-MATCHED = {
+MATCHED_TESTS = {
     "t": "the matched-pair t-test [[student1908]]",
     "sign": "the sign test",
     "wilcoxon": "Wilcoxon's signed-rank test [[wilcoxon1945]]",
@@ -18,14 +18,14 @@ MATCHED = {
 """Tests of matched pairs: each unit is answered by both systems. A methods paragraph calls them by these words; [[key]]
 cites a source of `sigdask.report.methods.sources`."""
 
-INDEPENDENT = {
+INDEPENDENT_TESTS = {
     "two-sample-t": "the two-sample t-test",
     "binomial": "the test of a difference of proportions",
     "chi2": "the chi-square test",
 }
 """Tests that take the two systems for independent, as if each had answered a test set of its own: for contrast."""
 
-DESCRIPTIONS = MATCHED | INDEPENDENT
+DESCRIPTIONS = MATCHED_TESTS | INDEPENDENT_TESTS
 
 NAMES = tuple(DESCRIPTIONS)
 
@@ -33,7 +33,7 @@ ALIASES = {"wilcoxon:wilcox": "wilcoxon"}
 """Wilcoxon's own rule drops zeros before the rest is ranked, Pratt's after."""
 
 
-ELSEWHERE = (
+OTHER_TESTS = (
     (r"(approximate[-_ ])?randomi[sz]ation|permutation|shuffling", "p is of this test, without --tests"),
     (r"(paired[-_ ])?bootstrap.*|bca", "--interval bootstrap gives intervals by it"),
     (r"tukey.*|holm.*|hochberg|bonferroni|bh|fdr|by|max-t.*|dunn.*", "--adjust names such adjustments"),
@@ -45,8 +45,8 @@ ELSEWHERE = (
 """Patterns of names of tests that are asked for elsewhere, or that need other data."""
 
 
-def asked(tests: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the tests that are asked for, in the order of `NAMES`.
+def parse_tests(tests: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the requested tests in the order of `NAMES`.
 
     Parameters
     ----------
@@ -60,28 +60,28 @@ def asked(tests: str | Sequence[str] | None) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> asked("wilcoxon,t"), asked(["sign"]), asked(None)
+    >>> parse_tests("wilcoxon,t"), parse_tests(["sign"]), parse_tests(None)
     (('t', 'wilcoxon'), ('sign',), ())
     """
-    given = (tests,) if isinstance(tests, str) else tests or ()
-    words = [word.strip() for text in given for word in text.split(",")]
-    found = {name for word in words for name in (NAMES if word == "all" else (ALIASES.get(word, word),))}
-    for word in found.difference(NAMES):
-        if instead := next((text for pattern, text in ELSEWHERE if re.fullmatch(pattern, word.casefold())), None):
+    texts = (tests,) if isinstance(tests, str) else tests or ()
+    words = [word.strip() for text in texts for word in text.split(",")]
+    names = {name for word in words for name in (NAMES if word == "all" else (ALIASES.get(word, word),))}
+    for word in names.difference(NAMES):
+        if instead := next((text for pattern, text in OTHER_TESTS if re.fullmatch(pattern, word.casefold())), None):
             raise InputError(f"no classical test {word!r}: {instead}; expected {', '.join(NAMES)} or all")
         close = difflib.get_close_matches(word, NAMES, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(NAMES)} or all"
         raise InputError(f"no classical test {word!r}; {hint}")
-    return in_order(found)
+    return sort_tests(names)
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct names in the order of `NAMES`.
+def sort_tests(names: Iterable[str]) -> tuple[str, ...]:
+    """Return distinct test names in the order of `NAMES`.
 
     Examples
     --------
-    >>> in_order(["sign", "t", "sign"])
+    >>> sort_tests(["sign", "t", "sign"])
     ('t', 'sign')
     """
-    given = {*names}
-    return tuple(name for name in NAMES if name in given)
+    distinct = {*names}
+    return tuple(name for name in NAMES if name in distinct)

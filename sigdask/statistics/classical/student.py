@@ -1,4 +1,4 @@
-"""Student's t: of matched pairs, and of two samples that are taken for independent (Student 1908; Yeh 2000, section 2).
+"""Student's t-test for matched pairs and for two independent samples (Yeh 2000, section 2).
 
 Both ask whether the mean difference is zero and take it for normal. The matched one knows that the systems answered
 the same units; the other one adds their variances, which are too wide for systems that go together.
@@ -17,7 +17,7 @@ ROUNDED = 8 * np.finfo(np.float64).eps
 
 
 def matched_t(differences: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
-    """Return t of matched pairs, of n - 1 degrees of freedom, and its p-value.
+    """Return t of matched pairs with n - 1 degrees of freedom, and its p-value.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def matched_t(differences: ArrayLike, alternative: str = "two-sided") -> tuple[F
     Returns
     -------
     tuple of float64 array, shape (...)
-        As `of_sums`.
+        As `compute_t`.
 
     Examples
     --------
@@ -40,11 +40,11 @@ def matched_t(differences: ArrayLike, alternative: str = "two-sided") -> tuple[F
     d = np.asarray(differences, np.float64)
     total = d.sum(axis=-1)
     squares = ((d - (total / d.shape[-1])[..., None]) ** 2).sum(axis=-1)
-    return of_sums(total, squares, d.shape[-1], d.shape[-1] - 1, alternative)
+    return compute_t(total, squares, d.shape[-1], d.shape[-1] - 1, alternative)
 
 
 def two_sample_t(a: ArrayLike, b: ArrayLike, alternative: str = "two-sided") -> tuple[Floats, Floats]:
-    """Return t of two independent samples of n units each, of 2n - 2 degrees of freedom, and its p-value.
+    """Return t of two independent samples of n units with 2n - 2 degrees of freedom, and its p-value.
 
     The variance is pooled; of samples of one size, Welch's t is the same and has fewer degrees of freedom.
 
@@ -58,19 +58,21 @@ def two_sample_t(a: ArrayLike, b: ArrayLike, alternative: str = "two-sided") -> 
     Returns
     -------
     tuple of float64 array, shape (...)
-        As `of_sums`.
+        As `compute_t`.
     """
-    one, other = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    squares = sum(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for x in (one, other))
-    n = one.shape[-1]
-    return of_sums(one.sum(axis=-1) - other.sum(axis=-1), np.asarray(squares), n, n - 1, alternative, samples=2)
+    scores_a, scores_b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    squares = sum(((x - x.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1) for x in (scores_a, scores_b))
+    n = scores_a.shape[-1]
+    return compute_t(
+        scores_a.sum(axis=-1) - scores_b.sum(axis=-1), np.asarray(squares), n, n - 1, alternative, samples=2
+    )
 
 
-def of_sums(
+def compute_t(
     total: ArrayLike, squares: ArrayLike, n: ArrayLike, freedom: ArrayLike, alternative: str = "two-sided",
-    *, samples: int = 1, least: ArrayLike = 0.0,
+    *, samples: int = 1, min_deviation: ArrayLike = 0.0,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Return t and its p-value, of sums.
+    """Return t and its p-value from sums.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ def of_sums(
         Of the mean difference.
     samples : int
         Each has that many degrees of freedom.
-    least : float array, shape (...)
+    min_deviation : float array, shape (...)
         Standard deviation up to which differences are equal but for their rounding.
 
     Returns
@@ -94,16 +96,16 @@ def of_sums(
     tuple of float64 array, shape (...)
         t is NaN where nothing varies, and p then 1 of a mean of 0; else both are NaN, as of fewer than 2 units.
     """
-    total, squares, n, freedom = (np.asarray(each, np.float64) for each in (total, squares, n, freedom))
+    total, squares, n, freedom = (np.asarray(value, np.float64) for value in (total, squares, n, freedom))
     has = freedom > 0
     mean, variance = total / np.maximum(n, 1), squares / np.where(has, freedom, 1.0)
-    varies = has & (np.sqrt(variance) > np.maximum(least, ROUNDED * np.abs(mean)))
+    varies = has & (np.sqrt(variance) > np.maximum(min_deviation, ROUNDED * np.abs(mean)))
     t = np.where(varies, total / np.sqrt(np.where(varies, variance * n, 1.0)), np.nan)
-    p = np.where(has & ~varies & (np.abs(mean) <= least), 1.0, _p_of_t(t, samples * freedom, alternative))
+    p = np.where(has & ~varies & (np.abs(mean) <= min_deviation), 1.0, _compute_t_p(t, samples * freedom, alternative))
     return t, p
 
 
-def _p_of_t(t: Floats, freedom: Floats, alternative: str) -> Floats:
+def _compute_t_p(t: Floats, freedom: Floats, alternative: str) -> Floats:
     if alternative == "two-sided":
         return np.asarray(2 * special.stdtr(freedom, -np.abs(t)))
     return np.asarray(special.stdtr(freedom, -t if alternative == "greater" else t))

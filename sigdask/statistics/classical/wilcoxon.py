@@ -1,4 +1,4 @@
-"""Wilcoxon's signed-rank test: exact given the ranks that there are, with ties and under both rules for zeros.
+"""Wilcoxon's signed-rank test: exact for the observed ranks, with ties and two rules for zeros.
 
 Sizes of differences are ranked, equal ones share their mean rank, and each rank has either sign with probability 1/2.
 Wilcoxon (1945) drops zeros and ranks the rest; Pratt (1959) ranks zeros as well and then drops them. What is summed are
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sigdask.io.compiled_cache import compiled
-from sigdask.statistics.classical.proportions import p_of_z
+from sigdask.io.compiled_cache import cached_njit
+from sigdask.statistics.classical.proportions import compute_normal_p
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -32,7 +32,7 @@ MOST_NUMBERS = 2**19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignedRanks:
-    """Sums of signed ranks of some comparisons: arrays of shape (n,).
+    """Sums of signed ranks for several comparisons: arrays of shape (n,).
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def wilcoxon(
     n_units: ArrayLike | None = None,
     tolerance: float = 0.0,
 ) -> SignedRanks:
-    """Test whether differences lie evenly about zero.
+    """Test whether differences are symmetric about zero.
 
     Up to 100 differences that are not zero, p is exact, also with ties and zeros; of more it is that of the normal
     distribution with the variance that these ranks have, without correction for continuity.
@@ -83,8 +83,8 @@ def wilcoxon(
     d = np.asarray(differences, np.float64)
     step = max(1, MOST_NUMBERS // max(d.shape[1], 1))
     sizes = np.broadcast_to(d.shape[1] if n_units is None else np.asarray(n_units, np.int64), len(d))
-    some = (slice(k, k + step) for k in range(0, max(len(d), 1), step))
-    parts = [of_ordered(np.sort(d[own], axis=1), sizes[own], alternative, zeros, tolerance) for own in some]
+    slices = (slice(k, k + step) for k in range(0, max(len(d), 1), step))
+    parts = [wilcoxon_sorted(np.sort(d[rows], axis=1), sizes[rows], alternative, zeros, tolerance) for rows in slices]
     return SignedRanks(
         np.concatenate([part.statistic for part in parts]),
         np.concatenate([part.p_value for part in parts]),
@@ -92,32 +92,32 @@ def wilcoxon(
     )
 
 
-def of_ordered(
+def wilcoxon_sorted(
     ordered: Floats, n_units: Integers, alternative: str, zeros: str = "wilcox", tolerance: float = 0.0
 ) -> SignedRanks:
-    """Return the same of differences that are in ascending order, not too many at a time."""
+    """Test differences already sorted in ascending order, not too many at a time."""
     sizes = np.ascontiguousarray(n_units) if zeros == "pratt" else np.full(len(ordered), DROPPED)
-    return _tested(*_ranked(ordered, tolerance, sizes).T, alternative=alternative)
+    return _compute_p_values(*_sum_signed_ranks(ordered, tolerance, sizes).T, alternative=alternative)
 
 
-def _tested(
-    n: Floats, doubled: Floats, whole: Floats, squares: Floats, at_most: Floats, at: Floats, *, alternative: str
+def _compute_p_values(
+    n: Floats, doubled: Floats, total: Floats, squares: Floats, p_at_most: Floats, p_equal: Floats, *, alternative: str
 ) -> SignedRanks:
-    """Return the test of doubled sums of ranks; `at_most` and `at` are the chances of the smaller one."""
+    """Return the test from doubled rank sums; `p_at_most` and `p_equal` are chances of the smaller sum."""
     is_exact = n <= EXACT_UP_TO
     spread = np.sqrt(np.where(squares > 0, squares, 1.0)) / 2
-    p = p_of_z((doubled - whole / 2) / spread, alternative)
+    p = compute_normal_p((doubled - total / 2) / spread, alternative)
     if alternative == "two-sided":
-        exact = np.minimum(1.0, 2 * at_most)
+        exact = np.minimum(1.0, 2 * p_at_most)
     else:
-        is_smaller = (doubled <= whole / 2) == (alternative == "less")
-        exact = np.where(is_smaller | (doubled == whole / 2), at_most, 1.0 - at_most + at)
+        is_smaller = (doubled <= total / 2) == (alternative == "less")
+        exact = np.where(is_smaller | (doubled == total / 2), p_at_most, 1.0 - p_at_most + p_equal)
     return SignedRanks(doubled / 2, np.where(is_exact, exact, p), n.astype(np.int64))
 
 
-@compiled()
-def _ranked(ordered, tolerance, n_units):
-    """Rank the sizes of ordered differences and sum the ranks of positive ones.
+@cached_njit()
+def _sum_signed_ranks(ordered, tolerance, n_units):
+    """Rank the sizes of sorted differences and sum the ranks of positive ones.
 
     Parameters
     ----------
@@ -137,51 +137,54 @@ def _ranked(ordered, tolerance, n_units):
     out = np.zeros((len(ordered), 6))
     ranks = np.empty(EXACT_UP_TO, np.int64)
     for row in range(len(ordered)):
-        own = ordered[row]
-        down, up = own[: np.searchsorted(own, -tolerance)], own[np.searchsorted(own, tolerance, side="right") :]
+        row_differences = ordered[row]
+        down, up = (
+            row_differences[: np.searchsorted(row_differences, -tolerance)],
+            row_differences[np.searchsorted(row_differences, tolerance, side="right") :],
+        )
         n = len(down) + len(up)
         shift = 0 if n_units[row] == DROPPED else n_units[row] - n
-        positive, squares = _sums(down, up, shift, tolerance, ranks)
-        whole = float(n) * (n + 1) + 2.0 * shift * n
-        found = out[row]
-        found[0], found[1], found[2], found[3] = n, positive, whole, squares
+        positive, squares = _sum_ranks(down, up, shift, tolerance, ranks)
+        total = float(n) * (n + 1) + 2.0 * shift * n
+        sums = out[row]
+        sums[0], sums[1], sums[2], sums[3] = n, positive, total, squares
         if n <= EXACT_UP_TO:
-            found[4], found[5] = _chances(ranks[:n], int(min(positive, whole - positive)))
+            sums[4], sums[5] = _compute_chances(ranks[:n], int(min(positive, total - positive)))
     return out
 
 
-@compiled()
-def _sums(down, up, shift, tolerance, ranks):
-    """Return the doubled ranks of positive differences, summed, and the squares of all, and enter those of a few.
+@cached_njit()
+def _sum_ranks(down, up, shift, tolerance, ranks):
+    """Return the sum of doubled ranks of positive differences and of all squares; store ranks if few.
 
     Negative and positive differences, each ascending, are gone through from zero outwards, all of one size together.
     """
-    n, i, j, given, positive, squares = len(down) + len(up), len(down), 0, 0, 0.0, 0.0
-    while given < n:
-        last = min(-down[i - 1] if i else np.inf, up[j] if j < len(up) else np.inf)
+    n, i, j, n_ranked, positive, squares = len(down) + len(up), len(down), 0, 0, 0.0, 0.0
+    while n_ranked < n:
+        size = min(-down[i - 1] if i else np.inf, up[j] if j < len(up) else np.inf)
         n_down = n_up = 0
         while True:  # sizes that are as large as the last one
-            if i > n_down and -down[i - 1 - n_down] <= last + tolerance:
-                last = max(last, -down[i - 1 - n_down])
+            if i > n_down and -down[i - 1 - n_down] <= size + tolerance:
+                size = max(size, -down[i - 1 - n_down])
                 n_down += 1
-            elif j + n_up < len(up) and up[j + n_up] <= last + tolerance:
-                last = max(last, up[j + n_up])
+            elif j + n_up < len(up) and up[j + n_up] <= size + tolerance:
+                size = max(size, up[j + n_up])
                 n_up += 1
             else:
                 break
         tied = n_down + n_up
-        rank = 2 * (given + shift) + tied + 1
+        rank = 2 * (n_ranked + shift) + tied + 1
         positive += float(rank) * n_up
         squares += float(rank) * rank * tied
         if n <= EXACT_UP_TO:
-            ranks[given : given + tied] = rank
-        given, i, j = given + tied, i - n_down, j + n_up
+            ranks[n_ranked : n_ranked + tied] = rank
+        n_ranked, i, j = n_ranked + tied, i - n_down, j + n_up
     return positive, squares
 
 
-@compiled()
-def _chances(ranks, most):
-    """Return P(S <= most) and P(S = most) of the sum S of ranks that count or not with probability 1/2 each."""
+@cached_njit()
+def _compute_chances(ranks, limit):
+    """Return P(S <= limit) and P(S = limit), S the sum of ranks that each count with probability 1/2."""
     common = 0
     for rank in ranks:  # their greatest common divisor
         a, b = common, rank
@@ -190,17 +193,17 @@ def _chances(ranks, most):
         common = a
     if common == 0:
         return 1.0, 1.0
-    top, reached = most // common, 0
-    ways, more = np.zeros(top + 1), np.zeros(top + 1)
+    top, reached = limit // common, 0
+    ways, new_ways = np.zeros(top + 1), np.zeros(top + 1)
     ways[0] = 1.0
     for rank in ranks:
         step = rank // common
         reached = min(reached + step, top)
         for s in range(min(step, reached + 1)):
-            more[s] = ways[s]
-        with_rank, without = more[step:], ways[step:]
+            new_ways[s] = ways[s]
+        with_rank, without = new_ways[step:], ways[step:]
         for s in range(reached + 1 - step):
             with_rank[s] = without[s] + ways[s]
-        ways, more = more, ways
+        ways, new_ways = new_ways, ways
     chance = 0.5 ** len(ranks)
-    return ways.sum() * chance, (ways[top] if top * common == most else 0.0) * chance
+    return ways.sum() * chance, (ways[top] if top * common == limit else 0.0) * chance

@@ -1,14 +1,14 @@
-"""Exact p-values of swapping, wherever the null distribution can be computed: no trial is sampled.
+"""Exact p-values of swapping, where the null distribution can be computed without sampling.
 
-`plan` chooses a method for a problem without computing anything, `solve` carries it out. Where
+`choose_method` chooses a method for a problem without computing anything, `solve` carries it out. Where
 `ChosenMethod.n_parts` is more than 1, the count may be made in parts (`count_parts`), in any order and
-anywhere. The parts add up to what `of_parts` takes.
+anywhere. The parts add up to what `combine_parts` takes.
 """
 
-from sigdask.statistics.exact.planning import MethodLimits, plan, ways
+from sigdask.statistics.exact.planning import MethodLimits, choose_method, iter_methods
 from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, SumProblem
 from sigdask.statistics.exact.result import TAILS, ChosenMethod, ExactTails, NoMethod, PValueLimits, TooLargeError
-from sigdask.statistics.exact.solving import approximate, count_parts, of_parts, solve
+from sigdask.statistics.exact.solving import approximate_p_values, combine_parts, count_parts, solve
 
 __all__ = [
     "TAILS",
@@ -22,10 +22,10 @@ __all__ = [
     "QuotientProblem",
     "SumProblem",
     "TooLargeError",
-    "approximate",
+    "approximate_p_values",
+    "choose_method",
+    "combine_parts",
     "count_parts",
-    "of_parts",
-    "plan",
+    "iter_methods",
     "solve",
-    "ways",
 ]

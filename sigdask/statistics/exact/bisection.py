@@ -1,4 +1,4 @@
-"""Quotients of which units move two things at most, as single responses do: a threshold for each row of a table.
+"""Quotients with at most two kinds of units: one threshold per table row, found by bisection.
 
 With y units of one kind exchanged, the difference grows or falls with the number x of the other kind, so that the
 smallest x that reaches the observed difference is found by bisection, and p is the sum of P(y) P(X >= x(y)).
@@ -13,25 +13,25 @@ from itertools import product
 import numpy as np
 
 from sigdask.statistics.exact.classes import Cells, Integers
-from sigdask.statistics.exact.grids import log_p
+from sigdask.statistics.exact.grids import estimate_log_p
 from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
 from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums import binomials
 from sigdask.statistics.exact.ties import TieRule
 
-LOST = 1e-16
-NARROW = 1e-13
-UNIT = 2.0**-53
-AT_ONCE = 2**13
+LOST_SHARE = 1e-16
+ACCEPTED_LOSS = 1e-13
+ROUNDOFF = 2.0**-53
+MAX_TABLE_SIZE = 2**13
 """Places of a table that is looked at as a whole: fewer calls take less than fewer decisions."""
 
-NANOSECONDS = 150
+NANOSECONDS_PER_DECISION = 150
 """Of one decision."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrangementTable:
-    """The arrangements of units of two kinds.
+    """The arrangements of units of two kinds: rows of one kind, thresholds in the other.
 
     Attributes
     ----------
@@ -50,59 +50,59 @@ class ArrangementTable:
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Units of the first and of the second kind."""
+        """The numbers of units of the first and of the second kind."""
         counts = self.cells.counts.tolist()
         return counts[self.across], counts[self.along] if self.along >= 0 else 0
 
     @staticmethod
-    def of(problem: QuotientProblem, decision: TieRule) -> ArrangementTable | None:
-        """Return how a threshold is found; None where differences neither grow nor fall, or may be 0/0."""
+    def from_problem(problem: QuotientProblem, decision: TieRule) -> ArrangementTable | None:
+        """Return the table; None where differences are not monotone or may be 0/0."""
         cells = problem.cells
         if not 1 <= len(cells.counts) <= 2:
             return None
         for across in sorted(range(len(cells.counts)), key=lambda k: -int(cells.counts[k])):
-            falls = _falls(problem, cells, across)
+            falls = _is_falling(problem, cells, across)
             if falls is not None:
                 along = 1 - across if len(cells.counts) == 2 else -1
-                return ArrangementTable(cells, across, along, falls != decision.negative)
+                return ArrangementTable(cells, across, along, falls != decision.is_negative)
         return None
 
-    def numbers(self, x: Integers, y: Integers) -> Integers:
-        """Return how many units of each kind are exchanged."""
+    def count_swapped(self, x: Integers, y: Integers) -> Integers:
+        """Return how many units of each kind are swapped."""
         found = np.zeros((len(x), len(self.cells.counts)), np.int64)
         found[:, self.across] = self.widths[0] - x if self.falls else x
         if self.along >= 0:
             found[:, self.along] = y
         return found
 
-    def thresholds(self, decision: TieRule, y: Integers) -> Integers:
-        """Return the smallest x that reaches |t| in each row, and that passes it, shape (2, n_rows)."""
+    def find_thresholds(self, decision: TieRule, y: Integers) -> Integers:
+        """Return the smallest x per row that reaches |t|, and that passes it, shape (2, n_rows)."""
         width = self.widths[0] + 1
-        if width * len(y) <= AT_ONCE:
-            numbers = self.numbers(np.tile(np.arange(width), len(y)), np.repeat(y, width))
-            short = [~enough.reshape(-1, width) for enough in decision(self.cells.shifts(numbers))[:2]]
-            return np.array([one.sum(axis=1) for one in short])
+        if width * len(y) <= MAX_TABLE_SIZE:
+            numbers = self.count_swapped(np.tile(np.arange(width), len(y)), np.repeat(y, width))
+            short = [~enough.reshape(-1, width) for enough in decision(self.cells.compute_shifts(numbers))[:2]]
+            return np.array([is_short.sum(axis=1) for is_short in short])
         rows = np.concatenate([y, y])
         second = np.arange(len(rows)) >= len(y)
         low, high = np.zeros(len(rows), np.int64), np.full(len(rows), self.widths[0] + 1)
         while (open_ := low < high).any():
             middle = (low + high) // 2
-            numbers = self.numbers(np.minimum(middle, self.widths[0]), rows)
-            reached, passed, _ = decision(self.cells.shifts(numbers))
+            numbers = self.count_swapped(np.minimum(middle, self.widths[0]), rows)
+            reached, passed, _ = decision(self.cells.compute_shifts(numbers))
             enough = np.where(second, passed, reached)
             high = np.where(open_ & enough, middle, high)
             low = np.where(open_ & ~enough, middle + 1, low)
         return low.reshape(2, -1)
 
 
-def _falls(problem: QuotientProblem, cells: Cells, across: int) -> bool | None:
-    """Say whether a - b falls as more units of a kind are exchanged; None where that depends on the others.
+def _is_falling(problem: QuotientProblem, cells: Cells, across: int) -> bool | None:
+    """Return whether a - b falls as more units of a kind are swapped; None if that varies.
 
     The slope of n / d has the sign of n' d - n d', in which the kind's own number cancels.
     """
     up, down = cells.vectors[across].tolist()
     corners = np.array(list(product(*((0, m) for m in cells.counts.tolist()))))
-    shifts = cells.shifts(corners)
+    shifts = cells.compute_shifts(corners)
     sums = np.concatenate([problem.totals[0] - shifts, problem.totals[1] + shifts])
     if (sums[:, 1] <= 0).any():
         return None
@@ -111,94 +111,94 @@ def _falls(problem: QuotientProblem, cells: Cells, across: int) -> bool | None:
 
 
 def is_exact(n: int) -> bool:
-    """Whether arrangements are counted as integers."""
+    """Return whether arrangements are counted as integers."""
     return n <= binomials.LARGEST_FRACTION
 
 
-def operations(table: ArrangementTable, expected: float) -> int:
-    """Return about how many nanoseconds it takes."""
+def estimate_operations(table: ArrangementTable, expected: float) -> int:
+    """Return the estimated nanoseconds."""
     across, along = table.widths
-    low, high = _rows(table, expected)
-    searched = 2 * (high - low + 1) * (across + 1).bit_length() * NANOSECONDS
+    low, high = _find_row_range(table, expected)
+    searched = 2 * (high - low + 1) * (across + 1).bit_length() * NANOSECONDS_PER_DECISION
     return searched + ((across + along) * (table.cells.n // 8 + 40) if is_exact(table.cells.n) else 40 * (high - low))
 
 
-def n_bytes(table: ArrangementTable, expected: float) -> int:
-    """Return the memory it takes."""
-    low, high = _rows(table, expected)
+def estimate_bytes(table: ArrangementTable, expected: float) -> int:
+    """Return the estimated memory in bytes."""
+    low, high = _find_row_range(table, expected)
     return 400 * (high - low + 1) + (table.cells.n**2 // 8 if is_exact(table.cells.n) else 100 * table.widths[0])
 
 
-def count(table: ArrangementTable, decision: TieRule) -> tuple[int, int]:
-    """Return how many arrangements reach |t| and pass it."""
+def count_arrangements(table: ArrangementTable, decision: TieRule) -> tuple[int, int]:
+    """Return how many arrangements reach |t|, and how many pass it."""
     across, along = table.widths
-    tails = _tail_counts(across)
-    rows = _coefficients(along)
-    reached, passed = table.thresholds(decision, np.arange(along + 1)).tolist()
+    tails = _compute_tail_counts(across)
+    rows = _compute_coefficients(along)
+    reached, passed = table.find_thresholds(decision, np.arange(along + 1)).tolist()
     return (
         sum(c * tails[x] for c, x in zip(rows, reached, strict=True)),
         sum(c * tails[x] for c, x in zip(rows, passed, strict=True)),
     )
 
 
-def tails(
+def compute_tails(
     problem: QuotientProblem | EnumeratedScore, table: ArrangementTable, decision: TieRule, check: Check
 ) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(T >= |t|) and P(T > |t|)."""
     assert isinstance(problem, QuotientProblem)
-    expected = log_p(problem, decision)
+    expected = estimate_log_p(problem, decision)
     for _ in range(4):
-        low, high = _rows(table, expected)
-        found = _sums(table, decision, low, high)
+        low, high = _find_row_range(table, expected)
+        limits = _sum_rows(table, decision, low, high)
         check()
-        missed = _lost(table.widths[1], low, high)
-        least = float(found[0].low)
-        if missed <= NARROW * least or least == 0:
+        missed = _bound_lost(table.widths[1], low, high)
+        smallest = float(limits[0].low)
+        if missed <= ACCEPTED_LOSS * smallest or smallest == 0:
             break
-        expected = min(math.log(least), expected) - 3.0
-    reached, passed = (TailProbability(one.low, min(float(one.high) + missed, 1.0)) for one in found)
+        expected = min(math.log(smallest), expected) - 3.0
+    reached, passed = (TailProbability(tail.low, min(float(tail.high) + missed, 1.0)) for tail in limits)
     return reached, passed
 
 
-def _rows(table: ArrangementTable, expected: float) -> tuple[int, int]:
-    """Return the first and last row that are looked at: all, where arrangements are counted."""
+def _find_row_range(table: ArrangementTable, expected: float) -> tuple[int, int]:
+    """Return the first and last row to compute: all rows where arrangements are counted."""
     along = table.widths[1]
     if is_exact(table.cells.n):
         return 0, along
-    reach = math.ceil(math.sqrt((math.log(2 / LOST) - expected) * along / 2)) + 1
+    reach = math.ceil(math.sqrt((math.log(2 / LOST_SHARE) - expected) * along / 2)) + 1
     return max(along // 2 - reach, 0), min((along + 1) // 2 + reach, along)
 
 
-def _lost(along: int, low: int, high: int) -> float:
-    """Return a bound of P(Y < low or Y > high) (Hoeffding)."""
+def _bound_lost(along: int, low: int, high: int) -> float:
+    """Return a bound on P(Y < low or Y > high) (Hoeffding)."""
     if low == 0 and high == along:
         return 0.0
     return 2 * math.exp(-2 * (min(along / 2 - low, high - along / 2) + 1) ** 2 / along) * (1 + 1e-12)
 
 
-def _sums(table: ArrangementTable, decision: TieRule, low: int, high: int) -> list[TailProbability]:
+def _sum_rows(table: ArrangementTable, decision: TieRule, low: int, high: int) -> list[TailProbability]:
     across, along = table.widths
-    rows, error = binomials.shares(along, low, high)
-    found = []
-    for x in table.thresholds(decision, np.arange(low, high + 1)):
-        tail, own = binomials.uppers(across, x)
+    rows, error = binomials.compute_probabilities(along, low, high)
+    limits = []
+    for x in table.find_thresholds(decision, np.arange(low, high + 1)):
+        tail, tail_error = binomials.compute_tails(across, x)
         p = math.fsum(rows * tail)
-        wrong = (error + own + 2 * UNIT) * (1 + 1e-6)
+        wrong = (error + tail_error + 2 * ROUNDOFF) * (1 + 1e-6)
         tiny = (len(rows) + 1) * 2.0**-1070
-        found.append(TailProbability(max(p * (1 - wrong) - tiny, 0.0), min(p * (1 + wrong) + tiny, 1.0)))
-    return found
+        limits.append(TailProbability(max(p * (1 - wrong) - tiny, 0.0), min(p * (1 + wrong) + tiny, 1.0)))
+    return limits
 
 
-def _coefficients(m: int) -> list[int]:
-    found = [1]
+def _compute_coefficients(m: int) -> list[int]:
+    coefficients = [1]
     for k in range(m):
-        found.append(found[-1] * (m - k) // (k + 1))
-    return found
+        coefficients.append(coefficients[-1] * (m - k) // (k + 1))
+    return coefficients
 
 
-def _tail_counts(m: int) -> list[int]:
-    """Return the sums of the binomial coefficients from each on, and 0."""
-    found = [0]
-    for c in _coefficients(m):
-        found.append(found[-1] + c)
-    return found[::-1]
+def _compute_tail_counts(m: int) -> list[int]:
+    """Return the sums of the binomial coefficients from each one on, followed by 0."""
+    sums = [0]
+    for c in _compute_coefficients(m):
+        sums.append(sums[-1] + c)
+    return sums[::-1]

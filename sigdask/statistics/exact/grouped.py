@@ -1,4 +1,4 @@
-"""Any score over all arrangements that can be told apart."""
+"""Any score, by enumeration of all distinguishable arrangements."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from sigdask.statistics.exact.classes import Cells, Integers
 from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
-from sigdask.statistics.exact.result import Check, ChosenMethod, TailProbability, about
+from sigdask.statistics.exact.result import Check, ChosenMethod, TailProbability, format_about
 from sigdask.statistics.exact.ties import TieRule
 
 MOST_CELLS = 2**34
 BLOCK = 2**16
 """Cells that are scored at a time."""
-NANOSECONDS = 60
+NANOSECONDS_PER_CELL = 60
 """Of a cell, about."""
-UNIT = 2.0**-53
+ROUNDOFF = 2.0**-53
 
 
-def ways(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenMethod]:
-    """Yield how it can be done."""
+def iter_methods(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenMethod]:
+    """Yield the methods for a problem: none, enumeration, or collapsed enumeration."""
     cells = problem.cells
     if not cells.n:
         yield ChosenMethod("no difference", "exact", 1, 0)
@@ -32,58 +32,58 @@ def ways(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenMethod]:
         yield ChosenMethod(
             "enumeration" if distinct else "collapse",
             "exact" if exact else "certified",
-            cells.size * NANOSECONDS * (1 + problem.vectors.shape[1]),
+            cells.size * NANOSECONDS_PER_CELL * (1 + problem.vectors.shape[1]),
             BLOCK * 8 * (20 + 6 * problem.vectors.shape[1]),
         )
 
 
-def why_none(problem: QuotientProblem | EnumeratedScore) -> str:
-    """Say why there is no method."""
+def describe_no_method(problem: QuotientProblem | EnumeratedScore) -> str:
+    """Return why no method applies."""
     cells = problem.cells
     return (
-        f"{cells.n} discordant units of {len(cells.counts)} kinds make {about(cells.size)} arrangements "
+        f"{cells.n} discordant units of {len(cells.counts)} kinds make {format_about(cells.size)} arrangements "
         f"that are distinct, and {problem.vectors.shape[1]} sums are too many for a grid of their values"
     )
 
 
-def count(problem: QuotientProblem | EnumeratedScore, check: Check) -> tuple[int, int, int]:
-    """Return how many arrangements reach |t|, ties included; are past it for certain; and tie for certain."""
+def count_arrangements(problem: QuotientProblem | EnumeratedScore, check: Check) -> tuple[int, int, int]:
+    """Return how many arrangements reach |t| (ties included), certainly pass it, and certainly tie."""
     cells = problem.cells
-    reached = passed = known = 0
-    for numbers, high, low, same in _compared(problem, cells):
-        weights = cells.weights(numbers)
+    reached = passed = tied = 0
+    for numbers, high, low, ties in _iter_compared(problem, cells):
+        weights = cells.compute_weights(numbers)
         reached += int(weights[high].sum())
         passed += int(weights[low].sum())
-        known += int(weights[same].sum())
+        tied += int(weights[ties].sum())
         check()
-    return reached, passed, known
+    return reached, passed, tied
 
 
-def tails(problem: QuotientProblem | EnumeratedScore, check: Check) -> tuple[TailProbability, TailProbability]:
-    """Return limits of P(T >= |t|) and P(T > |t|), of too many units to count arrangements."""
+def compute_tails(problem: QuotientProblem | EnumeratedScore, check: Check) -> tuple[TailProbability, TailProbability]:
+    """Return limits of P(T >= |t|) and P(T > |t|), for too many units to count arrangements."""
     cells = problem.cells
     sums: list[list[float]] = [[], [], []]
-    for numbers, *groups in _compared(problem, cells):
-        weights = cells.weights(numbers)
-        for own, some in zip(sums, groups, strict=True):
-            own.append(math.fsum(weights[some]))
+    for numbers, *groups in _iter_compared(problem, cells):
+        weights = cells.compute_weights(numbers)
+        for part_sums, mask in zip(sums, groups, strict=True):
+            part_sums.append(math.fsum(weights[mask]))
         check()
-    error = 2 * (2 * len(cells.counts) + 2) * UNIT
-    reached, passed, known = (math.fsum(own) for own in sums)
+    error = 2 * (2 * len(cells.counts) + 2) * ROUNDOFF
+    reached, passed, tied = (math.fsum(part_sums) for part_sums in sums)
     tiny = 2.0**-1074 * (cells.size + 1)
-    least, most = min(passed + known, reached), max(reached - known, passed)
+    lowest, highest = min(passed + tied, reached), max(reached - tied, passed)
     return (
-        TailProbability(max(least * (1 - error) - tiny, 0.0), min(reached * (1 + error) + tiny, 1.0)),
-        TailProbability(max(passed * (1 - error) - tiny, 0.0), min(most * (1 + error) + tiny, 1.0)),
+        TailProbability(max(lowest * (1 - error) - tiny, 0.0), min(reached * (1 + error) + tiny, 1.0)),
+        TailProbability(max(passed * (1 - error) - tiny, 0.0), min(highest * (1 + error) + tiny, 1.0)),
     )
 
 
-Compared = tuple[Integers, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+ComparedCells = tuple[Integers, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 
-def _compared(problem: QuotientProblem | EnumeratedScore, cells: Cells) -> Iterator[Compared]:
-    """Yield cells, which of them reach |t|, pass it, and tie for certain."""
-    decide = TieRule.of(problem)
+def _iter_compared(problem: QuotientProblem | EnumeratedScore, cells: Cells) -> Iterator[ComparedCells]:
+    """Yield cells, and masks of those that reach |t|, pass it, and certainly tie."""
+    decide = TieRule.from_problem(problem)
     for start in range(0, cells.size, BLOCK):
-        numbers = cells.numbers(start, min(start + BLOCK, cells.size))
-        yield numbers, *decide(cells.shifts(numbers))
+        numbers = cells.decode_numbers(start, min(start + BLOCK, cells.size))
+        yield numbers, *decide(cells.compute_shifts(numbers))

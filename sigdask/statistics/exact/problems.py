@@ -1,4 +1,4 @@
-"""What is asked: what each unit moves of a score difference, as integers, and how the score is made of their sums.
+"""Problems: the integer contribution of each unit to a score difference, and how sums form the score.
 
 Swapping a unit turns the sign of what it moves. A score difference that an exchange of both systems
 turns to its opposite has a null distribution that is symmetric about 0, so two upper tails at |t|
@@ -39,13 +39,13 @@ class SumProblem:
 
     @cached_property
     def steps(self) -> StepSizes:
-        """The problem in its smallest numbers."""
-        return StepSizes.of(self.differences, self.slack)
+        """The problem with the common divisor removed."""
+        return StepSizes.from_differences(self.differences, self.slack)
 
 
 @dataclass(frozen=True, eq=False)
 class StepSizes:
-    """Sizes of differences without common divisor, of which a random half is added up.
+    """Absolute differences without common divisor; the statistic is the sum of a random half of them.
 
     With X the sum of the sizes whose sign is the observed difference's, the difference is 2 X - sum(weights).
 
@@ -71,27 +71,27 @@ class StepSizes:
     negative: bool
 
     @staticmethod
-    def of(differences: ArrayLike, slack: int = 0) -> StepSizes:
-        """Reduce differences; those of 0 are left out."""
+    def from_differences(differences: ArrayLike, slack: int = 0) -> StepSizes:
+        """Divide differences by their common divisor; zeros are dropped."""
         d = np.asarray(differences, np.int64)
         d = d[d != 0]
         divisor = int(np.gcd.reduce(d)) if len(d) else 1
         d = d // max(divisor, 1)
         negative = bool(d.sum() < 0)
-        own = -d if negative else d
+        oriented = -d if negative else d
         weights = np.sort(np.abs(d))
         return StepSizes(
             weights,
-            reached=int(own[own > 0].sum()),
+            reached=int(oriented[oriented > 0].sum()),
             slack=int(slack) // (2 * max(divisor, 1)),
-            known=_known_ties(own) if slack else 0,
+            known=_count_certain_ties(oriented) if slack else 0,
             inexact=slack > 0,
             negative=negative,
         )
 
     @property
     def n(self) -> int:
-        """Units that move anything."""
+        """The number of units with a nonzero difference."""
         return len(self.weights)
 
     @cached_property
@@ -101,31 +101,31 @@ class StepSizes:
 
     @cached_property
     def squares(self) -> float:
-        """The sum of their squares."""
+        """The sum of squared sizes."""
         return float((self.weights.astype(np.float64) ** 2).sum())
 
     @property
     def thresholds(self) -> tuple[int, int]:
-        """X from which |t| is reached (ties count), and from which it is passed for certain."""
+        """X from which |t| is reached (ties count), and from which it is certainly passed."""
         return self.reached - self.slack, self.reached + self.slack + 1
 
     @property
     def zero_is_reached(self) -> bool:
-        """Whether |t| may be 0, so that every arrangement is as far from 0."""
+        """Whether |t| may be 0, so that every arrangement is at least as extreme."""
         return 2 * (self.reached - self.slack) <= self.total
 
     @cached_property
     def groups(self) -> tuple[Integers, Integers]:
-        """Distinct sizes and how many there are of each."""
+        """Distinct sizes and their counts."""
         sizes, counts = np.unique(self.weights, return_counts=True)
         return sizes, counts.astype(np.int64)
 
 
-def _known_ties(d: Integers) -> int:
-    sizes, place = np.unique(np.abs(d), return_inverse=True)
-    wins = np.bincount(place, d > 0, len(sizes)).astype(int)
-    each = np.bincount(place, minlength=len(sizes))
-    return math.prod(math.comb(int(m), int(k)) for m, k in zip(each, wins, strict=True))
+def _count_certain_ties(d: Integers) -> int:
+    sizes, inverse = np.unique(np.abs(d), return_inverse=True)
+    wins = np.bincount(inverse, d > 0, len(sizes)).astype(int)
+    n_units = np.bincount(inverse, minlength=len(sizes))
+    return math.prod(math.comb(int(m), int(k)) for m, k in zip(n_units, wins, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class QuotientProblem:
     zero_division: float = 0.0
 
     @staticmethod
-    def of(
+    def from_counts(
         a: ArrayLike,
         b: ArrayLike,
         totals: ArrayLike,
@@ -157,7 +157,7 @@ class QuotientProblem:
         denominators: ArrayLike,
         zero_division: float = 0.0,
     ) -> QuotientProblem:
-        """Make one of counts.
+        """Build a problem from counts.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class QuotientProblem:
 
         Examples
         --------
-        >>> precision = QuotientProblem.of([[2, 3]], [[1, 1]], [[5, 9], [4, 7]], [[1, 0]], [[0, 1]])
+        >>> precision = QuotientProblem.from_counts([[2, 3]], [[1, 1]], [[5, 9], [4, 7]], [[1, 0]], [[0, 1]])
         >>> precision.above.tolist(), precision.totals_below.tolist()
         ([[1]], [[9], [7]])
         """
@@ -183,7 +183,7 @@ class QuotientProblem:
 
     @cached_property
     def as_sums(self) -> SumProblem | None:
-        """The same question of a sum, where no swap changes a denominator; None elsewhere."""
+        """The same problem as a sum, if no swap changes a denominator; else None."""
         if self.below.any():
             return None
         rows = self.totals_below[0].tolist()
@@ -197,14 +197,14 @@ class QuotientProblem:
 
     @cached_property
     def vectors(self) -> Integers:
-        """What units that move anything move, shape (n, 2 * n_rows): numerators, then denominators."""
+        """Nonzero moves of the units, shape (n, 2 * n_rows): numerators, then denominators."""
         d = np.hstack([self.above, self.below])
         return d[d.any(axis=1)]
 
     @cached_property
     def cells(self) -> Cells:
-        """The arrangements that can be told apart."""
-        return Cells.of(self.vectors)
+        """The distinguishable arrangements."""
+        return Cells.from_vectors(self.vectors)
 
     @cached_property
     def totals(self) -> Integers:
@@ -212,10 +212,10 @@ class QuotientProblem:
         return np.hstack([self.totals_above, self.totals_below])
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        """Score sums of shape (..., 2 * n_rows)."""
-        taken = np.asarray(sums, np.float64)
-        n_rows = taken.shape[-1] // 2
-        above, below = taken[..., :n_rows], taken[..., n_rows:]
+        """Return the scores of sums of shape (..., 2 * n_rows)."""
+        values = np.asarray(sums, np.float64)
+        n_rows = values.shape[-1] // 2
+        above, below = values[..., :n_rows], values[..., n_rows:]
         undefined = below == 0
         scores = np.where(undefined, self.zero_division, above) / np.where(undefined, 1.0, below)
         return np.asarray(scores.sum(axis=-1) / above.shape[-1])
@@ -226,15 +226,15 @@ class QuotientProblem:
         return self.true_score(self.totals[0]) - self.true_score(self.totals[1])
 
     def true_score(self, sums: NDArray[Any]) -> Fraction:
-        """Score sums of shape (2 * n_rows,) without rounding; the sum, not the mean, of the quotients."""
-        taken = np.asarray(sums).tolist()
-        rows = zip(taken[: len(taken) // 2], taken[len(taken) // 2 :], strict=True)
+        """Return the exact sum (not mean) of the quotients, for sums of shape (2 * n_rows,)."""
+        values = np.asarray(sums).tolist()
+        rows = zip(values[: len(values) // 2], values[len(values) // 2 :], strict=True)
         return sum((Fraction(n, d) if d else Fraction(self.zero_division) for n, d in rows), Fraction())
 
 
 @dataclass(frozen=True, eq=False)
 class EnumeratedScore:
-    """Any score that is a function of sums: enumerated, as far as its arrangements collapse.
+    """Any score that is a function of sums; its arrangements are enumerated as far as they collapse.
 
     Attributes
     ----------
@@ -255,14 +255,14 @@ class EnumeratedScore:
 
     @cached_property
     def vectors(self) -> Integers:
-        """What units that move anything move, shape (n, n_fields)."""
+        """Nonzero moves of the units, shape (n, n_fields)."""
         d = np.asarray(self.differences, np.int64)
         return d[d.any(axis=1)]
 
     @cached_property
     def cells(self) -> Cells:
-        """The arrangements that can be told apart."""
-        return Cells.of(self.vectors)
+        """The distinguishable arrangements."""
+        return Cells.from_vectors(self.vectors)
 
 
 Problem = SumProblem | QuotientProblem | EnumeratedScore

@@ -1,4 +1,4 @@
-"""What is found: the method that is chosen or why there is none, and three p-values between limits.
+"""Results: the chosen method or why there is none, and three p-values with limits.
 
 Everything follows from two upper tails at the size of the observed difference, one that counts whatever
 may tie and one that counts what is past it for certain, since the null distribution is symmetric about 0.
@@ -38,10 +38,10 @@ COSTS: dict[str, tuple[float, float]] = {
 SECONDS_A_PROBLEM = 2e-4
 """What a problem takes beside its operations."""
 
-CLOSE = 1e-6
+CLOSE_SHARE = 1e-6
 """Limits that differ by less than this share are as good as one number."""
 
-LEAST = math.ulp(0.0)
+SMALLEST_FLOAT = math.ulp(0.0)
 """What a probability that is too small for a float is at most."""
 
 
@@ -52,13 +52,13 @@ class PValueLimits(NamedTuple):
     p_hi: float
 
 
-LARGEST = 10**100
+LARGEST_ESTIMATE = 10**100
 """Estimates above are as good as infinite, and may be too large for a float."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenMethod:
-    """The method that is taken.
+    """A method with its guarantee and estimated cost.
 
     Attributes
     ----------
@@ -82,20 +82,20 @@ class ChosenMethod:
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds of one core; constants measured once, so that the same data give the same estimate."""
+        """Estimated seconds on one core; machine-independent, from constants measured once."""
         nanoseconds, slow_bytes = COSTS.get(self.method, (1.0, math.inf))
-        slowdown = 1 + min(self.n_bytes, LARGEST) / slow_bytes
+        slowdown = 1 + min(self.n_bytes, LARGEST_ESTIMATE) / slow_bytes
         # `operations` sorts the halves once for all parts, but each part is a task, which sorts them anew
         repeated = 2 * self.n_parts / (1 + self.n_parts)
-        return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * repeated * min(self.operations, LARGEST)
+        return SECONDS_A_PROBLEM + 1e-9 * nanoseconds * slowdown * repeated * min(self.operations, LARGEST_ESTIMATE)
 
 
-def about(number: float) -> str:
-    """Write a number that may be larger than any float.
+def format_about(number: float) -> str:
+    """Return a number as short text, even if it is larger than any float.
 
     Examples
     --------
-    >>> about(3 * 10**9), about(10**400), about(12)
+    >>> format_about(3 * 10**9), format_about(10**400), format_about(12)
     ('3.0e+09', '1e+400', '12')
     """
     if number < 10**4:
@@ -105,7 +105,7 @@ def about(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoMethod:
-    """There is no method within the limits.
+    """No method fits within the limits.
 
     Attributes
     ----------
@@ -155,8 +155,8 @@ class ExactTails:
         """p_lo and p_hi, shape (3, 2), in the order of `TAILS`."""
         return np.array([self.greater, self.less, self.two_sided])
 
-    def of(self, alternative: str) -> PValueLimits:
-        """Return the limits under one alternative."""
+    def get_limits(self, alternative: str) -> PValueLimits:
+        """Return the limits for one alternative."""
         return (self.greater, self.less, self.two_sided)[TAILS.index(alternative)]
 
 
@@ -168,13 +168,13 @@ class TailProbability:
     high: float | Fraction
 
 
-ALL = TailProbability(Fraction(1), Fraction(1))
+CERTAIN = TailProbability(Fraction(1), Fraction(1))
 
 
-def counted(
-    chosen: ChosenMethod, n: int, *, reached: int, passed: int, known: int = 0, negative: bool, zero: bool, exact: bool
+def compute_p_from_counts(
+    chosen: ChosenMethod, n: int, *, reached: int, passed: int, tied: int = 0, negative: bool, zero: bool, exact: bool
 ) -> ExactTails:
-    """Return what two counts among 2**n arrangements say.
+    """Return the three p-values from two counts among 2**n arrangements.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def counted(
         Units.
     reached, passed : int
         Arrangements that may be as large as |t|, and that are larger for certain.
-    known : int
+    tied : int
         Arrangements that tie for certain, where sums are not exact.
     negative : bool
         Whether the observed difference is negative.
@@ -193,46 +193,46 @@ def counted(
     exact : bool
         Whether all that may tie does.
     """
-    whole = 1 << n
-    least = reached if exact else min(passed + known, reached)
-    most_passed = passed if exact else max(reached - known, passed)
-    at_least = TailProbability(Fraction(least, whole), Fraction(reached, whole))
-    above = TailProbability(Fraction(passed, whole), Fraction(most_passed, whole))
-    return judged(chosen, n, at_least, above, negative=negative, zero=zero)
+    n_arrangements = 1 << n
+    min_reached = reached if exact else min(passed + tied, reached)
+    max_passed = passed if exact else max(reached - tied, passed)
+    at_least = TailProbability(Fraction(min_reached, n_arrangements), Fraction(reached, n_arrangements))
+    above = TailProbability(Fraction(passed, n_arrangements), Fraction(max_passed, n_arrangements))
+    return compute_p_from_tails(chosen, n, at_least, above, negative=negative, zero=zero)
 
 
-def judged(
+def compute_p_from_tails(
     chosen: ChosenMethod, n: int, at_least: TailProbability, above: TailProbability, *, negative: bool, zero: bool
 ) -> ExactTails:
-    """Return the three p-values that limits of P(T >= |t|) and P(T > |t|) give."""
-    other = TailProbability(_rest(above.high, 0.0), _rest(above.low, 1.0))
-    double = TailProbability(_twice(at_least.low), 1 if zero else _twice(at_least.high))
+    """Return the three p-values from limits of P(T >= |t|) and P(T > |t|)."""
+    opposite = TailProbability(_compute_complement(above.high, 0.0), _compute_complement(above.low, 1.0))
+    double = TailProbability(_double(at_least.low), 1 if zero else _double(at_least.high))
     if zero and at_least.low == at_least.high and above.low == above.high:
-        double = ALL
-    greater, less = (other, at_least) if negative else (at_least, other)
-    found = dict(zip(TAILS, (greater, less, double), strict=True))
-    closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in found.values())
-    guarantee: Guarantee = "exact" if closed else chosen.guarantee
-    if not closed and guarantee in {"exact", "bounds"}:
-        near = all(tail.high - tail.low < CLOSE * tail.high for tail in found.values())
-        guarantee = "certified" if near else "bounds"
-    limits = [_floats(tail, closed=closed) for tail in found.values()]
-    rationals = {name: Fraction(tail.high) for name, tail in found.items()} if closed else None
+        double = CERTAIN
+    greater, less = (opposite, at_least) if negative else (at_least, opposite)
+    tails = dict(zip(TAILS, (greater, less, double), strict=True))
+    is_closed = all(tail.low == tail.high and isinstance(tail.low, Fraction) for tail in tails.values())
+    guarantee: Guarantee = "exact" if is_closed else chosen.guarantee
+    if not is_closed and guarantee in {"exact", "bounds"}:
+        is_close = all(tail.high - tail.low < CLOSE_SHARE * tail.high for tail in tails.values())
+        guarantee = "certified" if is_close else "bounds"
+    limits = [_convert_to_floats(tail, closed=is_closed) for tail in tails.values()]
+    rationals = {name: Fraction(tail.high) for name, tail in tails.items()} if is_closed else None
     return ExactTails(chosen.method, guarantee, limits[0], limits[1], limits[2], n, chosen.operations, rationals)
 
 
-def _rest(p: float | Fraction, outwards: float) -> float | Fraction:
+def _compute_complement(p: float | Fraction, outwards: float) -> float | Fraction:
     return 1 - p if isinstance(p, Fraction) else math.nextafter(1.0 - p, outwards)
 
 
-def _twice(p: float | Fraction) -> float | Fraction:
+def _double(p: float | Fraction) -> float | Fraction:
     return min(2 * p, Fraction(1) if isinstance(p, Fraction) else 1.0)
 
 
-def _floats(tail: TailProbability, *, closed: bool) -> PValueLimits:
-    """Return limits as floats: the nearest to a fraction that is known, else rounded outwards; never 0 above."""
+def _convert_to_floats(tail: TailProbability, *, closed: bool) -> PValueLimits:
+    """Return limits as floats: nearest to known fractions, else rounded outwards; upper limits above 0."""
     low, high = float(tail.low), float(tail.high)
     if not closed:
         low = math.nextafter(low, 0.0) if low != tail.low else low
         high = math.nextafter(high, 1.0) if high != tail.high else high
-    return PValueLimits(min(max(low, 0.0), 1.0), min(max(high, LEAST), 1.0))
+    return PValueLimits(min(max(low, 0.0), 1.0), min(max(high, SMALLEST_FLOAT), 1.0))

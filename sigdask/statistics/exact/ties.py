@@ -1,4 +1,4 @@
-"""Whether shuffled sums are as far apart as the observed ones: by floats, and where these cannot say, by fractions."""
+"""Comparison of permuted sums with the observed ones, by floats and where needed by fractions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
 
 @dataclass(frozen=True, eq=False)
 class TieRule:
-    """How shuffled sums are held against the observed ones: by floats, and where these cannot say, in fractions.
+    """Comparison with the observed difference: by floats, and by fractions where these are unclear.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class TieRule:
     sizes: float = 0.0
 
     @staticmethod
-    def of(problem: QuotientProblem | EnumeratedScore) -> TieRule:
-        """Look at the observed sums."""
+    def from_problem(problem: QuotientProblem | EnumeratedScore) -> TieRule:
+        """Compute the observed difference and its uncertainty."""
         totals = problem.totals
         a, b = np.asarray(problem.score(totals), np.float64)
         slack = 0.0
@@ -49,12 +49,12 @@ class TieRule:
         return TieRule(problem, float(a - b), problem.true_difference, sizes=float(abs(a) + abs(b)))
 
     @property
-    def negative(self) -> bool:
+    def is_negative(self) -> bool:
         """Whether the observed difference is negative."""
         return self.true < 0 if self.true is not None else self.observed < 0
 
     @property
-    def zero(self) -> bool:
+    def is_zero(self) -> bool:
         """Whether the observed difference may be 0."""
         if self.true is not None:
             return self.true == 0
@@ -64,10 +64,10 @@ class TieRule:
     def __call__(self, shifts: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
         """Say which shifts of sums from a to b, shape (n, n_fields), reach |t|, pass it, and tie for certain."""
         a, b = self.problem.totals[0] - shifts, self.problem.totals[1] + shifts
-        own, other = self.problem.score(a), self.problem.score(b)
-        sign = -1.0 if self.negative else 1.0
-        difference, size = sign * (own - other), abs(self.observed)
-        tie = TIE * (np.abs(own) + np.abs(other) + self.sizes)
+        score_a, score_b = self.problem.score(a), self.problem.score(b)
+        sign = -1.0 if self.is_negative else 1.0
+        difference, size = sign * (score_a - score_b), abs(self.observed)
+        tie = TIE * (np.abs(score_a) + np.abs(score_b) + self.sizes)
         if isinstance(self.problem, EnumeratedScore) and self.problem.movement is not None:
             tie = tie + self.problem.movement(a) + self.problem.movement(b) + self.slack
         reached, passed = difference >= size - tie, difference > size + tie
@@ -76,12 +76,12 @@ class TieRule:
         for k in np.flatnonzero(reached & ~passed):
             assert isinstance(self.problem, QuotientProblem)
             exact = self.problem.true_score(a[k]) - self.problem.true_score(b[k])
-            exact = -exact if self.negative else exact
+            exact = -exact if self.is_negative else exact
             reached[k], passed[k] = exact >= abs(self.true), exact > abs(self.true)
         return reached, passed, reached & ~passed
 
-    def slopes(self) -> NDArray[np.float64]:
-        """Return how the score of one quotient changes with its numerator and denominator, at both systems' mean."""
+    def compute_slopes(self) -> NDArray[np.float64]:
+        """Return the derivatives of one quotient by numerator and denominator at the systems' mean."""
         assert isinstance(self.problem, QuotientProblem)
         n, d = self.problem.totals.sum(axis=0).astype(np.float64)
         return np.array([1 / d, -n / d**2]) if d else np.zeros(2)

@@ -1,1 +1,1 @@
-"""How often a test finds a difference: populations that have it, power of sign tests, where power is as wanted."""
+"""Statistical power: populations with a given difference, power of sign tests, and search for a power."""

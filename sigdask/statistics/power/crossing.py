@@ -1,4 +1,4 @@
-"""Where power crosses what is wanted, as units or the difference grow, with power measured at few places.
+"""Search for the number of units, or the difference, at which power reaches a target.
 
 Near the crossing the probit of power grows about as the difference, or as the root of the units: each measured power
 tells where to look next, and how far its own error carries. What is measured at all places rests on the same random
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from scipy import special
 
-CONFIDENT = 1.959963984540054
+Z_95 = 1.959963984540054
 """Standard errors to both sides: 95 %."""
 
-CLOSE = 1.0
+CLOSE_ERRORS = 1.0
 """Standard errors within which a measured power is at the crossing: what is left is interpolated."""
 
-NARROW = 1e-4
+NARROW_WIDTH = 1e-4
 """Relative width of what the crossing of exact powers lies within."""
 
 LONGEST_STEP = 4.0
@@ -27,7 +27,7 @@ MOST_LOOKS = 60
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What was estimated, with its 95 % interval by Monte Carlo error; both are one where the value is exact.
+    """An estimate with its 95 % Monte Carlo interval, which has no width where the value is exact.
 
     Attributes
     ----------
@@ -42,39 +42,39 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPower:
-    """The power at one place, with its standard error, 0 where it is exact."""
+    """The power at one position with its standard error, which is 0 where it is exact."""
 
-    at: float
+    position: float
     power: float
     error: float
 
 
 @dataclass(slots=True)
 class PowerCrossing:
-    """The search for the place where power crosses what is wanted.
+    """The search for the position where power crosses the target.
 
     Attributes
     ----------
-    wanted : float
+    target : float
         Power.
     bar : float
         Normal deviate that the test asks for.
     place : float
         Where to look first.
-    least, most : float
+    lower, upper : float
         Where to look at all.
-    whole : bool
+    is_integer : bool
         Numbers of units, which are whole, instead of differences.
     rough : bool
         Whether powers are measured roughly yet: what they find is looked at again, closely.
     """
 
-    wanted: float
+    target: float
     bar: float
     place: float
-    least: float
-    most: float
-    whole: bool
+    lower: float
+    upper: float
+    is_integer: bool
     rough: bool = False
     below: MeasuredPower | None = None
     above: MeasuredPower | None = None
@@ -83,86 +83,90 @@ class PowerCrossing:
 
     def __post_init__(self) -> None:
         """Start within bounds."""
-        self.place = self._bounded(self.place)
+        self.place = self._clip(self.place)
 
-    def learn(self, power: float, error: float) -> None:
-        """Take the power that was measured at `place`; then there is an answer, or another place."""
-        here = MeasuredPower(self.place, power, error)
-        self.looks.append(here)
-        if power >= self.wanted:
-            self.above = here
+    def add_power(self, power: float, error: float) -> None:
+        """Record the power measured at `place`; set the answer or the next place."""
+        measured = MeasuredPower(self.place, power, error)
+        self.looks.append(measured)
+        if power >= self.target:
+            self.above = measured
         else:
-            self.below = here
-        if here.at >= self.most and power < self.wanted:
+            self.below = measured
+        if measured.position >= self.upper and power < self.target:
             self.answer = Estimate(math.inf, math.inf, math.inf)
-        elif (here.at <= self.least and power >= self.wanted) or self._is_bracketed():
-            self.answer = self._between()
-        elif error and abs(power - self.wanted) <= CLOSE * error:
-            self.answer = self._from(here)
+        elif (measured.position <= self.lower and power >= self.target) or self._is_bracketed():
+            self.answer = self._estimate_bracketed()
+        elif error and abs(power - self.target) <= CLOSE_ERRORS * error:
+            self.answer = self._estimate_from(measured)
         else:
-            self.place = self._next(here)
+            self.place = self._choose_next(measured)
         if self.rough and self.answer is not None:
-            self._look_closely(self.answer.value)
+            self._restart(self.answer.value)
 
-    def _look_closely(self, value: float) -> None:
-        """Begin again where rough powers led."""
-        self.place = self._bounded(value)
+    def _restart(self, value: float) -> None:
+        """Restart the search where rough powers led."""
+        self.place = self._clip(value)
         self.rough, self.answer, self.below, self.above = False, None, None, None
 
     def _is_bracketed(self) -> bool:
         if self.below is None or self.above is None:
             return len(self.looks) >= MOST_LOOKS
-        if self.whole and self.above.at - self.below.at <= 1:
+        if self.is_integer and self.above.position - self.below.position <= 1:
             return True
-        width = (self.above.at - self.below.at) / self.above.at
-        return len(self.looks) >= MOST_LOOKS or (not self.whole and width <= NARROW)
+        width = (self.above.position - self.below.position) / self.above.position
+        return len(self.looks) >= MOST_LOOKS or (not self.is_integer and width <= NARROW_WIDTH)
 
-    def _between(self) -> Estimate:
-        """Return the smallest place known to have the power wanted."""
-        here = self.above or self.looks[-1]
-        if not here.error:
-            return Estimate(here.at, here.at, here.at)
-        near = self._from(here)
-        return Estimate(here.at, min(here.at, near.low), max(here.at, near.high))
+    def _estimate_bracketed(self) -> Estimate:
+        """Return the smallest position known to have the target power."""
+        measured = self.above or self.looks[-1]
+        if not measured.error:
+            return Estimate(measured.position, measured.position, measured.position)
+        near = self._estimate_from(measured)
+        return Estimate(measured.position, min(measured.position, near.low), max(measured.position, near.high))
 
-    def _from(self, here: MeasuredPower) -> Estimate:
-        """Return the crossing as a measured power near it tells."""
+    def _estimate_from(self, measured: MeasuredPower) -> Estimate:
+        """Return the crossing extrapolated from a power measured near it."""
         value, low, high = (
-            self._at(here, power)
-            for power in (here.power, here.power + CONFIDENT * here.error, here.power - CONFIDENT * here.error)
-        )
-        return Estimate(self._rounded(value), self._rounded(low, up=False), self._rounded(high))
-
-    def _at(self, here: MeasuredPower, power: float) -> float:
-        """Return where the power is as wanted, if it is this at a place."""
-        grown = float(special.ndtri(min(max(power, LEAST), 1 - LEAST))) + self.bar
-        factor = (float(special.ndtri(self.wanted)) + self.bar) / max(grown, 0.1)
-        return self._bounded(here.at * (factor**2 if self.whole else factor), rounded=False)
-
-    def _next(self, here: MeasuredPower) -> float:
-        """Return where to look next: as the powers around it tell, within what is known."""
-        guess = self._at(here, here.power)
-        if self.below is None or self.above is None:
-            guess = min(max(guess, here.at / LONGEST_STEP), here.at * LONGEST_STEP)
-            beyond = here.at * (0.97 if here is self.above else 1.03)
-            return self._bounded(
-                min(guess, beyond) if here is self.above else max(guess, beyond), up=here is self.below
+            self._extrapolate(measured, power)
+            for power in (
+                measured.power,
+                measured.power + Z_95 * measured.error,
+                measured.power - Z_95 * measured.error,
             )
-        low, high = self.below.at, self.above.at
+        )
+        return Estimate(self._round(value), self._round(low, round_up=False), self._round(high))
+
+    def _extrapolate(self, measured: MeasuredPower, power: float) -> float:
+        """Return where power meets the target, if `power` is that at a measured position."""
+        grown = float(special.ndtri(min(max(power, MIN_POWER), 1 - MIN_POWER))) + self.bar
+        factor = (float(special.ndtri(self.target)) + self.bar) / max(grown, 0.1)
+        return self._clip(measured.position * (factor**2 if self.is_integer else factor), rounded=False)
+
+    def _choose_next(self, measured: MeasuredPower) -> float:
+        """Return the next position to measure, within known limits."""
+        guess = self._extrapolate(measured, measured.power)
+        if self.below is None or self.above is None:
+            guess = min(max(guess, measured.position / LONGEST_STEP), measured.position * LONGEST_STEP)
+            beyond = measured.position * (0.97 if measured is self.above else 1.03)
+            return self._clip(
+                min(guess, beyond) if measured is self.above else max(guess, beyond), round_up=measured is self.below
+            )
+        low, high = self.below.position, self.above.position
         if not low < guess < high or len(self.looks) > 6:
             guess = math.sqrt(low * high) if low > 0 else (low + high) / 2
-        guess = self._bounded(guess)
-        return min(max(guess, low + 1), high - 1) if self.whole else guess
+        guess = self._clip(guess)
+        return min(max(guess, low + 1), high - 1) if self.is_integer else guess
 
-    def _bounded(self, place: float, *, rounded: bool = True, up: bool = True) -> float:
-        bounded = min(max(place, self.least), self.most)
-        return self._rounded(bounded, up=up) if rounded else bounded
+    def _clip(self, value: float, *, rounded: bool = True, round_up: bool = True) -> float:
+        bounded = min(max(value, self.lower), self.upper)
+        return self._round(bounded, round_up=round_up) if rounded else bounded
 
-    def _rounded(self, place: float, *, up: bool = True) -> float:
-        if not self.whole or math.isinf(place):
-            return place
-        return float(math.ceil(place - 1e-9) if up else math.floor(place + 1e-9))
+    def _round(self, value: float, *, round_up: bool = True) -> float:
+        if not self.is_integer or math.isinf(value):
+            return value
+        return float(math.ceil(value - 1e-9) if round_up else math.floor(value + 1e-9))
 
 
-LEAST = 1e-4
+MIN_POWER = 1e-4
 """Powers nearer to 0 and 1 tell no slope."""

@@ -1,4 +1,4 @@
-"""Populations in which two systems differ by what is wanted: the observed units, exponentially tilted.
+"""Populations with a given difference of two systems: the observed units, exponentially tilted.
 
 Unit u is drawn with probability w_u proportional to exp(s L_u), where L_u is its influence on the difference of
 scores: of all weights under which the (linearised) difference is as wanted these are nearest to equal ones in
@@ -27,12 +27,12 @@ ROUNDING = 1e-11
 """Share of a difference by which rounding may miss it, as where all units differ by it."""
 
 
-def weights(influences: Array, strength: float) -> Array:
-    """Return the probabilities of the units, shape (n_units,).
+def compute_weights(influences: Array, strength: float) -> Array:
+    """Return the units' probabilities under a tilt, shape (n_units,).
 
     Examples
     --------
-    >>> weights(np.array([0.0, 1.0]), 0.0)
+    >>> compute_weights(np.array([0.0, 1.0]), 0.0)
     array([0.5, 0.5])
     """
     exponents = strength * influences
@@ -40,8 +40,8 @@ def weights(influences: Array, strength: float) -> Array:
     return np.asarray(grown / grown.sum())
 
 
-def reachable(influences: Array, difference: Callable[[Array], float], side: int) -> float:
-    """Return the most extreme difference that tilting reaches.
+def find_extreme_difference(influences: Array, difference: Callable[[Array], float], side: int) -> float:
+    """Return the most extreme difference that tilting can produce.
 
     Parameters
     ----------
@@ -52,61 +52,63 @@ def reachable(influences: Array, difference: Callable[[Array], float], side: int
     side : int
         1 for the largest, -1 for the smallest.
     """
-    return side * max(side * difference(weights(influences, strength)) for strength in _path(influences, side))
+    return side * max(
+        side * difference(compute_weights(influences, strength)) for strength in _list_strengths(influences, side)
+    )
 
 
-def strength_of(influences: Array, difference: Callable[[Array], float], wanted: float) -> float | None:
-    """Return the strength under which the difference is as wanted; None where none is.
+def find_strength(influences: Array, difference: Callable[[Array], float], target: float) -> float | None:
+    """Return the tilt strength that gives the target difference; None if there is none.
 
     Parameters
     ----------
     influences, difference
-        As in `reachable`.
-    wanted : float
+        As in `find_extreme_difference`.
+    target : float
         Difference of scores.
 
     Examples
     --------
     >>> d = np.array([-1.0, 0.0, 2.0])
-    >>> s = strength_of(d, lambda w: float(w @ d), 1.5)
-    >>> round(float(weights(d, s) @ d), 12)
+    >>> s = find_strength(d, lambda w: float(w @ d), 1.5)
+    >>> round(float(compute_weights(d, s) @ d), 12)
     1.5
-    >>> strength_of(d, lambda w: float(w @ d), 2.5) is None
+    >>> find_strength(d, lambda w: float(w @ d), 2.5) is None
     True
     """
     from scipy.optimize import brentq
 
     def missing(strength: float) -> float:
-        return difference(weights(influences, strength)) - wanted
+        return difference(compute_weights(influences, strength)) - target
 
-    start, close = missing(0.0), ROUNDING * abs(wanted)
+    start, close = missing(0.0), ROUNDING * abs(target)
     if abs(start) <= close:
         return 0.0
-    before = 0.0
-    for strength in _path(influences, -1 if start > 0 else 1):
-        here = missing(strength)
-        if abs(here) <= close:
+    previous = 0.0
+    for strength in _list_strengths(influences, -1 if start > 0 else 1):
+        remaining = missing(strength)
+        if abs(remaining) <= close:
             return strength
-        if (here > 0) != (start > 0):
-            return float(brentq(missing, before, strength, xtol=1e-300, rtol=1e-13))
-        before = strength
+        if (remaining > 0) != (start > 0):
+            return float(brentq(missing, previous, strength, xtol=1e-300, rtol=1e-13))
+        previous = strength
     return None
 
 
-def _path(influences: Array, side: int) -> list[float]:
+def _list_strengths(influences: Array, side: int) -> list[float]:
     """Return strengths to one side, until all weight is on the units of largest influence."""
     spread = float(influences.std())
     if spread == 0:
         return [0.0]
     extreme = (influences * side).max()
-    found: list[float] = []
+    strengths: list[float] = []
     for power in range(FIRST, LAST):
-        found.append(side * 2.0**power / spread)
-        if weights(influences, found[-1])[influences * side < extreme].sum() < CONCENTRATED:
+        strengths.append(side * 2.0**power / spread)
+        if compute_weights(influences, strengths[-1])[influences * side < extreme].sum() < CONCENTRATED:
             break
-    return found
+    return strengths
 
 
-def n_effective(probabilities: Array) -> float:
-    """Return how many equally likely units would vary as much (Kish 1965): 1 / sum of squares."""
+def compute_n_effective(probabilities: Array) -> float:
+    """Return the effective number of equally likely units (Kish 1965): 1 / sum of squares."""
     return float(1 / (probabilities**2).sum())

@@ -14,15 +14,15 @@ from sklearn import metrics as scikit
 
 import sigdask
 from sigdask.analysis.independence.labels import Labellings
-from sigdask.analysis.independence.scores import score_of
+from sigdask.analysis.independence.scores import score_labels
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.stream.shuffles import PERMUTE, philox
-from sigdask.statistics.crosscheck import count_fits
+from sigdask.statistics.crosscheck import compute_fit_p
 
 METRICS = [
     "accuracy",
@@ -64,7 +64,7 @@ def test_van_aschs_glasses(oracles):
 def by_enumeration(a, b, metric, side):
     """Score every order of the labels of b by the metric's own form, anew."""
     counts = Counts.from_labels(b, {"a": a})
-    bound = metric.bind(counts) if not isinstance(metric, str) else find(metric, counts).bind(counts)
+    bound = metric.bind(counts) if not isinstance(metric, str) else find_metric(metric, counts).bind(counts)
 
     def total(field, labels):
         kind, _, label = field[:-1].partition("[")
@@ -180,7 +180,7 @@ def test_samples_fit_the_exact_p():
             for one in found:
                 assert one.method == "approximate"
                 assert one.p_value == (one.n_extreme + 1) / (one.n_trials + 1)
-                assert count_fits(one.n_extreme, one.n_trials, one.exact.p_lo) > 1e-4
+                assert compute_fit_p(one.n_extreme, one.n_trials, one.exact.p_lo) > 1e-4
                 assert {check.verdict for check in one.checks} == {"agrees"}
 
 
@@ -212,20 +212,22 @@ def test_a_permutation_is_a_pure_function_of_seed_test_set_run_and_trial():
 
 
 def panel_of_labels(counts, metrics, seed=0, within=None):
-    own = Labellings.of(counts, seed, within)
-    bound = [find(m, counts).bind(counts) for m in metrics]
+    own = Labellings.from_counts(counts, seed, within)
+    bound = [find_metric(m, counts).bind(counts) for m in metrics]
     scores = tuple(
-        tuple(score_of(m, own.labels, own.margins(s), own.agreed(s)).agreeing for m in bound)
+        tuple(score_labels(m, own.labels, own.count_margins(s), own.count_agreements(s)).agreeing for m in bound)
         for s in range(counts.n_systems)
     )
-    return PermutedPanel(own.key, own.starts, own.meant, own.given, scores)
+    return PermutedPanel(own.key, own.starts, own.reference, own.predicted, scores)
 
 
 def test_all_permutations_are_as_likely():
     counts = Counts.from_labels(list("abcd"), {"a": list("abcd")})
     panel = panel_of_labels(counts, ["accuracy"])
     tally = panel.tally(run=0, first=0, n_trials=240_000)
-    assert count_fits(tally.counts[0, 0, 0], 240_000, 1 / 24) > 1e-4  # one order of 24 is as right as the observed one
+    assert (
+        compute_fit_p(tally.counts[0, 0, 0], 240_000, 1 / 24) > 1e-4
+    )  # one order of 24 is as right as the observed one
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
@@ -248,7 +250,7 @@ def test_another_labelling_metric_or_order_of_the_rows_changes_no_count():
     together = panel_of_labels(more, ["macro-f1", "accuracy"])
     own, other = (panel.tally(run=0, first=100, n_trials=3_000) for panel in (alone, together))
     assert np.array_equal(own.counts[0, 0], other.counts[1, 1])
-    assert alone.digests()[0, 0] == together.part([1], [1]).digests()[0, 0]
+    assert alone.compute_digests()[0, 0] == together.select([1], [1]).compute_digests()[0, 0]
 
 
 @pytest.mark.slow
@@ -261,7 +263,7 @@ def test_counts_are_the_same_on_a_cluster_of_processes():
 
 
 def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
-    from sigdask.execution.packing import _packed
+    from sigdask.execution.packing import _pack_panel
 
     @sigdask.metric(fields=["correct", "items"])
     def nowhere(correct, items):
@@ -269,11 +271,11 @@ def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
 
     a, b = drawn(20)
     counts = Counts.from_labels(b, {"a": a})
-    own = Labellings.of(counts, 0)
-    score = score_of(nowhere.bind(counts), own.labels, own.margins(0), own.agreed(0))
-    panel = PermutedPanel(own.key, own.starts, own.meant, own.given, ((score.agreeing,),))
+    own = Labellings.from_counts(counts, 0)
+    score = score_labels(nowhere.bind(counts), own.labels, own.count_margins(0), own.count_agreements(0))
+    panel = PermutedPanel(own.key, own.starts, own.reference, own.predicted, ((score.agreeing,),))
     with pytest.raises(InputError, match="workers on other machines are sent the names of metrics, not code"):
-        _packed(panel, code=False)
+        _pack_panel(panel, code=False)
 
 
 # -- asked and answered --

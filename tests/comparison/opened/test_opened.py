@@ -91,12 +91,12 @@ def test_units_of_a_mean_add_up_and_the_largest_are_named():
     each = (a - b) / N
     order = np.argsort(-each, kind="stable")
     assert one.shares.add_up
-    assert [unit.name for unit in one.named[:10]] == [f"i{k:02}" for k in order[:10]]
-    assert [unit.name for unit in one.named[10:]] == [f"i{k:02}" for k in order[::-1][:10]]
+    assert [unit.name for unit in one.deciding_units[:10]] == [f"i{k:02}" for k in order[:10]]
+    assert [unit.name for unit in one.deciding_units[10:]] == [f"i{k:02}" for k in order[::-1][:10]]
     np.testing.assert_allclose(one.shares.values[:10], each[order[:10]], atol=1e-12)
     assert one.shares.n_for_a == np.count_nonzero(each > 0)
     assert (one.shares.n_for_a + one.shares.n_for_b + one.shares.n_alike) == N == results[0].n_units
-    assert one.named[0].items[0].a == f"{a[order[0]]:.6g}"
+    assert one.deciding_units[0].items[0].a == f"{a[order[0]]:.6g}"
 
 
 def test_texts_stand_beside_the_units_and_long_ones_are_cut():
@@ -104,14 +104,14 @@ def test_texts_stand_beside_the_units_and_long_ones_are_cut():
     _, found = compare_opened([counts], metrics=["BLEU", "chrF"], trials=99)
     for one in found:
         assert not one.shares.add_up
-        for unit in one.named:
+        for unit in one.deciding_units:
             [item] = unit.items
             k = int(item.name) - 1
             assert item.gold == counts.outputs.gold[k]
             assert item.b == counts.outputs.systems[1][k]
             if k != 2:
                 assert item.a == counts.outputs.systems[0][k]
-    [cut] = {item.a for one in found for unit in one.named for item in unit.items if item.name == "3"}
+    [cut] = {item.a for one in found for unit in one.deciding_units for item in unit.items if item.name == "3"}
     assert cut.endswith(CUT)
     assert len(cut) == MOST_CHARACTERS
 
@@ -126,7 +126,7 @@ def test_documents_are_named_with_the_items_in_which_the_outputs_differ():
     )
     results, [one] = compare_opened([counts], unit="document", trials=99, method="randomization")
     assert results[0].n_units == 10
-    unit = next(unit for unit in one.named if unit.name == "d9")
+    unit = next(unit for unit in one.deciding_units if unit.name == "d9")
     assert unit.n_items == 6
     assert {(item.a, item.b) for item in unit.items} == {("1", "0")}
 
@@ -136,14 +136,14 @@ def test_items_that_one_system_lacks_are_of_no_unit():
     b = np.where(np.arange(N) % 3 == 0, np.nan, a - 1)
     _, [one] = compare_opened([Counts.from_scores({"a": a, "b": b}, missing="pairwise")], trials=99)
     assert one.shares.n_for_a == np.count_nonzero(~np.isnan(b))
-    assert all((int(unit.name) - 1) % 3 for unit in one.named)
+    assert all((int(unit.name) - 1) % 3 for unit in one.deciding_units)
 
 
 def test_a_metric_of_whole_outputs_has_a_null_and_no_units():
     total = black_box(lambda outputs, _: float(np.sum(outputs)), name="total")
     results, [one] = compare_opened([scores(2)], metrics=[total], trials=2000)
     assert one.null.n_trials == 20
-    assert (one.shares, one.named) == (None, ())
+    assert (one.shares, one.deciding_units) == (None, ())
     assert one.runs[0].n_trials.tolist() == [2000]
     assert one.runs[0].n_extreme.tolist() == [results[0].n_extreme]
 
@@ -160,17 +160,17 @@ def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
 
 def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
     values = rng_of(7).binomial(300, 0.5, 20_000) * 2.0 - 300
-    found = EqualBars.of(values / 7, values > 20)
+    found = EqualBars.from_values(values / 7, values > 20)
     assert found.counts.sum() == 20_000
     assert found.marked.sum() == np.count_nonzero(values > 20)
     assert (found.counts[5:-5] > 0).all()
-    same = EqualBars.of(np.zeros(4), np.ones(4, bool))
+    same = EqualBars.from_values(np.zeros(4), np.ones(4, bool))
     assert (same.counts.tolist(), same.marked.tolist()) == ([4], [4])
 
 
 def test_intervals_are_those_of_clopper_and_pearson():
     run = runs.Convergence(np.array([16, 32]), np.array([1, 4]))
-    low, high = bounds.interval([1, 4], [16, 32])
+    low, high = bounds.clopper_pearson([1, 4], [16, 32])
     assert [end.tolist() for end in run.intervals] == [low.tolist(), high.tolist()]
 
 
@@ -187,18 +187,18 @@ def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
     counts = read(tmp_path / "set.xml")
     for own in (counts, counts.in_order(counts.ids[::-1])):
         _, [one] = compare_opened([own], metrics=["chrF"])
-        assert (one.called.asked, one.called.gold) == ("source", "reference")
-        assert one.named
-        for unit in one.named:
+        assert (one.field_names.prompt, one.field_names.gold) == ("source", "reference")
+        assert one.deciding_units
+        for unit in one.deciding_units:
             k = int(unit.name.partition(":")[2]) - 1
-            assert [(item.asked, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
+            assert [(item.prompt, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
 
 
 def test_topics_are_shown_by_what_both_runs_score_in_them():
     counts = kinds.rankings()
     results, [one] = compare_opened([counts], metrics=["AP"], trials=99)
     assert one.shares.add_up
-    for unit, value, scores in zip(one.named, one.shares.values, one.shares.scores, strict=True):
+    for unit, value, scores in zip(one.deciding_units, one.shares.values, one.shares.scores, strict=True):
         [item] = unit.items
         assert (item.gold, item.a, item.b) == ((), f"{scores[0]:.6g}", f"{scores[1]:.6g}")
         assert value == pytest.approx((scores[0] - scores[1]) / results[0].n_units)

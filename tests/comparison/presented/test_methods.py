@@ -17,8 +17,8 @@ from sigdask import compare_all
 from sigdask.examples import yeh2000
 from sigdask.options import Adjust
 from sigdask.report.methods import text as methods
-from sigdask.report.methods.sources import SOURCES, bibtex
-from sigdask.results.comparisons import made_by
+from sigdask.report.methods.sources import SOURCES, format_bibtex
+from sigdask.results.comparisons import get_version
 from sigdask.statistics.classical.names import DESCRIPTIONS
 
 SCORES = np.random.default_rng(4).random((40, 3))
@@ -29,7 +29,7 @@ def told(**how):
 
 
 def test_all_sources_are_bibtex_that_a_parser_reads():
-    found = parse_string(bibtex(SOURCES), "bibtex")
+    found = parse_string(format_bibtex(SOURCES), "bibtex")
     assert [*found.entries] == [*SOURCES]
     for key, entry in found.entries.items():
         assert entry.persons["author"], key
@@ -47,10 +47,10 @@ def test_the_program_is_cited_as_citation_cff_says():
 
 
 def test_every_word_for_a_method_rests_on_works_that_there_are():
-    marked = " ".join([*methods.ADJUSTING.values(), *methods.INTERVALS.values(), *DESCRIPTIONS.values()])
-    keys = {key for found in methods.CITED.finditer(marked) for key in found[1].split(",")}
-    assert keys | set(methods.COMPUTED.values()) <= SOURCES.keys()
-    assert {*methods.ADJUSTING, "none"} == set(Adjust.__args__)
+    marked = " ".join([*methods.ADJUSTMENT_TEXTS.values(), *methods.INTERVAL_TEXTS.values(), *DESCRIPTIONS.values()])
+    keys = {key for found in methods.CITATION_PATTERN.finditer(marked) for key in found[1].split(",")}
+    assert keys | set(methods.EXACT_METHOD_SOURCES.values()) <= SOURCES.keys()
+    assert {*methods.ADJUSTMENT_TEXTS, "none"} == set(Adjust.__args__)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_paragraph_tells_what_was_run(how, sentence, keys):
 
 
 def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
-    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.rows()) + "\n")
+    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
     done = called("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
     assert done.returncode == 0
     text = called("cite", "r.json", "--text", cwd=tmp_path).stdout
@@ -119,7 +119,7 @@ def test_a_plan_is_cited_from_its_store(tmp_path):
 
 def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_path):
     found = called("cite", cwd=tmp_path).stdout
-    assert f"with sigdask {made_by()} (The sigdask developers 2026)." in found
+    assert f"with sigdask {get_version()} (The sigdask developers 2026)." in found
     assert [*parse_string(found.partition("\n\n")[2], "bibtex").entries] == ["noreen1989", "yeh2000", "sigdask"]
 
 
@@ -140,7 +140,7 @@ def test_latex_and_bibtex_compile(tmp_path):
     done = called("compare", "a_b%.csv", "--name", "50 % & a_b#", "-o", "r.json", "-q", cwd=tmp_path)
     assert done.returncode == 0
     paragraph = called("cite", "r.json", "--latex", "--text", cwd=tmp_path).stdout
-    (tmp_path / "p.bib").write_text(bibtex(SOURCES))
+    (tmp_path / "p.bib").write_text(format_bibtex(SOURCES))
     (tmp_path / "p.tex").write_text(
         "\\documentclass{article}\\usepackage[utf8]{inputenc}\\usepackage[T1]{fontenc}\\usepackage{natbib}\\begin{document}\n"
         f"{paragraph}\\nocite{{*}}\\bibliographystyle{{plainnat}}\\bibliography{{p}}\\end{{document}}\n"

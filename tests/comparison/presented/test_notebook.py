@@ -13,8 +13,8 @@ from rich.console import Console
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.report.notebook import SHOWN
-from sigdask.report.summary.verdict import of as verdict_of
+from sigdask.report.notebook import MAX_ROWS
+from sigdask.report.summary.verdict import build_verdict as verdict_of
 
 
 class Cells(HTMLParser):
@@ -46,11 +46,11 @@ def test_a_notebook_shows_the_headline_first_and_a_short_table():
     found = found_of([f"s{k}" for k in range(15)], adjust="none")
     shown = Cells(found._repr_html_())
     assert shown.words[0] == verdict_of(found).headline
-    assert len([cell for cell in shown.cells if re.match(r"s\d+$", cell)]) == SHOWN
+    assert len([cell for cell in shown.cells if re.match(r"s\d+$", cell)]) == MAX_ROWS
     assert "5 more rows are not shown." in found._repr_html_()
     [[_, *rows]] = parsed(found._repr_markdown_())
     [ranking] = found.rankings()
-    assert [name for (name, _), _ in rows] == [one.system for one in ranking.systems[:SHOWN]]
+    assert [name for (name, _), _ in rows] == [one.system for one in ranking.systems[:MAX_ROWS]]
 
 
 def test_of_many_comparisons_the_first_are_shown_and_how_many_there_are_more():
@@ -60,7 +60,7 @@ def test_of_many_comparisons_the_first_are_shown_and_how_many_there_are_more():
         pairs=[(f"s{a}", f"s{b}") for a in range(15) for b in range(20, 30)], trials=19, interval="none", adjust="none",
     )  # fmt: skip
     [[_, *rows]] = parsed(found._repr_markdown_())
-    assert [(a, b) for (a, _), (b, _), *_ in rows] == [(r.a, r.b) for r in found[:SHOWN]]
+    assert [(a, b) for (a, _), (b, _), *_ in rows] == [(r.a, r.b) for r in found[:MAX_ROWS]]
     assert "140 more comparisons are not shown." in found._repr_markdown_()
 
 
@@ -75,7 +75,7 @@ def test_hostile_names_are_text_wherever_they_are_shown(names):
     assert tags <= {"p", "strong", "em", "table", "thead", "tbody", "tr", "th", "td"}
     text = console(found)
     assert "\x1b" not in text
-    assert sum(name in text for name in plain) >= min(len(names), SHOWN)
+    assert sum(name in text for name in plain) >= min(len(names), MAX_ROWS)
 
 
 def test_no_results_are_shown_as_that():

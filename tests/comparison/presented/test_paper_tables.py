@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.sources import SOURCES
 from sigdask.report.tables import comparisons, latex
-from sigdask.results.columns.coded import Coded, ScoredMetric
+from sigdask.results.columns.coded import CodedColumn, ScoredMetric
 
 
 def test_a_table_of_systems_has_scores_of_the_json_with_the_best_in_bold_and_the_letters_of_the_ranking():
@@ -53,7 +53,7 @@ def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
 
 def test_of_a_metric_of_which_less_is_better_the_least_is_bold_and_better_than_the_baseline():
     found = found_of("abc", baseline="a", step=0.2, adjust="none")
-    table = replace(found.table, metric=Coded.same(ScoredMetric("TER", False), len(found)))
+    table = replace(found.table, metric=CodedColumn.from_constant(ScoredMetric("TER", False), len(found)))
     [[header, *rows]] = parsed(replace(found, table=table).to_markdown())
     assert header[1][0] == "TER ↓"
     assert [(name, score.split()[1:], bold) for (name, _), (score, bold) in rows] == [
@@ -105,10 +105,10 @@ def test_hostile_names_are_text_in_markdown():
 
 
 def test_every_word_of_a_name_is_escaped_for_latex():
-    assert latex.escaped("\\input{x}") == r"\textbackslash{}input\{x\}"
-    assert latex.escaped("a_b & 50 % #1 $x$ ~^") == r"a\_b \& 50 \% \#1 \$x\$ \textasciitilde{}\textasciicircum{}"
-    assert latex.escaped("日") == r"\sigdaskchar{日}{65E5}"
-    assert latex.escaped("[a] -- ``b''") == r"{[}a{]} -{}- \symbol{96}\symbol{96}b'{}'"
+    assert latex.escape("\\input{x}") == r"\textbackslash{}input\{x\}"
+    assert latex.escape("a_b & 50 % #1 $x$ ~^") == r"a\_b \& 50 \% \#1 \$x\$ \textasciitilde{}\textasciicircum{}"
+    assert latex.escape("日") == r"\sigdaskchar{日}{65E5}"
+    assert latex.escape("[a] -- ``b''") == r"{[}a{]} -{}- \symbol{96}\symbol{96}b'{}'"
 
 
 def test_a_layout_or_digits_that_there_are_not_are_refused():
@@ -142,8 +142,10 @@ def test_whatever_a_table_cites_is_what_sigdask_cite_prints():
         {"interval": "inversion", "method": "exact", "adjust": "holm"},
     ):  # fmt: skip
         found = compare_all(counts, metrics=["mean"], **{"trials": 99, "interval": "none", "resamples": 99} | how)
-        cited = {key for layout in ("systems", "pairs") for t in comparisons.tables(found, layout) for key in t.sources}
-        assert cited <= {*methods.of(methods.Facts.of(found)).keys}
+        cited = {
+            key for layout in ("systems", "pairs") for t in comparisons.build_tables(found, layout) for key in t.sources
+        }
+        assert cited <= {*methods.build_methods(methods.Facts.from_results(found)).keys}
         assert cited <= SOURCES.keys()
 
 
@@ -162,13 +164,13 @@ def test_thousands_of_comparisons_are_all_in_the_tables():
 def test_metrics_of_more_than_a_line_go_on_in_another_table():
     scores = {name: np.random.default_rng(3).integers(0, 2, 20) for name in "abc"}
     found = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=19, interval="none")
-    [table] = comparisons.tables(found, "systems")
+    [table] = comparisons.build_tables(found, "systems")
     [own] = table.sections
     [name, score] = own.columns
     wide = replace(
         table, sections=(replace(own, columns=(name, *[replace(score, header=f"m{k}") for k in range(11)])),)
     )
-    tex = "".join(latex.document_parts([wide]))
+    tex = "".join(latex.iter_document_parts([wide]))
     assert [len(re.findall(r"m\d+", line)) for line in tex.splitlines() if line.startswith("system &")] == [8, 3]
 
 

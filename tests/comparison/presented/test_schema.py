@@ -17,7 +17,7 @@ from sigdask.counts import Counts
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 from sigdask.results import json_lines, schema
-from sigdask.results.messages.notes import Kind
+from sigdask.results.messages.notes import NoteKind
 
 RNG = np.random.default_rng(4)
 SCORES = {name: RNG.integers(0, 5, 60) / 4 for name in "abc"}
@@ -82,17 +82,17 @@ def test_an_unknown_key_or_kind_of_value_is_refused():
 
 
 def test_the_schema_is_one_and_names_the_keys_that_lines_have():
-    whole = json.loads(schema.text())
+    whole = json.loads(schema.read_schema())
     jsonschema.Draft202012Validator.check_schema(whole)
     assert whole["properties"]["schema_version"]["const"] == schema.VERSION
     own = whole["$defs"]["result"]
     assert own["properties"].keys() == {*own["required"]} == {*json_lines.KEYS}
-    assert {*whole["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(Kind)}
+    assert {*whole["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(NoteKind)}
 
 
 def test_compare_prints_it_without_any_file(tmp_path):
     found = called("compare", "--schema", cwd=tmp_path)
-    assert (found.returncode, found.stdout) == (0, schema.text())
+    assert (found.returncode, found.stdout) == (0, schema.read_schema())
 
 
 FRAMES = {

@@ -15,12 +15,12 @@ from nights import write_plan
 import sigdask
 from sigdask import Counts, InputError, compare_all
 from sigdask.examples import yeh2000
-from sigdask.nightly.store.status import report
+from sigdask.nightly.store.status import build_report
 from sigdask.results import signature
-from sigdask.results.comparisons import made_by
-from sigdask.results.rows import table_from_results
+from sigdask.results.comparisons import get_version
+from sigdask.results.rows import results_to_table
 from sigdask.results.signature import DataDigests, Signature
-from sigdask.results.views import result_views
+from sigdask.results.views import iter_results
 
 WORDS = st.text(max_size=12)
 HEX = st.text("0123456789abcdef", min_size=12, max_size=12)
@@ -94,14 +94,14 @@ def test_what_is_no_signature_is_refused_with_the_key_that_is_wrong(changed, sai
 
 def yeh(tmp_path):
     file = tmp_path / "yeh.tsv"
-    file.write_text("\n".join(yeh2000.rows()) + "\n")
+    file.write_text("\n".join(yeh2000.iter_lines()) + "\n")
     return file
 
 
 def test_the_signature_of_yehs_example_stays(tmp_path):
     """Pinned: another digest of the same data would make every signature that was printed a wrong one."""
     results = compare_all(sigdask.read(yeh(tmp_path)))
-    version = made_by()
+    version = get_version()
     assert [r.test_signature for r in results] == [
         f"test:ar|metric:{metric}|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item"
         f"|data:aa6fcc71113b.{data}|v:{version}"
@@ -111,7 +111,7 @@ def test_the_signature_of_yehs_example_stays(tmp_path):
             ("f1", "b4d2e228ea26.ef6e69b2abe4"),
         )
     ]
-    assert signature.shared(results.table) == (
+    assert signature.format_shared(results.table) == (
         "test:ar|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|v:" + version
     )
 
@@ -208,7 +208,9 @@ def test_a_signature_says_what_was_asked_for():
     expected = ("f:beta=2", "greater", "randomization", "trials", 3, "night", "doc", 5000)
     asked = (same.metric, same.alternative, same.method, same.p, same.seed, same.test_set, same.unit, same.n_trials)
     assert asked == expected
-    assert signature.shared(results.table).startswith("test:ar|metric:f%3Abeta=2|alt:greater|method:randomization|")
+    assert signature.format_shared(results.table).startswith(
+        "test:ar|metric:f%3Abeta=2|alt:greater|method:randomization|"
+    )
 
 
 def test_a_family_is_other_comparisons_whatever_they_are_called():
@@ -293,14 +295,14 @@ def test_a_scorers_own_options_are_in_the_signature(tmp_path):
 def test_rows_that_are_read_back_have_the_signatures_that_they_had():
     results = compare_all(SCORES)
     rows = [*results]
-    assert [*result_views(table_from_results(rows, 0.05))] == rows
+    assert [*iter_results(results_to_table(rows, 0.05))] == rows
     unsigned = [replace(rows[0], test_signature=None), *rows[1:]]
-    assert [r.test_signature for r in result_views(table_from_results(unsigned, 0.05))] == [
+    assert [r.test_signature for r in iter_results(results_to_table(unsigned, 0.05))] == [
         None,
         *(r.test_signature for r in rows[1:]),
     ]
-    assert signature.shared(table_from_results(unsigned, 0.05)) is None
-    assert signature.shared(table_from_results([], 0.05)) is None
+    assert signature.format_shared(results_to_table(unsigned, 0.05)) is None
+    assert signature.format_shared(results_to_table([], 0.05)) is None
 
 
 def test_files_of_results_have_signatures(tmp_path):
@@ -317,7 +319,7 @@ def nightly(folder):
     done = called("run", "night.toml", "-q", cwd=folder)
     assert done.returncode == 0, done.stderr
     plan = sigdask.load_plan(folder / "night.toml")
-    return {(r.a, r.b): r.test_signature for r in report(plan.store, plan.name).results["set0"]}
+    return {(r.a, r.b): r.test_signature for r in build_report(plan.store, plan.name).results["set0"]}
 
 
 def test_a_plan_keeps_signatures_and_a_system_more_leaves_those_of_the_others(tmp_path):
@@ -338,7 +340,7 @@ def test_a_plan_keeps_signatures_and_a_system_more_leaves_those_of_the_others(tm
 def test_results_that_an_earlier_version_kept_hold_without_a_signature(tmp_path, monkeypatch):
     write_plan(tmp_path, sets=1, systems=3, trials=1000)
     with monkeypatch.context() as earlier:
-        earlier.setattr("sigdask.analysis.comparison.study.origins_of", lambda *_: None)
+        earlier.setattr("sigdask.analysis.comparison.study.build_input_digests", lambda *_: None)
         assert set(nightly(tmp_path).values()) == {None}
     assert set(nightly(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
     second = called("history", "night.toml", cwd=tmp_path).stdout.splitlines()[4]

@@ -12,7 +12,7 @@ from sigdask.examples import yeh2000
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.rows()) + "\n")
+    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
     write_scores(tmp_path / "scores.csv", 4, n_items=30)
     skewed = np.exp(np.random.default_rng(2).standard_normal((30, 4))) * [1, -1, 1, -1]  # in opposite directions
     np.savetxt(tmp_path / "skewed.csv", skewed, fmt="%.3f", delimiter=",", header="a,b,c,d", comments="")

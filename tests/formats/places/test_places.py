@@ -12,8 +12,8 @@ import pytest
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, Source, parse_source, read
-from sigdask.io import common, place
-from sigdask.io.redaction import redacted
+from sigdask.io import as_path, find_common_folder
+from sigdask.io.redaction import redact
 from sigdask.io.remote import Remote
 
 HEAD = "id,a,b\n"
@@ -56,8 +56,8 @@ def same(one, other):
     ],
 )  # fmt: skip
 def test_what_may_be_secret_in_a_url_is_hidden_and_nothing_else(url, written):
-    assert redacted(url) == written
-    assert redacted(written) == written
+    assert redact(url) == written
+    assert redact(written) == written
 
 
 def test_a_table_is_read_the_same_from_a_url_as_from_a_path_gzipped_or_not(memory, tmp_path):
@@ -89,7 +89,7 @@ def test_gold_references_and_documents_may_lie_at_urls(memory, tmp_path):
         options = Options(references=(where("two.txt"),), documents=where("docs.txt"))
         return read(Source(where("x.txt")), Source(where("y.txt")), gold=where("ref.txt"), options=options)
 
-    same(told(lambda name: place(f"memory://mt/{name}")), told(lambda name: tmp_path / name))
+    same(told(lambda name: as_path(f"memory://mt/{name}")), told(lambda name: tmp_path / name))
 
 
 def test_runs_are_named_after_their_files_and_told_apart_by_their_folders(memory):
@@ -147,7 +147,7 @@ def test_a_file_is_fetched_once_however_often_it_is_opened_and_goes_with_its_las
         return get_file(self, at, *arguments, **options)
 
     monkeypatch.setattr(type(memory), "get_file", counted)
-    first, second = place("memory://t/a.csv"), place("memory://t/a.csv")
+    first, second = as_path("memory://t/a.csv"), as_path("memory://t/a.csv")
     read(Source(first))
     read(Source(second))
     assert fetched == ["/t/a.csv"]
@@ -162,7 +162,7 @@ def test_a_file_is_fetched_once_however_often_it_is_opened_and_goes_with_its_las
 
 def test_a_path_that_is_a_url_is_its_url_wherever_it_goes(memory):
     memory.pipe("/t/runs/a.csv", b"x")
-    path = place("memory://t/runs/a.csv")
+    path = as_path("memory://t/runs/a.csv")
     folder = path.parent
     assert isinstance(path, Path)
     assert (str(folder), folder.is_dir(), path.is_file(), (folder / "none").exists()) == (
@@ -171,9 +171,9 @@ def test_a_path_that_is_a_url_is_its_url_wherever_it_goes(memory):
         True,
         False,
     )
-    assert (path.name, path.suffix, path.relative_to(place("memory://t"))) == ("a.csv", ".csv", Path("runs/a.csv"))
+    assert (path.name, path.suffix, path.relative_to(as_path("memory://t"))) == ("a.csv", ".csv", Path("runs/a.csv"))
     assert list(folder.iterdir()) == list(folder.glob("*.csv")) == list(folder.parent.rglob("a*")) == [path]
-    assert common([path, folder]) == folder
+    assert find_common_folder([path, folder]) == folder
     assert path != Path("/t/runs/a.csv")
     assert copy.deepcopy(path) is path
     assert pickle.loads(pickle.dumps(path)) == path
@@ -183,7 +183,7 @@ def test_a_path_that_is_a_url_is_its_url_wherever_it_goes(memory):
 
 
 def test_a_pickled_url_holds_nothing_secret():
-    assert b"5ecret" not in pickle.dumps(place("https://ann:5ecret@host/a.csv?sig=5ecret"))
+    assert b"5ecret" not in pickle.dumps(as_path("https://ann:5ecret@host/a.csv?sig=5ecret"))
 
 
 @pytest.mark.parametrize(
@@ -208,17 +208,17 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(url, module, said, 
     monkeypatch.setattr(registry, "_registry", known)
     monkeypatch.setattr(registry, "registry", known)
     with pytest.raises(InputError, match=said) as raised:
-        place(url)
+        as_path(url)
     assert raised.value.__context__ is None
 
 
 def test_credentials_in_the_url_of_a_store_and_unknown_kinds_of_urls_are_refused():
     with pytest.raises(InputError, match=r"^s3://\*\*\*@bucket/a: s3:// URLs take no password; credentials are taken"):
-        place("s3://key:5ecret@bucket/a")
+        as_path("s3://key:5ecret@bucket/a")
     with pytest.raises(InputError, match=r"^nfs://host/a: fsspec knows no nfs:// URLs"):
-        place("nfs://host/a")
+        as_path("nfs://host/a")
 
 
 def test_a_file_url_is_a_path_of_this_machine(tmp_path):
-    assert place(f"file://{tmp_path}/a%20b.csv") == tmp_path / "a b.csv"
-    assert not isinstance(place("a=s3://bucket/x"), Remote)
+    assert as_path(f"file://{tmp_path}/a%20b.csv") == tmp_path / "a b.csv"
+    assert not isinstance(as_path("a=s3://bucket/x"), Remote)

@@ -11,7 +11,7 @@ from object_store import SECRET, ObjectStore, scores, web
 
 from sigdask.errors import InputError
 from sigdask.formats import Source, read
-from sigdask.io import place, retry
+from sigdask.io import as_path, retry
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 
@@ -78,7 +78,7 @@ def test_a_server_that_breaks_off_is_asked_again(server):
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(server, monkeypatch):
-    monkeypatch.setattr(retry, "PATIENCE", 0.3)
+    monkeypatch.setattr(retry, "TIMEOUT_SECONDS", 0.3)
     with pytest.raises(InputError, match=r"/slow/a.csv: the server does not answer in time; try again later$"):
         read(f"{server.url}/slow/a.csv")
 
@@ -86,7 +86,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for_for_ever(server, monkey
 def test_a_dead_server_is_told_of_once_and_not_asked_again(server):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        path = place(f"http://127.0.0.1:{free.getsockname()[1]}/a.csv")
+        path = as_path(f"http://127.0.0.1:{free.getsockname()[1]}/a.csv")
     for _ in range(2):
         with pytest.raises(InputError, match=r"127.0.0.1:\d+/a.csv: the server cannot be reached"):
             read(Source(path))
@@ -172,7 +172,7 @@ def test_a_plan_of_runs_in_a_bucket_finds_what_the_plan_of_paths_finds(buckets, 
 @pytest.mark.slow
 def test_a_file_in_a_bucket_keeps_its_date_and_what_changed_is_read_anew(buckets):
     buckets.pipe("nightly-runs/a.csv", TABLE.encode())
-    first = place("s3://nightly-runs/a.csv")
+    first = as_path("s3://nightly-runs/a.csv")
     assert read(Source(first)).n_items == 40
     assert first.stat().st_mtime == buckets.modified("nightly-runs/a.csv").timestamp()
     buckets.pipe("nightly-runs/a.csv", TABLE[: TABLE.index("i20")].encode())

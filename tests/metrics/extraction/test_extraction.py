@@ -12,26 +12,26 @@ import pytest
 from counters import deadly, lengths, metric_of, texts_of
 
 from sigdask.counts import Counts, Outputs
-from sigdask.counts.fields import objects
+from sigdask.counts.fields import to_object_array
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.metrics.extraction import (
-    NOWHERE,
+    NO_CACHE,
     Extraction,
     ExtractionLog,
     ExtractionProgress,
-    Folder,
+    FolderCache,
     LocalExtraction,
     StatisticsSource,
-    extracted,
+    extract_statistics,
     parts,
     progress,
     request,
     sources,
 )
-from sigdask.metrics.extraction.content import digest_of
-from sigdask.metrics.extraction.packed import pack, unpack
-from sigdask.metrics.extraction.processes import Processes
+from sigdask.metrics.extraction.content import hash_items
+from sigdask.metrics.extraction.packed import pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.processes import ProcessExtraction
 
 TEXT = ("BLEU", "BLEU:tokenize=char,lowercase=1", "chrF++", "TER", "WER", "CER")
 RANKED = ("AP", "nDCG@10", "Bpref", "num_rel_ret")
@@ -47,14 +47,14 @@ def rankings():
     rng = np.random.default_rng(3)
     pool = [f"d{k}" for k in range(40)]
     ones = np.ones((25, 1), np.int64)
-    runs = [objects([tuple(rng.permutation(pool)[: rng.integers(1, 30)]) for _ in range(25)]) for _ in range(3)]
-    gold = objects([{d: int(rng.integers(0, 3)) for d in rng.permutation(pool)[:15]} for _ in range(25)])
+    runs = [to_object_array([tuple(rng.permutation(pool)[: rng.integers(1, 30)]) for _ in range(25)]) for _ in range(3)]
+    gold = to_object_array([{d: int(rng.integers(0, 3)) for d in rng.permutation(pool)[:15]} for _ in range(25)])
     return Counts(("x", "y", "z"), {"topics": ones, "items": ones}, 25, outputs=Outputs(tuple(runs), gold))
 
 
 def bound(metric, counts):
     found = metric.bind(counts)
-    return {name: found.field(name, counts) for name in found.fields}
+    return {name: found.get_field(name, counts) for name in found.fields}
 
 
 def same(a, b):
@@ -63,7 +63,7 @@ def same(a, b):
 
 def cases(texts, rankings):
     """Metrics and data, each in blocks that do not fit the number of items."""
-    found = [(find(name), texts) for name in TEXT] + [(find(name, rankings), rankings) for name in RANKED]
+    found = [(find_metric(name), texts) for name in TEXT] + [(find_metric(name, rankings), rankings) for name in RANKED]
     return [(replace(metric, extraction=replace(metric.extraction, block=16)), counts) for metric, counts in found]
 
 
@@ -83,10 +83,10 @@ def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_th
     small_parts(monkeypatch)
     for source in (
         StatisticsSource(),
-        StatisticsSource(Folder(tmp_path), Processes(2)),
-        StatisticsSource(Folder(tmp_path)),
+        StatisticsSource(FolderCache(tmp_path), ProcessExtraction(2)),
+        StatisticsSource(FolderCache(tmp_path)),
     ):
-        found = extracted(asking, source)
+        found = extract_statistics(asking, source)
         now = [bound(metric, found[counts is rankings].counts) for metric, counts in pairs]
         assert all(map(same, now, in_one_go))
     assert [(own.made, own.n_kept) for own in found] == [({}, 4 * len(TEXT)), ({}, 3 * len(RANKED))]
@@ -98,32 +98,32 @@ def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_th
     ids=["cut", "empty", "torn", "changed", "backwards"],
 )
 def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path, damage):
-    metric = find("chrF")
-    source = StatisticsSource(Folder(tmp_path))
-    extracted([(texts, [metric])], source)
+    metric = find_metric("chrF")
+    source = StatisticsSource(FolderCache(tmp_path))
+    extract_statistics([(texts, [metric])], source)
     spoilt, *_ = files = sorted(tmp_path.glob("extracted/*/*"))
     whole = spoilt.read_bytes()
     spoilt.write_bytes(damage(whole))
-    [own] = extracted([(texts, [metric])], source)
+    [own] = extract_statistics([(texts, [metric])], source)
     assert (len(own.made["chrF"]), own.n_kept, len(files)) == (1, 3, 4)
     assert same(bound(metric, own.counts), bound(metric, texts))
     assert spoilt.read_bytes() == whole
 
 
 def test_an_entry_under_another_name_is_no_entry(texts, tmp_path):
-    extracted([(texts, [find("chrF")])], StatisticsSource(Folder(tmp_path)))
+    extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
     one, other, *_ = sorted(tmp_path.glob("extracted/*/*"))
     one.write_bytes(other.read_bytes())
-    [own] = extracted([(texts, [find("chrF")])], StatisticsSource(Folder(tmp_path)))
+    [own] = extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
     assert own.n_kept == 3
 
 
 def test_every_flipped_byte_and_every_length_is_told():
-    packed = pack("k", np.arange(-3, 9).reshape(4, 3))
-    assert unpack("k", packed).tolist() == np.arange(-3, 9).reshape(4, 3).tolist()
+    packed = pack_statistics("k", np.arange(-3, 9).reshape(4, 3))
+    assert unpack_statistics("k", packed).tolist() == np.arange(-3, 9).reshape(4, 3).tolist()
     for k in range(len(packed)):
-        assert unpack("k", packed[:k] + bytes([packed[k] ^ 1]) + packed[k + 1 :]) is None
-        assert unpack("k", packed[:k]) is None
+        assert unpack_statistics("k", packed[:k] + bytes([packed[k] ^ 1]) + packed[k + 1 :]) is None
+        assert unpack_statistics("k", packed[:k]) is None
 
 
 @pytest.mark.parametrize(
@@ -131,30 +131,32 @@ def test_every_flipped_byte_and_every_length_is_told():
     [np.array([[0, 255]]), np.array([[-1, 2**40]]), np.array([[-(2**63), 2**63 - 1]]), np.array([[0.1, np.nan, -0.0]]), np.zeros((0, 3), np.int64)],
 )  # fmt: skip
 def test_arrays_come_back_as_they_were(array):
-    back = unpack("k", pack("k", array))
+    back = unpack_statistics("k", pack_statistics("k", array))
     assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
 
 
 def test_a_changed_system_costs_its_own_extraction(texts, tmp_path):
-    source = StatisticsSource(Folder(tmp_path))
-    metrics = [find("BLEU"), find("chrF")]
-    extracted([(texts, metrics)], source)
+    source = StatisticsSource(FolderCache(tmp_path))
+    metrics = [find_metric("BLEU"), find_metric("chrF")]
+    extract_statistics([(texts, metrics)], source)
     outputs = list(texts.outputs.systems)
     outputs[2] = outputs[2].copy()
     outputs[2][7] += " !"
     changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
-    [own] = extracted([(changed, metrics)], source)
+    [own] = extract_statistics([(changed, metrics)], source)
     assert own.made == {"BLEU": ("s2",), "chrF": ("s2",)}
     assert own.n_kept == 6
     assert all(same(bound(m, own.counts), bound(m, changed)) for m in metrics)
 
 
 def test_a_changed_reference_costs_all(texts, tmp_path):
-    source = StatisticsSource(Folder(tmp_path))
-    extracted([(texts, [find("BLEU")])], source)
+    source = StatisticsSource(FolderCache(tmp_path))
+    extract_statistics([(texts, [find_metric("BLEU")])], source)
     gold = texts.outputs.gold.copy()
     gold[0] = ("another",)
-    [own] = extracted([(replace(texts, outputs=replace(texts.outputs, gold=gold)), [find("BLEU")])], source)
+    [own] = extract_statistics(
+        [(replace(texts, outputs=replace(texts.outputs, gold=gold)), [find_metric("BLEU")])], source
+    )
     assert own.n_kept == 0
 
 
@@ -163,36 +165,36 @@ def test_a_changed_reference_costs_all(texts, tmp_path):
     [("BLEU", "BLEU:lowercase=1"), ("BLEU", "chrF"), ("chrF", "chrF++"), ("chrF", "chrF:beta=1"), ("WER", "CER")],
 )  # fmt: skip
 def test_another_option_finds_nothing(texts, tmp_path, first, then):
-    extracted([(texts, [find(first)])], StatisticsSource(Folder(tmp_path)))
-    assert extracted([(texts, [find(then)])], StatisticsSource(Folder(tmp_path)))[0].n_kept == 0
+    extract_statistics([(texts, [find_metric(first)])], StatisticsSource(FolderCache(tmp_path)))
+    assert extract_statistics([(texts, [find_metric(then)])], StatisticsSource(FolderCache(tmp_path)))[0].n_kept == 0
 
 
 @pytest.mark.parametrize("package", ["python", "sacrebleu", "regex", "mecab-ko"])
 def test_another_version_of_a_library_finds_nothing(texts, tmp_path, monkeypatch, package):
-    source = StatisticsSource(Folder(tmp_path))
-    extracted([(texts, [find("BLEU")])], source)
-    known = request.installed
-    monkeypatch.setattr(request, "installed", lambda p: "9.9" if p == package else known(p))
-    assert extracted([(texts, [find("BLEU")])], source)[0].n_kept == 0
+    source = StatisticsSource(FolderCache(tmp_path))
+    extract_statistics([(texts, [find_metric("BLEU")])], source)
+    known = request.get_version
+    monkeypatch.setattr(request, "get_version", lambda p: "9.9" if p == package else known(p))
+    assert extract_statistics([(texts, [find_metric("BLEU")])], source)[0].n_kept == 0
 
 
 def test_what_two_test_sets_and_two_systems_share_is_made_once(texts):
     told, (first, *rest) = [], texts.outputs.systems
     twice = replace(texts, outputs=replace(texts.outputs, systems=(first, *rest[:2], first)))
     metric = metric_of()
-    found = extracted([(texts, [metric]), (twice, [metric])], StatisticsSource(tell=told.append))
+    found = extract_statistics([(texts, [metric]), (twice, [metric])], StatisticsSource(tell=told.append))
     assert [own.counts.extracted[metric.extraction.key].shape for own in found] == [(40, 4, 2)] * 2
     assert told[0].total == 4 * 40
 
 
 def test_of_a_changed_system_the_blocks_that_changed_are_made(texts, tmp_path):
     metric, told = metric_of(block=7), []
-    extracted([(texts, [metric])], StatisticsSource(Folder(tmp_path)))
+    extract_statistics([(texts, [metric])], StatisticsSource(FolderCache(tmp_path)))
     assert len([*tmp_path.glob("extracted/*/*")]) == 4 * 6
     outputs = [column.copy() for column in texts.outputs.systems]
     outputs[1][[8, 39]] = "other"
     changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
-    [own] = extracted([(changed, [metric])], StatisticsSource(Folder(tmp_path), tell=told.append))
+    [own] = extract_statistics([(changed, [metric])], StatisticsSource(FolderCache(tmp_path), tell=told.append))
     assert (own.made, own.n_kept, told[0].total) == ({"lengths": ("s1",)}, 3, 7 + 5)
     want = lengths([column.tolist() for column in outputs], texts.outputs.gold.tolist())
     assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
@@ -200,48 +202,53 @@ def test_of_a_changed_system_the_blocks_that_changed_are_made(texts, tmp_path):
 
 def test_data_that_a_metric_does_not_suit_are_left_to_its_own_words(tmp_path):
     labels = Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]})
-    [own] = extracted([(labels, [find("BLEU"), find("accuracy")])], StatisticsSource(Folder(tmp_path)))
+    [own] = extract_statistics(
+        [(labels, [find_metric("BLEU"), find_metric("accuracy")])], StatisticsSource(FolderCache(tmp_path))
+    )
     assert (own.counts.extracted, own.made) == ({}, {})
     with pytest.raises(InputError, match="needs texts and references"):
-        find("BLEU").bind(own.counts)
+        find_metric("BLEU").bind(own.counts)
 
 
 def test_items_in_another_order_take_their_statistics_along(texts):
     named = replace(texts, ids=tuple(f"i{k:02}" for k in range(40)))
-    [own] = extracted([(named, [find("BLEU")])])
+    [own] = extract_statistics([(named, [find_metric("BLEU")])])
     backwards = tuple(reversed(named.ids))
-    assert same(bound(find("BLEU"), own.counts.in_order(backwards)), bound(find("BLEU"), named.in_order(backwards)))
+    assert same(
+        bound(find_metric("BLEU"), own.counts.in_order(backwards)),
+        bound(find_metric("BLEU"), named.in_order(backwards)),
+    )
 
 
 def test_replicates_are_extracted_each(texts, tmp_path):
     other = texts_of(40, 4, seed=5)
     other = replace(other, outputs=replace(other.outputs, gold=texts.outputs.gold))
     both = Counts.of_replicates([texts, other])
-    [own] = extracted([(both, [find("BLEU")])], StatisticsSource(Folder(tmp_path)))
+    [own] = extract_statistics([(both, [find_metric("BLEU")])], StatisticsSource(FolderCache(tmp_path)))
     assert own.made == {"BLEU": ("s0", "s1", "s2", "s3")}
     assert len([*tmp_path.glob("extracted/*/*")]) == 8
     for now, before in zip(own.counts.replicates, both.replicates, strict=True):
-        assert same(bound(find("BLEU"), now), bound(find("BLEU"), before))
+        assert same(bound(find_metric("BLEU"), now), bound(find_metric("BLEU"), before))
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from counters import texts_of
-from sigdask.metrics import find
-from sigdask.metrics.extraction import Folder, StatisticsSource, extracted, parts, sources
-from sigdask.metrics.extraction.processes import Processes
+from sigdask.metrics import find_metric
+from sigdask.metrics.extraction import FolderCache, StatisticsSource, extract_statistics, parts, sources
+from sigdask.metrics.extraction.processes import ProcessExtraction
 
-parts.GROUP_SECONDS, sources.KEEP_SECONDS = 1e-5, 0.0
+parts.GROUP_SECONDS, sources.PUT_SECONDS = 1e-5, 0.0
 
-class Dying(Folder):
+class Dying(FolderCache):
     def put(self, entries):
         super().put(entries)
         if len(list(self.path.glob("*/*"))) >= 2:
             os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    extracted([(texts_of(40, 4), [find("chrF")])], StatisticsSource(Dying(Path(sys.argv[1])), Processes(2)))
+    extract_statistics([(texts_of(40, 4), [find_metric("chrF")])], StatisticsSource(Dying(Path(sys.argv[1])), ProcessExtraction(2)))
 """
 
 
@@ -251,10 +258,10 @@ def test_after_a_kill_in_the_middle_only_the_rest_is_made(texts, tmp_path):
         [sys.executable, "-c", KILLED, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}, check=False
     )
     assert ended.returncode == -signal.SIGKILL
-    [own] = extracted([(texts, [find("chrF")])], StatisticsSource(Folder(tmp_path)))
+    [own] = extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
     assert 2 <= own.n_kept < 4
     assert len(own.made["chrF"]) == 4 - own.n_kept
-    assert same(bound(find("chrF"), own.counts), bound(find("chrF"), texts))
+    assert same(bound(find_metric("chrF"), own.counts), bound(find_metric("chrF"), texts))
 
 
 def test_what_is_finished_is_kept_when_another_part_fails(tmp_path, monkeypatch):
@@ -265,9 +272,9 @@ def test_what_is_finished_is_kept_when_another_part_fails(tmp_path, monkeypatch)
     counts = replace(counts, outputs=replace(counts.outputs, systems=tuple(outputs)))
     monkeypatch.setattr(parts, "GROUP_SECONDS", 1e-9)
     monkeypatch.setattr(parts, "PROBED_MORE", parts.PROBED)  # the probe does not meet it
-    for run in (LocalExtraction(), Processes(1)):
+    for run in (LocalExtraction(), ProcessExtraction(1)):
         with pytest.raises(InputError, match="'poison' is refused"):
-            extracted([(counts, [metric_of(refuses="poison")])], StatisticsSource(Folder(tmp_path), run))
+            extract_statistics([(counts, [metric_of(refuses="poison")])], StatisticsSource(FolderCache(tmp_path), run))
     assert len([*tmp_path.glob("extracted/*/*")]) == 2
 
 
@@ -277,12 +284,12 @@ def test_a_part_whose_process_was_ended_is_counted_by_another(tmp_path):
     dies.touch()  # the probe stays alive
     metric = metric_of(dies=str(dies))
 
-    class AfterProbe(Processes):
+    class AfterProbe(ProcessExtraction):
         def __call__(self, listed, seconds):
             dies.unlink()
             return super().__call__(listed, seconds)
 
-    [own] = extracted([(counts, [metric])], StatisticsSource(run=AfterProbe(2)))
+    [own] = extract_statistics([(counts, [metric])], StatisticsSource(run=AfterProbe(2)))
     assert dies.exists()
     want = lengths([o.tolist() for o in counts.outputs.systems], counts.outputs.gold.tolist())
     assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
@@ -292,16 +299,18 @@ def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
     monkeypatch.setattr(parts, "PROBED_MORE", 5)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e6)
     with pytest.raises(UnfinishedError, match="ended twice on one part"):
-        extracted([(texts_of(200, 2), [metric_of(counter=deadly)])], StatisticsSource(run=Processes(2)))
+        extract_statistics(
+            [(texts_of(200, 2), [metric_of(counter=deadly)])], StatisticsSource(run=ProcessExtraction(2))
+        )
 
 
 def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from counters import metric_of, texts_of\n"
-        "from sigdask.metrics.extraction import StatisticsSource, extracted\n"
-        "from sigdask.metrics.extraction.processes import Processes\n"
-        "print(len(extracted([(texts_of(90, 2), [metric_of()])], StatisticsSource(run=Processes(2)))))\n"
+        "from sigdask.metrics.extraction import StatisticsSource, extract_statistics\n"
+        "from sigdask.metrics.extraction.processes import ProcessExtraction\n"
+        "print(len(extract_statistics([(texts_of(90, 2), [metric_of()])], StatisticsSource(run=ProcessExtraction(2)))))\n"
     )
     path = os.pathsep.join(filter(None, sys.path))
     found = subprocess.run(
@@ -316,23 +325,23 @@ def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
      ([("ab",)], [("a", "b")]), ([{"a": 1, "b": 2}], [{"a": 1}]), (["a"], ["a", ""]), (["ä"], ["a\u0308"])],
 )  # fmt: skip
 def test_what_differs_has_another_digest(one, other):
-    assert digest_of(objects(one)) != digest_of(objects(other))
-    assert digest_of(objects(one)) == digest_of(objects(list(one)))
+    assert hash_items(to_object_array(one)) != hash_items(to_object_array(other))
+    assert hash_items(to_object_array(one)) == hash_items(to_object_array(list(one)))
 
 
 @pytest.mark.parametrize("strange", [[b"ab", b"c"], [1, 2], [("a", 1), ("b", 2)], [{"a": 0.5}, {"b": 1}]])
 def test_what_else_a_reader_of_ones_own_gives_is_counted_as_before(strange, tmp_path):
-    assert digest_of(objects(strange)) is None
+    assert hash_items(to_object_array(strange)) is None
     counts = texts_of(2, 2)
-    counts = replace(counts, outputs=replace(counts.outputs, gold=objects(strange)))
-    [own] = extracted([(counts, [metric_of()])], StatisticsSource(Folder(tmp_path)))
+    counts = replace(counts, outputs=replace(counts.outputs, gold=to_object_array(strange)))
+    [own] = extract_statistics([(counts, [metric_of()])], StatisticsSource(FolderCache(tmp_path)))
     assert (own.made, own.n_kept) == ({}, 0)
 
 
 def test_progress_is_told_from_the_start_and_to_the_end(monkeypatch):
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-5)
     told: list[ExtractionProgress] = []
-    extracted(
+    extract_statistics(
         [(texts_of(90, 3), [metric_of("first"), metric_of("second", times=2)])], StatisticsSource(tell=told.append)
     )
     assert (told[0].what, told[0].done, told[0].total, told[-1].done) == ("first, second", 0, 540, 540)
@@ -366,29 +375,31 @@ def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, powe
     clock = [0.0]
 
     def counter(systems, gold):
-        clock[0] += sum(slow * (len(text) + parts.BESIDE_TEXT) ** power for outputs in systems for text in outputs)
+        clock[0] += sum(slow * (len(text) + parts.ITEM_OVERHEAD) ** power for outputs in systems for text in outputs)
         return [np.zeros((len(gold), 1), np.int64) for _ in systems]
 
     monkeypatch.setattr(parts.time, "perf_counter", lambda: clock[0])
     counts = texts_of(400, 3)
     extraction = Extraction(counter, power=power, block=150)
     blocks = tuple(
-        parts.ItemBlock(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.blocks(400)
+        parts.ItemBlock(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.split_items(400)
     )
     missing = parts.MissingStatistics(extraction, counts.outputs.systems, counts.outputs.gold, blocks)
-    expected, spent = missing.seconds(missing.weights), clock[0]
+    expected, spent = missing.estimate_seconds(missing.weights), clock[0]
     clock[0] = 0.0
-    missing.part(range(3), slice(None)).count()
+    missing.build_part(range(3), slice(None)).count()
     assert expected == pytest.approx(clock[0])
     assert spent < max(clock[0] / 2, 10 * parts.PROBE_MOST)
 
 
 def test_nothing_is_kept_where_nothing_is_asked_to(texts):
-    assert extracted([(texts, [find("WER")])], StatisticsSource(NOWHERE))[0].made == {"WER": texts.systems}
+    assert extract_statistics([(texts, [find_metric("WER")])], StatisticsSource(NO_CACHE))[0].made == {
+        "WER": texts.systems
+    }
 
 
 def test_kept_files_hold_no_pickles(texts, tmp_path):
-    extracted([(texts, [find("BLEU")])], StatisticsSource(Folder(tmp_path)))
+    extract_statistics([(texts, [find_metric("BLEU")])], StatisticsSource(FolderCache(tmp_path)))
     for file in tmp_path.glob("extracted/*/*"):
         assert file.read_bytes().startswith(b"sigdask extracted 1\n{")
     package = Path(sources.__file__).parent

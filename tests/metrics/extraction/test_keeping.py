@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from command import called
 
-from sigdask.metrics.extraction import NOWHERE, Folder, LayeredCache, at_home
+from sigdask.metrics.extraction import NO_CACHE, FolderCache, LayeredCache, get_user_cache
 
 
 def test_entries_come_back_and_are_replaced(tmp_path):
-    folder = Folder(tmp_path)
+    folder = FolderCache(tmp_path)
     folder.put({"aa1": b"one", "bb2": b"two"})
     folder.put({"aa1": b"other"})
     assert folder.get(["aa1", "bb2", "cc3"]) == {"aa1": b"other", "bb2": b"two"}
@@ -22,7 +22,7 @@ def test_entries_come_back_and_are_replaced(tmp_path):
 
 
 def test_what_was_not_used_for_longest_makes_room(tmp_path):
-    folder = Folder(tmp_path, most_bytes=1000)
+    folder = FolderCache(tmp_path, most_bytes=1000)
     for k in range(10):
         folder.put({f"{k:02}": bytes(100)})
         os.utime(tmp_path / "extracted" / f"{k:02}" / f"{k:02}", (0, 10_000 + k))
@@ -32,7 +32,7 @@ def test_what_was_not_used_for_longest_makes_room(tmp_path):
 
 
 def test_what_the_second_place_has_is_kept_in_the_first(tmp_path):
-    first, second = Folder(tmp_path / "first"), Folder(tmp_path / "second")
+    first, second = FolderCache(tmp_path / "first"), FolderCache(tmp_path / "second")
     both = LayeredCache(first, second)
     first.put({"aa1": b"one"})
     second.put({"aa1": b"another", "bb2": b"two"})
@@ -43,7 +43,7 @@ def test_what_the_second_place_has_is_kept_in_the_first(tmp_path):
 
 
 def test_what_others_left_half_written_is_cleared_away(tmp_path):
-    folder = Folder(tmp_path)
+    folder = FolderCache(tmp_path)
     folder.put({"aa1": b"one"})
     old, new = (tmp_path / "extracted" / "aa" / name for name in (".old", ".new"))
     for file in (old, new):
@@ -56,11 +56,11 @@ def test_what_others_left_half_written_is_cleared_away(tmp_path):
 
 def test_a_folder_that_cannot_be_made_or_read_is_no_error(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    folder = Folder(tmp_path / "file")
+    folder = FolderCache(tmp_path / "file")
     folder.put({"aa1": b"one"})
     assert folder.get(["aa1"]) == {}
     (tmp_path / "extracted" / "aa" / "aa1").mkdir(parents=True)
-    beside = Folder(tmp_path)
+    beside = FolderCache(tmp_path)
     beside.put({"aa1": b"one"})
     assert beside.get(["aa1"]) == {}
 
@@ -68,8 +68,8 @@ def test_a_folder_that_cannot_be_made_or_read_is_no_error(tmp_path):
 MANY = """
 import sys
 from pathlib import Path
-from sigdask.metrics.extraction import Folder
-folder = Folder(Path(sys.argv[1]), most_bytes=40_000)
+from sigdask.metrics.extraction import FolderCache
+folder = FolderCache(Path(sys.argv[1]), most_bytes=40_000)
 for k in range(150):
     key = f"{k % 30:02}x"
     folder.put({key: bytes([k % 30]) * 2000})
@@ -98,13 +98,13 @@ def test_several_processes_use_one_folder(tmp_path):
 def test_the_folder_is_where_the_environment_says(monkeypatch, variables, where):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert at_home().path == Path(where)
+    assert get_user_cache().path == Path(where)
 
 
 @pytest.mark.parametrize("off", ["off", "OFF", "none", "0"])
 def test_it_can_be_turned_off(monkeypatch, off):
     monkeypatch.setenv("SIGDASK_CACHE", off)
-    assert at_home() is NOWHERE
+    assert get_user_cache() is NO_CACHE
 
 
 def test_compare_keeps_and_finds_and_leaves_alone_what_no_cache_says(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sigdask.randomization.kernels.discordance import FEW, add_signs, discordant
+from sigdask.randomization.kernels.discordance import FEW, add_signs, sum_discordant_weights
 
 N_UNITS, N_SYSTEMS = 1000, 5
 PAIRS = np.array([(a, b) for a in range(N_SYSTEMS) for b in range(a)], np.int64)
@@ -28,8 +28,8 @@ def test_the_units_in_which_pairs_differ(highest, fields, weighted):
         )
         for a, b in PAIRS.tolist()
     ]
-    assert discordant(values, fields, PAIRS, weights).tolist() == told
-    apart = [discordant(values, fields, PAIRS[k : k + FEW], weights) for k in range(0, len(PAIRS), FEW)]
+    assert sum_discordant_weights(values, fields, PAIRS, weights).tolist() == told
+    apart = [sum_discordant_weights(values, fields, PAIRS[k : k + FEW], weights) for k in range(0, len(PAIRS), FEW)]
     assert np.concatenate(apart).tolist() == told
 
 

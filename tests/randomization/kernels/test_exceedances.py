@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from panel_of import panel_of, rng_of
 
 from sigdask.counts import Counts
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.kernels.exceedances import count_linear
-from sigdask.randomization.kernels.layouts import layout
-from sigdask.randomization.kernels.scored import parameters, score_tile
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.kernels.layouts import get_layout
+from sigdask.randomization.kernels.scored import get_parameters, score_tile
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 PRECISION = Ratios(((1, 0, 0),), ((0, 1, 0),), zero_division=1.0)
@@ -40,7 +40,7 @@ def values_of(seed, n_items, n_systems=2):
 
 
 def expected(values, score, key, pair=(0, 1)):
-    bits = swap_bits(key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
+    bits = draw_swap_bits(key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
     return reference.exceedances(score, values[:, pair[0]], values[:, pair[1]], bits)
 
 
@@ -92,9 +92,9 @@ def ranks_of(seed, n_items):
 def test_a_lattice_with_slack_counts_every_true_tie_in_every_tail(seed, n_items):
     scores, exact = ranks_of(seed, n_items)
     counts = Counts.from_scores(scores)
-    [placed] = build(counts, SwapUnits.of(counts, 0), [find("mean").bind(counts)], [(0, 1)])
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [find_metric("mean").bind(counts)], [(0, 1)])
     counted = placed.panel.tally(n_trials=200).counts[0, 0]
-    bits = swap_bits(placed.panel.key, run=0, first=0, n_trials=200, n_units=n_items)
+    bits = draw_swap_bits(placed.panel.key, run=0, first=0, n_trials=200, n_units=n_items)
     t = sum(exact[:, 0] - exact[:, 1])
     trials = [sum(np.where(row, -1, 1) * (exact[:, 0] - exact[:, 1])) for row in bits]
     want = [sum(x >= t for x in trials), sum(x <= t for x in trials), sum(abs(x) >= abs(t) for x in trials)]
@@ -106,7 +106,7 @@ def test_several_metrics_share_memory_over_slabs_and_a_partial_last_one():
     values = values_of(2, 300, n_systems=3)
     forms = [F1, RECALL, MACRO, PRECISION, MACRO_FORMULA]
     together = panel_of(values, forms)
-    n = 2 * layout(together).slab + 17
+    n = 2 * get_layout(together).slab_size + 17
     counts = together.tally(n_trials=n).counts
     for m, form in enumerate(forms):
         assert panel_of(values, [form]).tally(n_trials=n).counts[:, 0].tolist() == counts[:, m].tolist()
@@ -141,7 +141,7 @@ def test_bleu_is_nothing_without_a_common_word_and_smoothed_without_longer_ones(
     )
     out, room = np.empty(len(sums)), np.empty((2, len(sums)))
     total, x = 50 + 7 * np.arange(10.0), rng_of(1).integers(0, 50, sums.T.shape).astype(float)
-    score_tile(*parameters(Bleu()), total, x, sums.T - total[:, None] + x, out, room)
+    score_tile(*get_parameters(Bleu()), total, x, sums.T - total[:, None] + x, out, room)
     shortness = np.exp(1 - 14 / 13)
     parts = ((5 / 13, 1 / 24, 1 / 44, 1 / 80), (5 / 13, 2 / 12, 1 / 22, 1 / 40), (7 / 13, 4 / 12, 2 / 11, 1 / 10))
     assert out == pytest.approx([0.0, *(100 * shortness * np.prod(p) ** 0.25 for p in parts)], rel=1e-12)

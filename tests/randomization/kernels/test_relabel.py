@@ -21,9 +21,9 @@ def fisher_yates(words, n):
 def test_a_rejected_word_is_followed_by_the_next_one_of_the_same_calls(n_systems, monkeypatch):
     rng = np.random.default_rng(n_systems)
     stream = np.where(rng.random(400) < 0.5, 0, rng.integers(0, 2**32, 400)).astype(np.uint32)  # 0 is often rejected
-    monkeypatch.setattr(relabel, "philox_call", lambda _k, _l, _t, _r, _u, call: tuple(stream[4 * call : 4 * call + 4]))
+    monkeypatch.setattr(relabel, "call_philox", lambda _k, _l, _t, _r, _u, call: tuple(stream[4 * call : 4 * call + 4]))
     labels = np.empty(n_systems, np.int32)
-    words = relabel.room(n_systems)
-    draw = relabel._draw.py_func
+    words = relabel.allocate_words(n_systems)
+    draw = relabel._relabel_by_draws.py_func
     draw(np.zeros(2, np.uint32), np.uint64(0), np.uint32(0), np.uint32(0), words, labels)
     assert labels.tolist() == fisher_yates(stream.tolist(), n_systems)

@@ -5,9 +5,9 @@ import pytest
 
 from sigdask.metrics.base import BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.kernels.sets import arrange, distinct_terms, swap_rows, transpose
+from sigdask.randomization.kernels.sets import build_swap_rows, get_arrangement, iter_distinct_terms, transpose_blocks
 from sigdask.randomization.panels.sets import PresencePanel
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
 
@@ -44,9 +44,9 @@ def test_counts_are_those_of_the_sets(n_units, n_terms, density, first, n_trials
     rng = np.random.default_rng(n_units)
     addresses = np.sort(rng.choice(3 * n_units, n_units, replace=False))
     panel, held = panel_of(rng, n_units, n_terms, density, addresses=addresses)
-    bits = swap_bits(panel.key, run=1, first=first, n_trials=n_trials, n_units=3 * n_units)[:, addresses]
+    bits = draw_swap_bits(panel.key, run=1, first=first, n_trials=n_trials, n_units=3 * n_units)[:, addresses]
     found = {pair: [] for pair in range(len(panel.pairs))}
-    for pair, counts in distinct_terms(panel, run=1, first=first, n_trials=n_trials):
+    for pair, counts in iter_distinct_terms(panel, run=1, first=first, n_trials=n_trials):
         found[pair].append(counts)
     for pair, parts in found.items():
         counts = np.concatenate(parts, axis=2)
@@ -57,9 +57,9 @@ def test_counts_are_those_of_the_sets(n_units, n_terms, density, first, n_trials
 
 def test_enumeration_counts_every_arrangement_once():
     panel, held = panel_of(np.random.default_rng(1), 9, 12, 0.15)
-    units = panel.discordant(1)
-    small = panel.enumeration(1, 0)
-    [(_, counts)] = distinct_terms(small, run=0, first=0, n_trials=2 ** len(units))
+    units = panel.find_discordant_units(1)
+    small = panel.build_enumeration(1, 0)
+    [(_, counts)] = iter_distinct_terms(small, run=0, first=0, n_trials=2 ** len(units))
     for t in range(2 ** len(units)):
         swapped = np.zeros(9, bool)
         swapped[units] = (t >> np.arange(len(units))) & 1
@@ -68,18 +68,18 @@ def test_enumeration_counts_every_arrangement_once():
 
 def test_a_long_run_needs_several_slabs():
     panel, _ = panel_of(np.random.default_rng(2), 500, 100, 0.01, n_systems=2)
-    n_trials = arrange(panel).slab * 2 + 5
-    parts = [counts for pair, counts in distinct_terms(panel, run=0, first=3, n_trials=n_trials) if pair == 0]
-    assert [part.shape[2] for part in parts] == [arrange(panel).slab] * 2 + [5]
-    again = [counts for pair, counts in distinct_terms(panel, run=0, first=40, n_trials=64) if pair == 0]
+    n_trials = get_arrangement(panel).slab_size * 2 + 5
+    parts = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=3, n_trials=n_trials) if pair == 0]
+    assert [part.shape[2] for part in parts] == [get_arrangement(panel).slab_size] * 2 + [5]
+    again = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=40, n_trials=64) if pair == 0]
     assert np.array_equal(np.concatenate(parts, axis=2)[:, :, 37:101], again[0])
 
 
 def test_rows_are_the_swap_bits_of_units():
     panel, _ = panel_of(np.random.default_rng(4), 300, 30, 0.05)
-    arranged = arrange(panel)
-    rows = swap_rows(panel, arranged, run=0, first=7, n_words=3)
-    bits = swap_bits(panel.key, run=0, first=7, n_trials=96, n_units=384)
+    arranged = get_arrangement(panel)
+    rows = build_swap_rows(panel, arranged, run=0, first=7, n_words=3)
+    bits = draw_swap_bits(panel.key, run=0, first=7, n_trials=96, n_units=384)
     expected = np.concatenate([bits[:, 128 * c : 128 * (c + 1)] for c in arranged.columns], axis=1).T
     unpacked = (rows[:, None, :] >> np.arange(32, dtype=np.uint32)[None, :, None]) & 1  # (n_rows, 32, n_words)
     assert np.array_equal(unpacked.reshape(len(rows), 96).astype(bool), expected)
@@ -88,12 +88,12 @@ def test_rows_are_the_swap_bits_of_units():
 def test_transposition_is_its_own_inverse():
     blocks = np.random.default_rng(0).integers(0, 2**32, (2, 32, 5), dtype=np.uint32)
     turned = blocks.copy()
-    transpose(turned)
+    transpose_blocks(turned)
     bit = lambda words, r, b: (words[:, r] >> np.uint32(b)) & np.uint32(1)  # noqa: E731
     for r in range(0, 32, 5):
         for b in range(0, 32, 3):
             assert np.array_equal(bit(turned, r, b), bit(blocks, b, r))
-    transpose(turned)
+    transpose_blocks(turned)
     assert np.array_equal(turned, blocks)
 
 
@@ -101,7 +101,7 @@ def test_runs_and_trials_of_sets_are_counted_where_they_are_asked_for():
     panel, held = panel_of(np.random.default_rng(3), 40, 30, 0.1, n_systems=2)
     observed = panel.scores[0, 0] - panel.scores[1, 0]
     for run, first in ((0, 0), (1, 0), (0, 5000)):
-        bits = swap_bits(panel.key, run=run, first=first, n_trials=300, n_units=40)
+        bits = draw_swap_bits(panel.key, run=run, first=first, n_trials=300, n_units=40)
         expected = np.zeros(3, int)
         for swapped in bits:
             right, given = reference(panel, held, 0, swapped).T

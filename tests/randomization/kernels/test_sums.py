@@ -8,7 +8,7 @@ from panel_of import panel_of, rng_of
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels import dense, layouts, sums
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
@@ -18,11 +18,11 @@ def path(request, monkeypatch):
     """Each way to sum, forced."""
     worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
     if worth:
-        monkeypatch.setattr(layouts, "planes_worth", worth)
-        monkeypatch.setattr(layouts, "SURELY_PLANES", 0)
+        monkeypatch.setattr(layouts, "compute_max_planes", worth)
+        monkeypatch.setattr(layouts, "ALWAYS_PLANES", 0)
     if request.param == "dense":
         monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
-        monkeypatch.setattr(dense, "cost", lambda *_: 0.0)
+        monkeypatch.setattr(dense, "estimate_seconds", lambda *_: 0.0)
         monkeypatch.setattr(dense, "UNITS", 100)  # several chunks, across columns of 128
     layouts._layouts.clear()
     yield request.param
@@ -31,8 +31,8 @@ def path(request, monkeypatch):
 
 def moved(panel, **where):
     """What each system and field moves, relative to the first system."""
-    arranged = layouts.layout(panel)
-    out = sums.moved_sums(panel, arranged, **where)
+    arranged = layouts.get_layout(panel)
+    out = sums.compute_moved_sums(panel, arranged, **where)
     full = np.zeros((*arranged.column_of.shape, out.shape[1]), np.int64)
     for s, f in np.argwhere(arranged.column_of >= 0):
         full[s, f] = arranged.sign_of[s, f] * out[arranged.column_of[s, f]]
@@ -46,7 +46,7 @@ def check(seed, n_items, size):
     values = rng.integers(-size, size + 1, (n_items, 3, 2)) * (rng.random((n_items, 3, 1)) < 0.3)
     panel = panel_of(values, [MEAN])
     layouts._layouts.clear()
-    bits = swap_bits(panel.key, run=0, first=11, n_trials=50, n_units=n_items).astype(np.int64)
+    bits = draw_swap_bits(panel.key, run=0, first=11, n_trials=50, n_units=n_items).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (moved(panel, run=0, first=11, n_trials=50) == expected).all()
 
@@ -60,20 +60,20 @@ def test_equal_columns_are_summed_once_and_constant_ones_never():
     values[:20, 1, 0] = 1
     values[:20, 2, 0] = -1  # the negative of system 1
     values[:, :, 1] = 5  # shared by all
-    assert layouts.layout(panel_of(values, [MEAN])).n_columns == 1
+    assert layouts.get_layout(panel_of(values, [MEAN])).n_columns == 1
 
 
 def test_small_sums_take_32_bits_and_large_ones_64():
     small, large = np.zeros((2, 9, 2, 2), np.int64)
     small[:, 1, 0], large[:, 1, 0] = 100, 2**40
-    assert layouts.layout(panel_of(small, [MEAN])).dtype == np.int32
-    assert layouts.layout(panel_of(large, [MEAN])).dtype == np.int64
+    assert layouts.get_layout(panel_of(small, [MEAN])).dtype == np.int32
+    assert layouts.get_layout(panel_of(large, [MEAN])).dtype == np.int64
 
 
 def test_concordant_columns_of_units_are_not_visited():
     values = np.zeros((1000, 2, 2), np.int64)
     values[700, 0, 0] = 1
-    assert layouts.layout(panel_of(values, [MEAN])).pieces.columns.tolist() == [5]
+    assert layouts.get_layout(panel_of(values, [MEAN])).pieces.columns.tolist() == [5]
 
 
 @settings(max_examples=15, deadline=None)
@@ -88,7 +88,7 @@ def check_sparse(seed, size):
     values[at] = rng.integers(-size, size + 1, (25, 3, 2))
     panel = panel_of(values, [MEAN])
     layouts._layouts.clear()
-    bits = swap_bits(panel.key, run=1, first=2**32 - 5, n_trials=10, n_units=5000).astype(np.int64)
+    bits = draw_swap_bits(panel.key, run=1, first=2**32 - 5, n_trials=10, n_units=5000).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
     assert (moved(panel, run=1, first=2**32 - 5, n_trials=10) == expected).all()
 
@@ -102,26 +102,26 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
     values = np.zeros((40, 2, 2), np.int64)
     values[:, 1, 0] = 10**7
     panel = panel_of(values, [MEAN])
-    arranged = layouts.layout(panel)
+    arranged = layouts.get_layout(panel)
     assert arranged.dtype == np.int32
-    assert arranged.dtype_for(100) == np.int64
+    assert arranged.get_dtype(100) == np.int64
     out = np.empty((2, 50), np.int64)
-    sums.combined(arranged, sums.moved_sums(panel, arranged, run=0, first=0, n_trials=50), [0], [100], out)
-    bits = swap_bits(panel.key, run=0, first=0, n_trials=50, n_units=40)
+    sums.sum_fields(arranged, sums.compute_moved_sums(panel, arranged, run=0, first=0, n_trials=50), [0], [100], out)
+    bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=50, n_units=40)
     assert out[1].tolist() == (bits.sum(1) * 10**9).tolist()
 
 
 def test_products_are_taken_only_while_they_are_exact(monkeypatch):
     monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
-    monkeypatch.setattr(dense, "cost", lambda *_: 0.0)
+    monkeypatch.setattr(dense, "estimate_seconds", lambda *_: 0.0)
     for size, taken in ((2**24 // 40 - 1, True), (2**24 // 40 + 1, False)):
         values = np.zeros((40, 2, 2), np.int64)
         values[:, 1, 0] = size
-        assert (layouts.layout(panel_of(values, [MEAN])).dense is not None) == taken
+        assert (layouts.get_layout(panel_of(values, [MEAN])).dense is not None) == taken
     # chunk by chunk: the whole may be larger
     values = np.zeros((2000, 2, 2), np.int64)
     values[:, 1, 0] = 2**14
-    arranged = layouts.layout(panel_of(values, [MEAN]))
+    arranged = layouts.get_layout(panel_of(values, [MEAN]))
     assert arranged.dense is not None
     assert arranged.largest > dense.EXACT
 
@@ -133,8 +133,8 @@ def test_blas_keeps_to_one_thread_while_anybody_multiplies_and_is_given_back():
         return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
     before = threads()
-    with dense.one_thread():
-        with dense.one_thread():
+    with dense.limit_blas_threads():
+        with dense.limit_blas_threads():
             assert threads() == {1}
         assert threads() == {1}
     assert threads() == before

@@ -29,7 +29,7 @@ def test_there_are_panels_of_sums_of_sets_and_of_whole_outputs_and_families(pane
         "a score of sets",
         "a metric of whole outputs",
     }
-    assert {type(panel).__name__ for panel in panels.values() if panel.is_whole} == {"Family", "Relabelling"}
+    assert {type(panel).__name__ for panel in panels.values() if panel.is_whole} == {"MaxTFamily", "Relabelling"}
 
 
 def test_tallies_and_digests_have_the_shape_that_a_panel_says(panels):
@@ -37,7 +37,7 @@ def test_tallies_and_digests_have_the_shape_that_a_panel_says(panels):
         n_trials = min(N_TRIALS, panel.n_arrangements) if panel.is_whole and panel.enumerated else N_TRIALS
         tally = panel.tally(run=0, first=0, n_trials=n_trials)
         assert tally.counts.shape == (*panel.shape, panel.manner.n_tails), name
-        assert panel.digests().shape == ((1, 1) if panel.is_whole else panel.shape), name
+        assert panel.compute_digests().shape == ((1, 1) if panel.is_whole else panel.shape), name
         assert panel.nbytes > 0, name
 
 
@@ -45,8 +45,8 @@ def test_a_part_has_the_digest_and_the_counts_that_its_pair_and_metric_have_in_t
     for name, panel in compared(panels).items():
         whole = panel.tally(run=0, first=0, n_trials=N_TRIALS).counts
         for row, column in np.ndindex(panel.shape):
-            part = panel.part([row], [column])
-            assert part.digests()[0, 0] == panel.digests()[row, column], name
+            part = panel.select([row], [column])
+            assert part.compute_digests()[0, 0] == panel.compute_digests()[row, column], name
             assert (part.tally(run=0, first=0, n_trials=N_TRIALS).counts[0, 0] == whole[row, column]).all(), name
 
 
@@ -54,10 +54,10 @@ def test_scores_deviations_and_sizes_are_those_of_a_pair(panels):
     for name, panel in compared(panels).items():
         n_items, n_units = panel.extent
         assert n_items >= n_units > 0, name
-        deviations = panel.swap_deviations()
+        deviations = panel.estimate_swap_deviations()
         assert deviations.shape == panel.shape, name
-        scores, signs = panel.scores_of_pairs, panel.signs
-        assert scores.shape == signs.shape == panel.undefined.shape == (*panel.shape, 2), name
+        scores, signs = panel.pair_scores, panel.sign_counts
+        assert scores.shape == signs.shape == panel.zero_division_scores.shape == (*panel.shape, 2), name
         assert np.isfinite(scores).all(), name
         ties = panel.tie_widths
         assert ties.shape == panel.n_discordant.shape == panel.shape, name
@@ -69,4 +69,4 @@ def test_scores_deviations_and_sizes_are_those_of_a_pair(panels):
 
 def test_a_family_is_its_own_part_and_whole(panels):
     for panel in (panel for panel in panels.values() if panel.is_whole):
-        assert panel.part([0]) is panel
+        assert panel.select([0]) is panel

@@ -8,10 +8,10 @@ import pytest
 from panel_of import panel_of, rng_of
 
 from sigdask.counts import Counts
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.panels import sums
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 
@@ -58,7 +58,9 @@ def labelled(seed, n_systems=6, n_items=9):
 
 def panel(counts, *metrics):
     pairs = [(j, i) for i in range(counts.n_systems) for j in range(i)]
-    [placed] = build(counts, SwapUnits.of(counts, 3), [find(m, counts).bind(counts) for m in metrics], pairs)
+    [placed] = build_panels(
+        counts, SwapUnits.from_counts(counts, 3), [find_metric(m, counts).bind(counts) for m in metrics], pairs
+    )
     return placed.panel
 
 
@@ -88,15 +90,15 @@ def test_pairs_enumerated_together_have_the_counts_and_digests_that_they_have_al
     for column in range(len(whole.metrics)):
         rows = np.arange(len(whole.pairs))[::-1]
         seen = []
-        for own, together in whole.enumerations(rows, column):
+        for own, together in whole.iter_enumerations(rows, column):
             n_trials = 2 ** len(together.addresses)
-            tally, digests = together.tally(run=0, first=0, n_trials=n_trials), together.digests()
+            tally, digests = together.tally(run=0, first=0, n_trials=n_trials), together.compute_digests()
             for k, row in enumerate(own):
                 one = alone(whole, row, column)
                 assert len(one.addresses) == len(together.addresses)
                 assert (one.linear, one.slack.tolist()) == (together.linear, together.slack[[k]].tolist())
                 assert (tally.counts[k] == one.tally(run=0, first=0, n_trials=n_trials).counts[0]).all()
-                assert digests[k, 0] == one.digests()[0, 0]
+                assert digests[k, 0] == one.compute_digests()[0, 0]
             seen += own.tolist()
         assert sorted(seen) == sorted(rows)
 
@@ -104,7 +106,7 @@ def test_pairs_enumerated_together_have_the_counts_and_digests_that_they_have_al
 def test_all_arrangements_are_those_of_the_definition():
     whole = PANELS["0/1"]()
     values = whole.values[:, :, 0].astype(int)
-    for own, together in whole.enumerations(np.arange(len(whole.pairs)), 0):
+    for own, together in whole.iter_enumerations(np.arange(len(whole.pairs)), 0):
         n_trials = 2 ** len(together.addresses)
         counts = together.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
         for row, found in zip(own, counts, strict=True):
@@ -121,25 +123,25 @@ def test_all_arrangements_are_those_of_the_definition():
 
 def test_a_part_of_pairs_enumerated_together_is_theirs_alone():
     whole = PANELS["documents of unequal size"]()
-    own, together = max(whole.enumerations(np.arange(len(whole.pairs)), 0), key=lambda each: len(each[0]))
+    own, together = max(whole.iter_enumerations(np.arange(len(whole.pairs)), 0), key=lambda each: len(each[0]))
     assert len(own) > 2
-    part = together.part([2, 0])
+    part = together.select([2, 0])
     n_trials = 2 ** len(together.addresses)
-    assert part.digests().tolist() == together.digests()[[2, 0]].tolist()
+    assert part.compute_digests().tolist() == together.compute_digests()[[2, 0]].tolist()
     counts = together.tally(run=0, first=0, n_trials=n_trials).counts[[2, 0]]
     assert (part.tally(run=0, first=0, n_trials=n_trials).counts == counts).all()
-    assert together.part(np.arange(len(own)), (0,)) is together
+    assert together.select(np.arange(len(own)), (0,)) is together
 
 
 def test_thousands_of_small_comparisons_are_few_panels_of_bounded_size(monkeypatch):
     whole = PANELS["0/1"]()
     rows = np.arange(len(whole.pairs))
     sizes = np.bincount(whole.n_discordant[:, 0])
-    assert [len(own) for own, _ in whole.enumerations(rows, 0)] == [
+    assert [len(own) for own, _ in whole.iter_enumerations(rows, 0)] == [
         sizes[d] for d in dict.fromkeys(whole.n_discordant[:, 0].tolist())
     ]
     monkeypatch.setattr(sums, "MOST_TOGETHER", 2)
-    assert max(len(own) for own, _ in whole.enumerations(rows, 0)) == 2
+    assert max(len(own) for own, _ in whole.iter_enumerations(rows, 0)) == 2
 
 
 def test_scores_of_inexact_sums_are_enumerated_one_by_one():
@@ -147,6 +149,6 @@ def test_scores_of_inexact_sums_are_enumerated_one_by_one():
     ratio = Ratios(((1, 0), (0, 1)), ((0, 1), (1, 0)))
     whole = panel_of(rng_of(1).integers(1, 9, (6, 4, 2)), [ratio])
     rounded = replace(whole, lattices=panel(scores(3, divided_by=3), "mean").lattices[:1] * 2)
-    assert [len(own) for own, _ in rounded.enumerations(np.arange(6), 0)] == [1] * 6
-    for own, one in rounded.enumerations(np.arange(6), 0):
-        assert one.digests()[0, 0] == alone(rounded, own[0], 0).digests()[0, 0]
+    assert [len(own) for own, _ in rounded.iter_enumerations(np.arange(6), 0)] == [1] * 6
+    for own, one in rounded.iter_enumerations(np.arange(6), 0):
+        assert one.compute_digests()[0, 0] == alone(rounded, own[0], 0).compute_digests()[0, 0]

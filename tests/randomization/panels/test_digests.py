@@ -11,13 +11,13 @@ import pytest
 from panel_of import rng_of
 
 from sigdask.analysis.comparison.spec import CompareSpec
-from sigdask.analysis.comparison.study import prepare
+from sigdask.analysis.comparison.study import prepare_study
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.metrics import find
+from sigdask.metrics import find_metric
 from sigdask.metrics.base import BlackBox, BoundSets
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.panels.build import build
+from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.digests import digest
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SwapUnits
@@ -25,12 +25,12 @@ from sigdask.randomization.panels.sums import SwapUnits
 
 def digests_of(counts, metrics=("mean",), seed=0, **more):
     """By the names of pair and metric, of the first run."""
-    study = prepare([(counts, CompareSpec(metrics, seed=seed, **more), "two-sided")], adjust="none")
+    study = prepare_study([(counts, CompareSpec(metrics, seed=seed, **more), "two-sided")], adjust="none")
     c, slots, found = study.analyses[0].main.comparisons, study.slots, {}
     for k in range(len(c)):
         names = tuple(counts.systems[side[k]] for side in (c.a, c.b))
         of_p = slots.first if c.sampled[k] else slots.exact
-        digests = study.jobs[of_p.job[k]].panel.digests()
+        digests = study.jobs[of_p.job[k]].panel.compute_digests()
         found[*names, c.metrics[c.metric[k]].name] = digests[of_p.row[k], of_p.column[k]].tobytes()
     return found
 
@@ -98,10 +98,11 @@ def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
             (counts.with_unit("document"), "f1", 0),
         ]
     ]
-    bound = find("f1", counts).bind(counts)
+    bound = find_metric("f1", counts).bind(counts)
     one = replace(bound, form=replace(bound.form, zero_division=1.0))
     found += [
-        build(counts, SwapUnits.of(counts, 0), [m], [(0, 1)])[0].panel.digests()[0, 0].tobytes() for m in (bound, one)
+        build_panels(counts, SwapUnits.from_counts(counts, 0), [m], [(0, 1)])[0].panel.compute_digests()[0, 0].tobytes()
+        for m in (bound, one)
     ]
     assert found[0] == found[5]
     assert len(set(found)) == 6
@@ -165,7 +166,7 @@ def test_sets_of_one_unit_are_told_apart_by_their_terms():
         PresencePanel(
                 key=(5, 6), addresses=np.arange(1), holdings=(np.array(held), np.zeros(0, int)),
                 golden=np.array([True, False]), pairs=np.array([[0, 1]]), metrics=(form,), n_items=1,
-            ).digests(
+            ).compute_digests(
         )[0, 0].tobytes()
         for held in ([0], [1], [0, 1])
     }  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sigdask.counts import Counts
-from sigdask.metrics import find, replicates
+from sigdask.metrics import find_metric, replicates
 from sigdask.randomization.panels import build
 from sigdask.randomization.panels.sums import SwapUnits
 
@@ -12,9 +12,9 @@ from sigdask.randomization.panels.sums import SwapUnits
 def panels_of(counts, metric=None):
     systems = range(counts.n_systems)
     pairs = [(i, j) for i in systems for j in systems if i < j]
-    bound = replicates.bind(find(metric or counts.suggested[0], counts.of_one), counts)
-    for placed in build.build(counts, SwapUnits.of(counts, 0), [bound], pairs):
-        yield placed.panel, [pairs[k] for k in placed.of_pairs]
+    bound = replicates.bind_metric(find_metric(metric or counts.suggested[0], counts.of_one), counts)
+    for placed in build.build_panels(counts, SwapUnits.from_counts(counts, 0), [bound], pairs):
+        yield placed.panel, [pairs[k] for k in placed.pair_indices]
 
 
 def alone(differences):
@@ -36,7 +36,7 @@ def test_discordant_units_and_signs_are_those_of_each_pair_alone(monkeypatch, nu
     for row, (i, j) in enumerate(pairs):
         differences = values[:, i] - values[:, j]
         assert panel.n_discordant[row, 0] == np.count_nonzero(differences)
-        assert panel.signs[row, 0].tolist() == alone(differences)
+        assert panel.sign_counts[row, 0].tolist() == alone(differences)
 
 
 def test_a_unit_differs_where_any_field_of_the_metric_does():
@@ -56,4 +56,4 @@ def test_a_unit_differs_where_any_field_of_the_metric_does():
 def test_rounded_scores_have_no_signs():
     scores = {"a": [0.1 + 1e-17 * k for k in range(30)], "b": [1 / 3] * 30}
     [(panel, _)] = panels_of(Counts.from_scores(scores))
-    assert (panel.signs == -1).all() == bool(panel.slack.any())
+    assert (panel.sign_counts == -1).all() == bool(panel.slack.any())

@@ -120,7 +120,7 @@ def test_non_inferiority_is_shown_on_the_items_of_the_metric(tmp_path):
     shown = []
     for data in (counts, alone):
         results = compare_all(data, metrics=["f1"], pairs=[("new", "base")])
-        [one] = gather(data, results, [rule]).shown.values()
+        [one] = gather(data, results, [rule]).margin_results.values()
         shown.append(one.p_value)
     assert shown[0] == shown[1]
 
@@ -153,7 +153,7 @@ def test_dependence_is_that_of_the_items_compared():
     )
     found = []
     for counts in (mixed, alone):
-        analysis = SetAnalysis.of(counts, CompareSpec(["acc"], beside=False), second_run=False)
+        analysis = SetAnalysis.from_spec(counts, CompareSpec(["acc"], has_contrasts=False), second_run=False)
         [one] = analysis.dependences
         numbers = (one.n_groups, one.icc, one.design_effect, one.p_value)
         found.append([round(column.item(), 12) for column in numbers])

@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigdask.analysis.comparison.spec import CompareSpec
-from sigdask.analysis.comparison.study import prepare
+from sigdask.analysis.comparison.study import prepare_study
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.metrics import metric
 from sigdask.metrics.base import BoundMetric
 from sigdask.metrics.forms import Formula, MeanOf, Ratios
-from sigdask.randomization.families.max_t import Family, family_tally
-from sigdask.randomization.families.tukey import Relabelling, relabel_tally
-from sigdask.randomization.panels.build import build, joint
+from sigdask.randomization.families.max_t import MaxTFamily, tally_family
+from sigdask.randomization.families.tukey import Relabelling, tally_relabelling
+from sigdask.randomization.panels.build import build_joint_panel, build_panels
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import swap_bits
+from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
@@ -108,14 +108,14 @@ def differences(exact, values, pair, swaps):
 def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exact, of, below, seed, n_items):
     values = exact_values(seed, n_items, 2, 6 if isinstance(form, MeanOf) else 3, of, below)
     counts = counts_of(values)
-    [placed] = build(counts, SwapUnits.of(counts, seed), [bound(form, counts)], [(0, 1)])
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), [bound(form, counts)], [(0, 1)])
     panel = placed.panel
     observed, trials = differences(
-        exact, values, (0, 1), swap_bits(panel.key, run=0, first=0, n_trials=64, n_units=n_items)
+        exact, values, (0, 1), draw_swap_bits(panel.key, run=0, first=0, n_trials=64, n_units=n_items)
     )
     want = np.sum([tails(d, observed) for d in trials], axis=0)
     assert panel.tally(n_trials=64).counts[0, 0].tolist() == want.tolist()
-    whole = panel.enumeration(0, 0)
+    whole = panel.build_enumeration(0, 0)
     kept = [item for item in values if item[0] != item[1]]
     rest = [item for item in values if item[0] == item[1]]
     assert len(kept) == len(whole.addresses)
@@ -133,10 +133,10 @@ def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     values = exact_values(seed, n_items, 3, 3, of, below)
     counts = counts_of(values)
     pairs = list(combinations(range(3), 2))
-    panel = joint(counts, SwapUnits.of(counts, seed), bound(form, counts), pairs)
-    family = Family((FamilyMember(panel, 0),), np.array([[[0, row]] for row in range(3)]))
-    found = family_tally(family, run=0, first=0, n_trials=32).counts[:, 0]
-    bits = swap_bits(panel.key, run=0, first=0, n_trials=32, n_units=n_items)
+    panel = build_joint_panel(counts, SwapUnits.from_counts(counts, seed), bound(form, counts), pairs)
+    family = MaxTFamily((FamilyMember(panel, 0),), np.array([[[0, row]] for row in range(3)]))
+    found = tally_family(family, run=0, first=0, n_trials=32).counts[:, 0]
+    bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=32, n_units=n_items)
     by_pair = [differences(exact, values, pair, bits) for pair in pairs]
     largest = [max(abs(trials[t]) for _, trials in by_pair) for t in range(32)]
     for h, (observed, trials) in enumerate(by_pair):
@@ -148,7 +148,7 @@ def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
     for trial in labels:
         scores = [score_of(exact, values, [int(s) for s in trial[:, k]]) for k in range(3)]
         ranges.append(max(scores) - min(scores))
-    found = relabel_tally(Relabelling((FamilyMember(panel, 0),), rows), run=0, first=0, n_trials=32).counts[:, 0, 0]
+    found = tally_relabelling(Relabelling((FamilyMember(panel, 0),), rows), run=0, first=0, n_trials=32).counts[:, 0, 0]
     assert found.tolist() == [sum(r >= abs(observed) - TINY for r in ranges) for observed, _ in by_pair]
 
 
@@ -181,8 +181,8 @@ def test_p_of_ordinary_data_is_not_wider_by_it():
     extreme = {(r.a, r.b, r.metric): r.n_extreme for r in found}
     for a, b in combinations("abc", 2):
         assert extreme[a, b, "mean"] == extreme[a, b, "own mean"]
-    panel = prepare([(counts, CompareSpec((own,), trials=5000), "two-sided")]).analyses[0].main.jobs[0].panel
-    assert 0 < panel.observed_movement.max() < 2**-38 * np.abs(panel.scores).max()
+    panel = prepare_study([(counts, CompareSpec((own,), trials=5000), "two-sided")]).analyses[0].main.jobs[0].panel
+    assert 0 < panel.observed_error_bounds.max() < 2**-38 * np.abs(panel.scores).max()
 
 
 def test_a_system_that_found_nothing_has_exact_sums():
@@ -192,15 +192,15 @@ def test_a_system_that_found_nothing_has_exact_sums():
     fields = {"tp": np.column_stack([thirds / 4, 0 * thirds]), "predicted": np.column_stack([thirds, 0 * thirds]),
               "gold": np.zeros((7, 1))}  # fmt: skip
     counts = Counts(("a", "b"), fields, 7)
-    [placed] = build(counts, SwapUnits.of(counts, 0), [bound(form, counts)], [(0, 1)])
-    whole = placed.panel.enumeration(0, 0)
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [bound(form, counts)], [(0, 1)])
+    whole = placed.panel.build_enumeration(0, 0)
     # where one of the two has all, |1/2 - 1|; else both have 1/2
     assert whole.tally(n_trials=128).counts[0, 0, 2] == 2
 
 
 def digest(counts, name):
-    [analysis] = prepare([(counts, CompareSpec((name,), trials=5000), "two-sided")], adjust="none").analyses
-    return analysis.main.jobs[0].panel.digests()[0, 0].tobytes().hex()
+    [analysis] = prepare_study([(counts, CompareSpec((name,), trials=5000), "two-sided")], adjust="none").analyses
+    return analysis.main.jobs[0].panel.compute_digests()[0, 0].tobytes().hex()
 
 
 def test_only_counts_whose_ties_changed_are_made_again():

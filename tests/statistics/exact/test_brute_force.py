@@ -10,8 +10,16 @@ from arrangements import of_scores, of_sums, quotient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigdask.statistics.exact import TAILS, EnumeratedScore, QuotientProblem, SumProblem, approximate, plan, solve
-from sigdask.statistics.exact.planning import ways
+from sigdask.statistics.exact import (
+    TAILS,
+    EnumeratedScore,
+    QuotientProblem,
+    SumProblem,
+    approximate_p_values,
+    choose_method,
+    solve,
+)
+from sigdask.statistics.exact.planning import iter_methods
 from sigdask.statistics.exact.sums import lattice_bounds
 
 RELATIVE = {"exact": 0.0, "certified": 1e-12, "numeric": 1e-10}
@@ -20,7 +28,7 @@ RELATIVE = {"exact": 0.0, "certified": 1e-12, "numeric": 1e-10}
 def agrees(found, truth):
     """A fraction is the truth; limits hold it and are as near as is claimed."""
     for name in TAILS:
-        low, high = found.of(name)
+        low, high = found.get_limits(name)
         if found.rationals is not None:
             assert found.rationals[name] == truth[name], found
             assert low == high == float(truth[name])
@@ -38,7 +46,7 @@ SUMS = st.lists(st.integers(-40, 40), max_size=11), st.integers(1, 50)
 def test_every_method_of_sums_gives_what_all_arrangements_give(differences, factor):
     problem = SumProblem(np.array([factor * d for d in differences], np.int64))
     truth = of_sums(differences)
-    for way in ways(problem):
+    for way in iter_methods(problem):
         agrees(solve(problem, way), truth)
 
 
@@ -61,9 +69,9 @@ def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form,
     gold = np.maximum(own[:, 0], own[:, 2])
     a, b = np.column_stack([own[:, :2], gold]), np.column_stack([own[:, 2:], gold])
     totals = np.array([a.sum(axis=0), b.sum(axis=0)]) + concordant * np.array([1, 1, 2])
-    problem = QuotientProblem.of(a, b, totals, *FORMS[form], zero_division)
+    problem = QuotientProblem.from_counts(a, b, totals, *FORMS[form], zero_division)
     truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
-    for way in ways(problem):
+    for way in iter_methods(problem):
         agrees(solve(problem, way), truth)
 
 
@@ -75,11 +83,11 @@ def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zer
     sides = [np.column_stack([s, 3 * (s > 0) - s % 2]) for s in (a, b)]
     totals = np.array([s.sum(axis=0) for s in sides])
     rows = np.eye(4, dtype=np.int64)
-    problem = QuotientProblem.of(*sides, totals, rows[:2], rows[2:], zero_division)
+    problem = QuotientProblem.from_counts(*sides, totals, rows[:2], rows[2:], zero_division)
     truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
     black_box = EnumeratedScore(sides[0] - sides[1], totals, problem.score)
     for asked in (problem, black_box):
-        for way in ways(asked):
+        for way in iter_methods(asked):
             agrees(solve(asked, way), truth)
 
 
@@ -109,12 +117,12 @@ def test_limits_of_real_valued_sums_hold_the_truth_and_count_every_true_tie():
     for _ in range(300):
         true, problem = real_valued(random, random.randint(1, 10))
         truth = of_sums(true)
-        for way in ways(problem):
+        for way in iter_methods(problem):
             if way.operations > 10**8 or way.n_bytes > 10**8:
                 continue
             found = solve(problem, way)
             for name in TAILS:
-                low, high = map(Fraction, found.of(name))
+                low, high = map(Fraction, found.get_limits(name))
                 assert low <= truth[name] <= high, (true, way, found)
                 if way.guarantee == "exact":
                     assert high == truth[name], "ties of the lattice are no more than the true ones here"
@@ -141,7 +149,7 @@ def test_methods_agree_where_no_enumeration_reaches(seed):
     d = rng.integers(-30, 31, 400)
     d[: 20 * seed] = np.abs(d[: 20 * seed])
     problem = SumProblem(d)
-    found = {way.method: solve(problem, way) for way in ways(problem)}
+    found = {way.method: solve(problem, way) for way in iter_methods(problem)}
     assert {"polynomial", "dp", "tilted-fft"} <= found.keys()
     truth = found["polynomial"].rationals
     for one in found.values():
@@ -152,7 +160,7 @@ def test_deep_tails_keep_their_digits():
     d = np.arange(1, 301) % 7 + 1
     d[::25] *= -1
     problem = SumProblem(d)
-    found = {way.method: solve(problem, way) for way in ways(problem)}
+    found = {way.method: solve(problem, way) for way in iter_methods(problem)}
     truth = found["polynomial"].rationals
     assert 1e-70 < truth["greater"] < 1e-50
     for one in found.values():
@@ -167,15 +175,15 @@ def test_a_grid_and_its_transform_agree(form, gain):
     right = rng.binomial(gold, [[0.65], [min(0.65 + gain, 1.0)]])
     wrong = rng.poisson(0.4, (2, 700))
     b, a = (np.column_stack([r, w, gold]) for r, w in zip(right, wrong, strict=True))
-    problem = QuotientProblem.of(a, b, [a.sum(axis=0), b.sum(axis=0)], *FORMS[form])
-    found = {way.method: solve(problem, way) for way in ways(problem) if way.method.startswith("grid")}
+    problem = QuotientProblem.from_counts(a, b, [a.sum(axis=0), b.sum(axis=0)], *FORMS[form])
+    found = {way.method: solve(problem, way) for way in iter_methods(problem) if way.method.startswith("grid")}
     grid, transform = found["grid-dp"], found["grid-fft"]
     assert (grid.guarantee, transform.guarantee) == ("certified", "numeric")
     for name in TAILS:
-        assert grid.of(name).p_hi <= grid.of(name).p_lo * (1 + 1e-12) + 1e-300
-        assert sum(transform.of(name)) == pytest.approx(sum(grid.of(name)), rel=1e-12)
-    mirrored = QuotientProblem.of(b, a, [b.sum(axis=0), a.sum(axis=0)], *FORMS[form])
-    for way in ways(mirrored):
+        assert grid.get_limits(name).p_hi <= grid.get_limits(name).p_lo * (1 + 1e-12) + 1e-300
+        assert sum(transform.get_limits(name)) == pytest.approx(sum(grid.get_limits(name)), rel=1e-12)
+    mirrored = QuotientProblem.from_counts(b, a, [b.sum(axis=0), a.sum(axis=0)], *FORMS[form])
+    for way in iter_methods(mirrored):
         if way.method in found:
             assert solve(mirrored, way).two_sided == pytest.approx(found[way.method].two_sided, rel=1e-12)
 
@@ -189,11 +197,16 @@ def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
     widths = []
     for target in (5 * 10**4, 2 * 10**5, 10**6):
         monkeypatch.setattr(lattice_bounds, "TARGET", target)
-        (way,) = (way for way in ways(problem) if way.method == "lattice-bounds")
+        (way,) = (way for way in iter_methods(problem) if way.method == "lattice-bounds")
         found = solve(problem, way)
         assert found.guarantee == "bounds"
         for name in TAILS:
-            assert found.of(name).p_lo <= truth.of(name).p_lo <= truth.of(name).p_hi <= found.of(name).p_hi
+            assert (
+                found.get_limits(name).p_lo
+                <= truth.get_limits(name).p_lo
+                <= truth.get_limits(name).p_hi
+                <= found.get_limits(name).p_hi
+            )
         widths.append(found.two_sided.p_hi - found.two_sided.p_lo)
     assert widths[0] > widths[1] > widths[2]
 
@@ -201,14 +214,14 @@ def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
 @pytest.mark.parametrize("gain", [0.2, 1, 3, 6])
 def test_a_saddlepoint_is_near_and_is_called_approximate(gain):
     d = np.rint(np.random.default_rng(9).normal(gain, 8, 200)).astype(np.int64)
-    exact, near = solve(SumProblem(d)), approximate(SumProblem(d))
+    exact, near = solve(SumProblem(d)), approximate_p_values(SumProblem(d))
     assert (near.method, near.guarantee, near.rationals) == ("saddlepoint", "approximate", None)
     assert near.two_sided.p_hi == pytest.approx(exact.two_sided.p_hi, rel=0.02)
-    assert near.two_sided == approximate(SumProblem(-d)).two_sided
+    assert near.two_sided == approximate_p_values(SumProblem(-d)).two_sided
 
 
 def test_a_saddlepoint_of_no_difference_is_one():
-    assert approximate(SumProblem(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
+    assert approximate_p_values(SumProblem(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
 
 
 def binomial_tail(n, k):
@@ -234,9 +247,9 @@ def test_large_binomials_are_between_their_limits(n, k):
 def test_identical_systems_give_one():
     for problem in (
         SumProblem(np.zeros(8, np.int64)),
-        QuotientProblem.of(np.ones((3, 2)), np.ones((3, 2)), np.full((2, 2), 3), [[1, 0]], [[0, 1]]),
+        QuotientProblem.from_counts(np.ones((3, 2)), np.ones((3, 2)), np.full((2, 2), 3), [[1, 0]], [[0, 1]]),
         EnumeratedScore(np.zeros((4, 2), np.int64), np.ones((2, 2), np.int64), lambda sums: sums[..., 0] / 2),
     ):
         found = solve(problem)
         assert found.limits.tolist() == [[1.0, 1.0]] * 3
-        assert plan(problem).operations == 1
+        assert choose_method(problem).operations == 1

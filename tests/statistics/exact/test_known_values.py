@@ -7,7 +7,7 @@ import pytest
 
 from sigdask.statistics.classical.wilcoxon import wilcoxon
 from sigdask.statistics.exact import QuotientProblem, SumProblem, solve
-from sigdask.statistics.exact.planning import ways
+from sigdask.statistics.exact.planning import iter_methods
 
 PRECISION = [[1, 0, 0]], [[1, 1, 0]]
 RECALL = [[1, 0, 0]], [[0, 0, 1]]
@@ -23,7 +23,7 @@ def yeh(form):
     """Responses: correct, spurious, gold."""
     kinds = [[1, 0, 0]] * 28 + [[0, 1, 0]] * 43 + [[0, 0, 0]] * 15
     others = [[0, 0, 0]] * 71 + [[1, 0, 0]] * 6 + [[0, 1, 0]] * 9
-    return QuotientProblem.of(kinds, others, [[47, 48, 103], [25, 14, 103]], *form)
+    return QuotientProblem.from_counts(kinds, others, [[47, 48, 103], [25, 14, 103]], *form)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def yeh(form):
     ],
 )
 def test_yeh(oracles, form, name, alternative):
-    for way in ways(yeh(form)):
+    for way in iter_methods(yeh(form)):
         found = solve(yeh(form), way)
-        assert found.of(alternative) == pytest.approx([oracles[name]["expected"]] * 2, rel=within(way))
+        assert found.get_limits(alternative) == pytest.approx([oracles[name]["expected"]] * 2, rel=within(way))
         if found.rationals is not None and oracles[name].get("expected_rational"):
             assert found.rationals[alternative] == Fraction(oracles[name]["expected_rational"])
 
@@ -60,21 +60,21 @@ def test_sums_of_differences(oracles, name, factor):
     o = oracles[name]
     d = np.rint(np.array(o["inputs"]["d"]) * factor).astype(np.int64)
     values = o["expected"] if isinstance(o["expected"], list) else [o["expected"]]
-    for way in ways(SumProblem(d)):
+    for way in iter_methods(SumProblem(d)):
         found = solve(SumProblem(d), way)
         for alternative, value in zip(o["alternative"].strip("[]").split(","), values, strict=True):
-            assert found.of(alternative) == pytest.approx([value, value], rel=within(way))
+            assert found.get_limits(alternative) == pytest.approx([value, value], rel=within(way))
 
 
 @pytest.mark.parametrize(("name", "form"), [("sentence12_precision", PRECISION), ("sentence12_f1", F1)])
 def test_sentences(oracles, name, form):
     counts, (_, greater, both) = oracles[name]["inputs"], oracles[name]["expected_rational"]
     a, b = (np.column_stack([counts[f"tp_{s}"], counts[f"fp_{s}"], counts["gold"]]) for s in "ab")
-    problem = QuotientProblem.of(a, b, [a.sum(axis=0), b.sum(axis=0)], *form)
-    for way in ways(problem):
+    problem = QuotientProblem.from_counts(a, b, [a.sum(axis=0), b.sum(axis=0)], *form)
+    for way in iter_methods(problem):
         found = solve(problem, way)
         for alternative, value in (("greater", greater), ("two-sided", both)):
-            assert found.of(alternative) == pytest.approx([float(Fraction(value))] * 2, rel=within(way))
+            assert found.get_limits(alternative) == pytest.approx([float(Fraction(value))] * 2, rel=within(way))
 
 
 def test_word_errors(oracles):
@@ -82,7 +82,7 @@ def test_word_errors(oracles):
     d = (i * 7919 + 13) % 21 - 10
     d = np.where(i % 11 == 0, np.abs(d), d)
     assert d.sum() == 446
-    for way in ways(SumProblem(d)):
+    for way in iter_methods(SumProblem(d)):
         found = solve(SumProblem(d), way).greater
         assert found == pytest.approx([oracles["wer1000_signflip_greater"]["expected"]] * 2, rel=1.01e-10)
 
@@ -108,7 +108,7 @@ def test_signed_ranks_are_those_of_the_classical_test(zeros):
         ranked = midranks(d if zeros == "pratt" else d[d != 0])
         for alternative in ("greater", "less", "two-sided"):
             p = wilcoxon(d[None].astype(float), alternative, zeros=zeros).p_value[0]
-            assert solve(SumProblem(ranked)).of(alternative) == pytest.approx([p, p], rel=1e-12)
+            assert solve(SumProblem(ranked)).get_limits(alternative) == pytest.approx([p, p], rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["yeh2000_recall_sign_test", "ir_slides_sign_12_3", "ir_slides_sign_18_9"])

@@ -10,19 +10,19 @@ from sigdask.statistics.exact import (
     QuotientProblem,
     SumProblem,
     TooLargeError,
+    choose_method,
+    combine_parts,
     count_parts,
-    of_parts,
-    plan,
     solve,
 )
-from sigdask.statistics.exact.planning import ways
+from sigdask.statistics.exact.planning import iter_methods
 from sigdask.statistics.exact.sums import meet_in_the_middle
 
 RNG = np.random.default_rng(5)
 REAL = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
 LONG = SumProblem(RNG.integers(-300, 301, 3000))
 SENTENCES = RNG.integers(0, 4, (2, 900, 2))
-COUNTS = QuotientProblem.of(*SENTENCES, SENTENCES.sum(axis=1), [[1, 0]], [[1, 1]])
+COUNTS = QuotientProblem.from_counts(*SENTENCES, SENTENCES.sum(axis=1), [[1, 0]], [[1, 1]])
 BLACK_BOX = EnumeratedScore(
     RNG.integers(-9, 10, (60, 10)), np.full((2, 10), 900), lambda sums: sums[..., 0] / sums[..., 1]
 )
@@ -35,15 +35,15 @@ class StoppedError(Exception):
 def test_a_refusal_says_what_would_be_needed():
     small = MethodLimits(operations=10**4, n_bytes=10**5)
     for problem in (REAL, LONG, COUNTS):
-        refused = plan(problem, small)
+        refused = choose_method(problem, small)
         assert isinstance(refused, NoMethod)
-        assert refused.needed in list(ways(problem))
+        assert refused.needed in list(iter_methods(problem))
         assert refused.needed.method in refused.reason
-        assert plan(problem, MethodLimits(refused.needed.operations, refused.needed.n_bytes)) == refused.needed
+        assert choose_method(problem, MethodLimits(refused.needed.operations, refused.needed.n_bytes)) == refused.needed
 
 
 def test_where_there_is_no_method_that_is_said():
-    refused = plan(BLACK_BOX)
+    refused = choose_method(BLACK_BOX)
     assert isinstance(refused, NoMethod)
     assert refused.needed is None
     assert refused.reason.startswith("60 discordant units")
@@ -58,14 +58,14 @@ def test_numbers_larger_than_any_float_are_refused_in_words():
         EnumeratedScore(several, several[:2], lambda sums: sums[..., 0]),
         EnumeratedScore(RNG.integers(-9, 10, (4000, 10)), np.ones((2, 10), np.int64), lambda sums: sums[..., 0]),
     ):
-        refused = plan(problem, MethodLimits(10**6, 10**6))
+        refused = choose_method(problem, MethodLimits(10**6, 10**6))
         assert isinstance(refused, NoMethod)
         assert "e+" in refused.reason
 
 
 def test_a_plan_is_a_function_of_the_data_alone():
     for problem in (REAL, LONG, COUNTS):
-        assert plan(problem) == plan(problem)
+        assert choose_method(problem) == choose_method(problem)
 
 
 @pytest.mark.parametrize("problem", [REAL, LONG, COUNTS], ids=["real", "long", "counts"])
@@ -73,18 +73,18 @@ def test_a_deadline_ends_any_method(problem):
     def end():
         raise StoppedError
 
-    for way in ways(problem):
+    for way in iter_methods(problem):
         if way.operations < 10**10 and way.n_bytes < 10**9:
             with pytest.raises(StoppedError):
                 solve(problem, way, check=end)
 
 
 def test_parts_add_up_to_the_whole(monkeypatch):
-    monkeypatch.setattr(meet_in_the_middle, "LARGEST_HALF", 7)
+    monkeypatch.setattr(meet_in_the_middle, "MAX_HALF", 7)
     problem = SumProblem(RNG.integers(-(2**45), 2**45, 20), slack=80)
-    (way,) = (way for way in ways(problem) if way.method == "meet-in-the-middle")
+    (way,) = (way for way in iter_methods(problem) if way.method == "meet-in-the-middle")
     assert way.n_parts == 2**6
     counts = sum(count_parts(problem, first, 16).sum(axis=0) for first in (32, 0, 48, 16))
     monkeypatch.undo()
     whole = solve(problem)
-    assert of_parts(problem, way, counts).limits.tolist() == whole.limits.tolist()
+    assert combine_parts(problem, way, counts).limits.tolist() == whole.limits.tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigdask.statistics.exact import TAILS, EnumeratedScore, QuotientProblem, SumProblem, solve
-from sigdask.statistics.exact.planning import ways
+from sigdask.statistics.exact.planning import iter_methods
 
 RNG = np.random.default_rng(11)
 UNITS = 8
@@ -39,7 +39,7 @@ def quotients(kinds=None):
     own = RNG.integers(0, 3, (2, UNITS, 2)) if kinds is None else kinds
     sides = [np.column_stack([s[:, 0], s.sum(axis=1), np.full(UNITS, 2)]) for s in own]
     for a, b in swapped(*sides):
-        yield QuotientProblem.of(a, b, np.array([a.sum(axis=0), b.sum(axis=0)]) + 1, [[2, 0, 0]], [[0, 1, 1]])
+        yield QuotientProblem.from_counts(a, b, np.array([a.sum(axis=0), b.sum(axis=0)]) + 1, [[2, 0, 0]], [[0, 1, 1]])
 
 
 def responses():
@@ -52,7 +52,7 @@ def macro():
     a, b = RNG.integers(0, 2, (2, UNITS, 4))
     for x, y in swapped(a, b):
         totals = np.array([x.sum(axis=0), y.sum(axis=0)]) + np.array([1, 1, 4, 5])
-        yield QuotientProblem.of(x, y, totals, [[1, 0, 0, 0], [0, 1, 0, 0]], [[0, 0, 1, 0], [0, 0, 0, 1]])
+        yield QuotientProblem.from_counts(x, y, totals, [[1, 0, 0, 0], [0, 1, 0, 0]], [[0, 0, 1, 0], [0, 0, 0, 1]])
 
 
 def scored():
@@ -69,12 +69,12 @@ SHORT, LONG = [sums, real_sums, alike, responses], [quotients, macro, scored]
 def test_no_method_rejects_more_often_than_its_level(problems):
     p = {}
     for problem in problems():
-        for way in ways(problem):
+        for way in iter_methods(problem):
             if way.n_bytes > 10**8:
                 continue
             found = solve(problem, way)
             for name in TAILS:
-                p.setdefault((way.method, name), []).append(found.of(name).p_hi)
+                p.setdefault((way.method, name), []).append(found.get_limits(name).p_hi)
     assert p
     levels = np.arange(1, 2**UNITS + 1) / 2**UNITS
     for key, values in p.items():

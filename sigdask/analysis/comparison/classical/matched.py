@@ -1,4 +1,4 @@
-"""Matched pairs: what the units of comparisons differ by, summed up once for t, sign and Wilcoxon's test.
+"""Matched pairs: the differences of units, summed once for the t, sign and Wilcoxon tests.
 
 With `unit`, items that depend on each other are summed before they are tested, as Yeh 2000, section 4, has it: the
 tests are those of documents or topics, as the exchange is.
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.classical.agreement import Floats, Integers, MatchedComparisons
-from sigdask.results.columns.coded import Coded
+from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.table import ClassicalColumn
 from sigdask.statistics.classical.sign import sign_test
-from sigdask.statistics.classical.student import of_sums
-from sigdask.statistics.classical.wilcoxon import EXACT_UP_TO, SignedRanks, of_ordered
+from sigdask.statistics.classical.student import compute_t
+from sigdask.statistics.classical.wilcoxon import EXACT_UP_TO, SignedRanks, wilcoxon_sorted
 
 RULES = {"wilcoxon": "wilcox", "wilcoxon:pratt": "pratt"}
 """Names of Wilcoxon's test to the rule for zeros."""
@@ -36,7 +36,7 @@ class MatchedSums:
 
     Attributes
     ----------
-    by : str
+    unit_text : str
         What is said of the units where these are not items.
     n_units : int64
         Units that the denominator counts, or that differ.
@@ -50,7 +50,7 @@ class MatchedSums:
         By the name of the test.
     """
 
-    by: str
+    unit_text: str
     n_units: Integers
     total: Floats
     squares: Floats
@@ -60,71 +60,73 @@ class MatchedSums:
     ranks: dict[str, SignedRanks] = field(default_factory=dict)
 
     @staticmethod
-    def of(alike: MatchedComparisons, names: Sequence[str], alternative: str) -> MatchedSums:
-        """Sum up what some tests take."""
-        assert alike.mean is not None
-        panel, column = alike.mean
-        pairs = panel.pairs[alike.asked.row[alike.rows]]
-        above = panel.numerators(column)
+    def from_comparisons(matched: MatchedComparisons, names: Sequence[str], alternative: str) -> MatchedSums:
+        """Compute the sums that some tests need."""
+        assert matched.mean is not None
+        panel, column = matched.mean
+        pairs = panel.pairs[matched.comparisons.row[matched.rows]]
+        above = panel.compute_observed_numerators(column)
         total = (above[pairs[:, 0]] - above[pairs[:, 1]]).astype(np.float64)
-        step = float(panel.steps(column) * panel.sizes.max(initial=0))
-        n_units, squares = np.full(len(pairs), alike.spread.n_units), np.zeros(len(pairs))
+        step = float(panel.count_slack_steps(column) * panel.sizes.max(initial=0))
+        n_units, squares = np.full(len(pairs), matched.spread.n_units), np.zeros(len(pairs))
         wins, losses = np.zeros((2, len(pairs)), np.int64)
         rules = {name: rule for name, rule in RULES.items() if name in names}
         ranks: dict[str, list[SignedRanks]] = {name: [] for name in rules}
-        empty = _without_size(alike)
-        for some, d in alike.differences():
-            n_units[some] += (np.abs(d[:, empty]) > step).sum(axis=1)
-            mean = total[some] / np.maximum(n_units[some], 1)
-            squares[some] = ((d - mean[:, None]) ** 2).sum(axis=1) + (n_units[some] - d.shape[1]) * mean**2
-            wins[some], losses[some] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
+        empty = _find_empty_units(matched)
+        for tile, d in matched.iter_differences():
+            n_units[tile] += (np.abs(d[:, empty]) > step).sum(axis=1)
+            mean = total[tile] / np.maximum(n_units[tile], 1)
+            squares[tile] = ((d - mean[:, None]) ** 2).sum(axis=1) + (n_units[tile] - d.shape[1]) * mean**2
+            wins[tile], losses[tile] = (d > step).sum(axis=1), (d < -step).sum(axis=1)
             if rules:
                 d.sort(axis=1)
             for name, rule in rules.items():
-                ranks[name].append(of_ordered(d, n_units[some], alternative, rule, step))
-        by = "" if alike.unit == "item" else f", by {alike.unit}"
-        joined = {name: _joined(parts) for name, parts in ranks.items()}
-        return MatchedSums(by, n_units, total, squares, wins, losses, step, joined)
+                ranks[name].append(wilcoxon_sorted(d, n_units[tile], alternative, rule, step))
+        unit_text = "" if matched.unit == "item" else f", by {matched.unit}"
+        merged_ranks = {name: _join_ranks(blocks) for name, blocks in ranks.items()}
+        return MatchedSums(unit_text, n_units, total, squares, wins, losses, step, merged_ranks)
 
-    def t(self, alternative: str) -> ClassicalColumn:
-        """Test the mean difference by Student's t."""
+    def student_t(self, alternative: str) -> ClassicalColumn:
+        """Test the mean difference with Student's t-test."""
         n = self.n_units
-        t, p = of_sums(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, least=self.step)
-        words = FREEDOM + self.by, CONSTANT, NO_DIFFERENCE, TOO_FEW
+        t, p = compute_t(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, min_deviation=self.step)
+        words = FREEDOM + self.unit_text, CONSTANT, NO_DIFFERENCE, TOO_FEW
         codes = np.select([self.n_units < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
         n = np.where(np.isnan(p), 0, self.n_units)
-        return ClassicalColumn("t", t, p, n, np.zeros_like(n), Coded(codes, words))
+        return ClassicalColumn("t", t, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
-    def sign(self, name: str, alternative: str) -> ClassicalColumn:
-        """Test whether as many units are won as lost; of single 0/1 items, that is McNemar's test."""
+    def sign_test(self, name: str, alternative: str) -> ClassicalColumn:
+        """Test whether as many units are won as lost; for single 0/1 items this is McNemar's test."""
         n = self.wins + self.losses
-        words = f"exact; {{dropped}} without a difference dropped{self.by}"
+        words = f"exact; {{dropped}} without a difference dropped{self.unit_text}"
         p = sign_test(self.wins, self.losses, alternative)
-        return ClassicalColumn(name, self.wins.astype(np.float64), p, n, self.n_units - n, Coded.same(words, len(n)))
+        return ClassicalColumn(
+            name, self.wins.astype(np.float64), p, n, self.n_units - n, CodedColumn.from_constant(words, len(n))
+        )
 
     def wilcoxon(self, name: str) -> ClassicalColumn:
-        """Test by signed ranks."""
-        found = self.ranks[name]
-        zeros = f"{{dropped}} zeros dropped {ZEROS[RULES[name]]} ranking{self.by}"
+        """Test with Wilcoxon's signed-rank test."""
+        ranks = self.ranks[name]
+        zeros = f"{{dropped}} zeros dropped {ZEROS[RULES[name]]} ranking{self.unit_text}"
         words = (
             f"exact, ties share their ranks; {zeros}",
             f"normal approximation for more than {EXACT_UP_TO} ranks, its variance that of the tied ranks; {zeros}",
         )
-        codes = (found.n > EXACT_UP_TO).astype(np.int32)
+        codes = (ranks.n > EXACT_UP_TO).astype(np.int32)
         return ClassicalColumn(
-            name, found.statistic, found.p_value, found.n, self.n_units - found.n, Coded(codes, words)
+            name, ranks.statistic, ranks.p_value, ranks.n, self.n_units - ranks.n, CodedColumn(codes, words)
         )
 
 
-def _without_size(alike: MatchedComparisons) -> NDArray[np.intp]:
+def _find_empty_units(matched: MatchedComparisons) -> NDArray[np.intp]:
     """Return the kept units that the denominator does not count, such as references without a word."""
-    assert alike.mean is not None
-    panel, column = alike.mean
+    assert matched.mean is not None
+    panel, column = matched.mean
     fields = list(panel.metrics[column].fields)
-    return np.flatnonzero(panel.values[:, 0, fields] @ np.array(panel.ratio(column).denominators[0]) == 0)
+    return np.flatnonzero(panel.values[:, 0, fields] @ np.array(panel.get_ratio(column).denominators[0]) == 0)
 
 
-def _joined(parts: Sequence[SignedRanks]) -> SignedRanks:
+def _join_ranks(parts: Sequence[SignedRanks]) -> SignedRanks:
     return SignedRanks(
         np.concatenate([part.statistic for part in parts]),
         np.concatenate([part.p_value for part in parts]),

@@ -1,1 +1,1 @@
-"""Exact p-values beside sampled ones: which can be had, of which problems, kept by content, and what they make of p."""
+"""Exact p-values in addition to sampled ones: which comparisons have them, and how they change p."""

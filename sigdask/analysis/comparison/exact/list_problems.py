@@ -1,4 +1,4 @@
-"""Which comparisons get an exact p-value, and the jobs that find it."""
+"""Which comparisons get an exact p-value, and the jobs that compute it."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.exact.problems import ProblemReader
-from sigdask.analysis.comparison.exact.signs import binomial, n_tails
+from sigdask.analysis.comparison.exact.signs import compute_binomial_values, count_tails
 from sigdask.analysis.comparison.pairs import Comparisons, CountPositions
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.options import Method
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.exact import ExactPanel
 from sigdask.randomization.panels.sums import SUMS, Panel
-from sigdask.results.columns.coded import Coded
-from sigdask.results.exact import SURE, By, ExactValues
+from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.exact import GUARANTEED, ExactMethod, ExactValues
 from sigdask.statistics import exact
 from sigdask.statistics.exact import ChosenMethod, MethodLimits, NoMethod, Problem
-from sigdask.statistics.exact.result import LARGEST
-from sigdask.text import count_noun, duration
+from sigdask.statistics.exact.result import LARGEST_ESTIMATE
+from sigdask.text import format_count, format_duration
 
 Integers = NDArray[np.int64]
 
-MOST_OPERATIONS = 2 * 10**8
+MAX_OPERATIONS = 2 * 10**8
 """Predicted operations of a test set and metric up to which auto adds exact values: a fifth of a second or so."""
 
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 """Estimated seconds of one core that `exact` takes at most for a test set and metric, unless a limit is given."""
 
-LIMITS = {"auto": MethodLimits(operations=MOST_OPERATIONS), "both": MethodLimits()}
+LIMITS = {"auto": MethodLimits(operations=MAX_OPERATIONS), "both": MethodLimits()}
 """What the method of one comparison may take where no limit is given."""
 
-IN_PARTS = MethodLimits(operations=4 * 10**12)
+PARTED_LIMITS = MethodLimits(operations=4 * 10**12)
 """What a count may take that is made in parts, on any cluster: an hour or so of a core, as for 60 real scores."""
 
 OPERATIONS_A_PAIR = 2 * 10**5
@@ -45,10 +45,10 @@ OPERATIONS_A_TAIL = 10**5
 """What a binomial tail costs that is not summed on columns."""
 
 
-def list_exact(
-    comparisons: Comparisons, method: Method, seconds: float | None, standing: CountPositions, jobs: list[Job]
+def list_exact_jobs(
+    comparisons: Comparisons, method: Method, seconds: float | None, positions: CountPositions, jobs: list[Job]
 ) -> Integers:
-    """List what is to be found exactly of comparisons that are not enumerated.
+    """List the jobs of exact p-values, for comparisons that are not enumerated.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def list_exact(
         auto: of a metric all that are sampled, or none; both: what there is; exact: all.
     seconds : float or None
         Estimated seconds of one core that the exact p-values of a metric may take together; None for the defaults.
-    standing : CountPositions
+    positions : CountPositions
         Told where what is found stands.
     jobs : list of Job
         What finds it is added to them.
@@ -76,173 +76,188 @@ def list_exact(
     signs = np.full((len(comparisons), 2), -1, np.int64)
     if method == "randomization":
         return signs
-    for own in rows_of(numbered(comparisons.metric)):
-        some = own[~comparisons.enumerated[own]]
-        asked = _NonEnumerable.of(comparisons, some)
-        panels = asked.panels(method, seconds)
+    for group in group_rows(number_rows(comparisons.metric)):
+        selected = group[~comparisons.enumerated[group]]
+        candidates = _UnenumeratedGroup.from_comparisons(comparisons, selected)
+        panels = candidates.build_panels(method, seconds)
         if panels is None:
             continue
-        signs[some] = asked.signs
+        signs[selected] = candidates.signs
         for k, panel in panels:
-            standing.job[some[k]] = len(jobs)
-            jobs.append(Job(panel, panel.n_trials, label=comparisons.label(int(some[k]))))
+            positions.job[selected[k]] = len(jobs)
+            jobs.append(Job(panel, panel.n_trials, label=comparisons.describe(int(selected[k]))))
     return signs
 
 
-def limits_of(
-    signs: Integers, standing: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
+def read_exact_values(
+    signs: Integers, positions: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
 ) -> ExactValues:
-    """Return the exact p-values that are known under one alternative, of what was listed."""
+    """Return the exact p-values known under one alternative, of the comparisons listed."""
     n = len(signs)
     low, high, codes = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int32)
-    values: dict[By | None, int] = {None: 0}
-    for row in np.flatnonzero(standing.job >= 0).tolist():
-        job = jobs[standing.job[row]]
+    values: dict[ExactMethod | None, int] = {None: 0}
+    for row in np.flatnonzero(positions.job >= 0).tolist():
+        job = jobs[positions.job[row]]
         assert isinstance(job.panel, ExactPanel)
-        limits = job.panel.found(tallies[job])
+        limits = job.panel.compute_limits(tallies[job])
         if not np.isnan(limits).any():
             low[row], high[row] = limits[tail]
-            by = job.panel.chosen.method, job.panel.guarantee(limits)
-            codes[row] = values.setdefault(by, len(values))
-    found = ExactValues(low, high, Coded(codes, tuple(values)))
-    closed = signs[:, 0] >= 0
-    return binomial(signs, tail).where(closed, found) if closed.any() else found
+            key = job.panel.chosen.method, job.panel.get_guarantee(limits)
+            codes[row] = values.setdefault(key, len(values))
+    solved = ExactValues(low, high, CodedColumn(codes, tuple(values)))
+    is_binomial = signs[:, 0] >= 0
+    return compute_binomial_values(signs, tail).where(is_binomial, solved) if is_binomial.any() else solved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _NonEnumerable:
-    """Comparisons under one metric that no enumeration counts.
+class _UnenumeratedGroup:
+    """Comparisons under one metric that are not enumerated.
 
     Attributes
     ----------
     comparisons : Comparisons
         All.
-    some : int64 array, shape (n,)
+    selected : int64 array, shape (n,)
         Which these are.
     signs : int64 array, shape (n, 2)
-        As `list_exact` returns them.
+        As `list_exact_jobs` returns them.
     """
 
     comparisons: Comparisons
-    some: Integers
+    selected: Integers
     signs: Integers
 
     @staticmethod
-    def of(comparisons: Comparisons, some: Integers) -> _NonEnumerable:
-        signs = np.full((len(some), 2), -1, np.int64)
-        for own in rows_of(numbered(comparisons.panel[some])):
-            panel = comparisons.panels[int(comparisons.panel[some[own[0]]])]
-            signs[own] = panel.signs[comparisons.row[some[own]], comparisons.column[some[own]]]
-        return _NonEnumerable(comparisons, some, signs)
+    def from_comparisons(comparisons: Comparisons, selected: Integers) -> _UnenumeratedGroup:
+        signs = np.full((len(selected), 2), -1, np.int64)
+        for group in group_rows(number_rows(comparisons.panel[selected])):
+            panel = comparisons.panels[int(comparisons.panel[selected[group[0]]])]
+            signs[group] = panel.sign_counts[comparisons.row[selected[group]], comparisons.column[selected[group]]]
+        return _UnenumeratedGroup(comparisons, selected, signs)
 
-    def panels(self, method: Method, seconds: float | None) -> list[tuple[int, ExactPanel]] | None:
-        """Return what solves those that are no binomial tails, by their places; None where none is added."""
-        rest = np.flatnonzero(self.signs[:, 0] < 0)
-        spent = n_tails(self.signs) * OPERATIONS_A_TAIL + len(rest) * OPERATIONS_A_PAIR
-        if method == "auto" and seconds is None and spent > MOST_OPERATIONS:
+    def build_panels(self, method: Method, seconds: float | None) -> list[tuple[int, ExactPanel]] | None:
+        """Return the panels of comparisons that are not binomial tails, with indices; None if none is added."""
+        unsolved = np.flatnonzero(self.signs[:, 0] < 0)
+        spent = count_tails(self.signs) * OPERATIONS_A_TAIL + len(unsolved) * OPERATIONS_A_PAIR
+        if method == "auto" and seconds is None and spent > MAX_OPERATIONS:
             return None
         found: list[tuple[int, ExactPanel]] = []
-        for k, problem in self._problems(rest):
-            panel = f"{problem}; {REMEDY}" if isinstance(problem, str) else _planned(problem, method, seconds)
+        for k, problem in self._iter_problems(unsolved):
+            panel = f"{problem}; {REMEDY}" if isinstance(problem, str) else _plan_panel(problem, method, seconds)
             if isinstance(panel, str) and method == "exact":
-                raise InputError(f"method exact: {self.comparisons.label(int(self.some[k]))}: {panel}")
+                raise InputError(f"method exact: {self.comparisons.describe(int(self.selected[k]))}: {panel}")
             if isinstance(panel, ExactPanel):
                 spent += panel.chosen.operations
                 found.append((k, panel))
-            if method == "auto" and (isinstance(panel, str) or (seconds is None and spent > MOST_OPERATIONS)):
+            if method == "auto" and (isinstance(panel, str) or (seconds is None and spent > MAX_OPERATIONS)):
                 return None
-        return self._within(found, method, seconds)
+        return self._limit_panels(found, method, seconds)
 
-    def _within(
-        self, found: list[tuple[int, ExactPanel]], method: Method, seconds: float | None
+    def _limit_panels(
+        self, panels: list[tuple[int, ExactPanel]], method: Method, seconds: float | None
     ) -> list[tuple[int, ExactPanel]] | None:
-        """Return the panels that together stay within a limit: all, or of `both` the cheapest."""
-        limit = _seconds(method, seconds)
+        """Return the panels that stay within the limit together: all, or with `both` the cheapest."""
+        limit = _get_limit(method, seconds)
         if limit is None:
-            return found
-        order = sorted(range(len(found)), key=lambda k: found[k][1].chosen.seconds)
-        total = np.cumsum([found[k][1].chosen.seconds for k in order])
+            return panels
+        order = sorted(range(len(panels)), key=lambda k: panels[k][1].chosen.seconds)
+        total = np.cumsum([panels[k][1].chosen.seconds for k in order])
         if not len(total) or total[-1] <= limit:
-            return found
+            return panels
         if method == "both":
-            return [found[k] for k in sorted(order[: int(np.searchsorted(total, limit, side="right"))])]
+            return [panels[k] for k in sorted(order[: int(np.searchsorted(total, limit, side="right"))])]
         if method == "auto":
             return None
-        place, panel = found[order[-1]]
-        longest = self.comparisons.label(int(self.some[place]))
-        metric = self.comparisons.metrics[int(self.comparisons.metric[self.some[place]])].name
+        longest_index, panel = panels[order[-1]]
+        longest = self.comparisons.describe(int(self.selected[longest_index]))
+        metric = self.comparisons.metrics[int(self.comparisons.metric[self.selected[longest_index]])].name
         raise InputError(
-            f"method exact: the exact p-values of {count_noun(len(found), 'comparison')} by {metric} would take "
-            f"{_duration(float(total[-1]))} of one core together (the longest, {longest}, "
-            f"{_duration(panel.chosen.seconds)}), and the limit is {duration(limit)}; {RAISE}; {REMEDY}"
+            f"method exact: the exact p-values of {format_count(len(panels), 'comparison')} by {metric} would take "
+            f"{_format_duration(float(total[-1]))} of one core together (the longest, {longest}, "
+            f"{_format_duration(panel.chosen.seconds)}), and the limit is {format_duration(limit)}; {RAISE_REMEDY}; "
+            f"{REMEDY}"
         )
 
-    def _problems(self, rest: Integers) -> Iterator[tuple[int, Problem | str]]:
-        """Yield the problem of each comparison, by its place among these, or why it has none."""
+    def _iter_problems(self, unsolved: Integers) -> Iterator[tuple[int, Problem | str]]:
+        """Yield each comparison's index with its problem, or with the reason why it has none."""
         c = self.comparisons
-        for own in rows_of(numbered(c.panel[self.some[rest]])):
-            at = self.some[rest[own]]
-            panel = c.panels[int(c.panel[at[0]])]
-            if isinstance(panel, Panel) and panel.is_coarse(int(c.column[at[0]])):
-                problems: Iterator[Problem | str] = iter([COARSE] * len(at))
+        for group in group_rows(number_rows(c.panel[self.selected[unsolved]])):
+            rows = self.selected[unsolved[group]]
+            panel = c.panels[int(c.panel[rows[0]])]
+            if isinstance(panel, Panel) and panel.is_coarse(int(c.column[rows[0]])):
+                problems: Iterator[Problem | str] = iter([COARSE_REASON] * len(rows))
             elif panel.kind == SUMS:
                 assert isinstance(panel, Panel)
-                problems = ProblemReader.of(panel, int(c.column[at[0]])).problems(c.row[at].astype(np.int64))
+                problems = ProblemReader.from_panel(panel, int(c.column[rows[0]])).iter_problems(
+                    c.row[rows].astype(np.int64)
+                )
             else:
                 problems = (
                     f"{panel.kind} is enumerated or sampled, and {n} units are discordant"
-                    for n in c.n_discordant[at].tolist()
+                    for n in c.n_discordant[rows].tolist()
                 )
-            yield from zip(rest[own].tolist(), problems, strict=True)
+            yield from zip(unsolved[group].tolist(), problems, strict=True)
 
 
-def _seconds(method: Method, seconds: float | None) -> float | None:
-    """Return the limit in seconds; None where none was given and operations limit the method."""
-    return MOST_SECONDS if seconds is None and method == "exact" else seconds
+def _get_limit(method: Method, seconds: float | None) -> float | None:
+    """Return the limit in seconds; None if none was given and operations limit the method."""
+    return MAX_SECONDS if seconds is None and method == "exact" else seconds
 
 
-def _planned(problem: Problem, method: Method, seconds: float | None) -> ExactPanel | str:
-    """Return what solves a problem, or why nothing does that is asked for."""
-    limit = _seconds(method, seconds)
-    limits = LIMITS[method] if limit is None else MethodLimits(LARGEST, seconds=limit)
-    chosen = exact.plan(problem, limits)
-    if limit is None and method == "both" and (isinstance(chosen, NoMethod) or chosen.guarantee not in SURE):
-        parted = exact.plan(problem, IN_PARTS)
-        chosen = parted if not isinstance(parted, NoMethod) and parted.n_parts > 1 else chosen
-    if method == "exact" and (isinstance(chosen, NoMethod) or chosen.guarantee not in SURE):
-        return _why_not(problem, chosen, limits)
-    return chosen.reason if isinstance(chosen, NoMethod) else ExactPanel(problem, chosen)
+def _plan_panel(problem: Problem, method: Method, seconds: float | None) -> ExactPanel | str:
+    """Return the panel that solves a problem, or the reason why no method can."""
+    limit = _get_limit(method, seconds)
+    limits = LIMITS[method] if limit is None else MethodLimits(LARGEST_ESTIMATE, seconds=limit)
+    method_plan = exact.choose_method(problem, limits)
+    if (
+        limit is None
+        and method == "both"
+        and (isinstance(method_plan, NoMethod) or method_plan.guarantee not in GUARANTEED)
+    ):
+        parted_plan = exact.choose_method(problem, PARTED_LIMITS)
+        method_plan = parted_plan if not isinstance(parted_plan, NoMethod) and parted_plan.n_parts > 1 else method_plan
+    if method == "exact" and (isinstance(method_plan, NoMethod) or method_plan.guarantee not in GUARANTEED):
+        return _explain_refusal(problem, method_plan, limits)
+    return method_plan.reason if isinstance(method_plan, NoMethod) else ExactPanel(problem, method_plan)
 
 
-COARSE = "scores of very unequal size are enumerated up to 20 discordant units alone"
+COARSE_REASON = "scores of very unequal size are enumerated up to 20 discordant units alone"
 
 
-def _why_not(problem: Problem, chosen: ChosenMethod | NoMethod, limits: MethodLimits) -> str:
-    """Say what an exact p would take, and what to do instead."""
-    needed = [way for way in exact.ways(problem) if way.guarantee in SURE]
-    if not needed:
-        why = chosen.reason if isinstance(chosen, NoMethod) else f"{chosen.method} gives {LESS[chosen.guarantee]}"
-        return f"no exact p: {why}; {REMEDY}"
-    least = min(needed, key=lambda way: (way.n_bytes > limits.n_bytes, way.seconds))
-    fits = least.n_bytes <= limits.n_bytes
+def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, limits: MethodLimits) -> str:
+    """Return what an exact p would take, and what to do instead."""
+    candidates = [candidate for candidate in exact.iter_methods(problem) if candidate.guarantee in GUARANTEED]
+    if not candidates:
+        reason = (
+            method_plan.reason
+            if isinstance(method_plan, NoMethod)
+            else f"{method_plan.method} gives {WEAKER_GUARANTEES[method_plan.guarantee]}"
+        )
+        return f"no exact p: {reason}; {REMEDY}"
+    cheapest = min(candidates, key=lambda candidate: (candidate.n_bytes > limits.n_bytes, candidate.seconds))
+    fits = cheapest.n_bytes <= limits.n_bytes
     return (
-        f"an exact p ({least.method}) would take {_duration(least.seconds)} of one core and "
-        f"{_gigabytes(least.n_bytes)} of memory, and the limit is "
-        + (f"{duration(limits.seconds)}; {RAISE}; " if fits else f"{_gigabytes(limits.n_bytes)} of memory; ")
+        f"an exact p ({cheapest.method}) would take {_format_duration(cheapest.seconds)} of one core and "
+        f"{_format_gigabytes(cheapest.n_bytes)} of memory, and the limit is "
+        + (
+            f"{format_duration(limits.seconds)}; {RAISE_REMEDY}; "
+            if fits
+            else f"{_format_gigabytes(limits.n_bytes)} of memory; "
+        )
         + REMEDY
     )
 
 
-def _duration(seconds: float) -> str:
-    return f"about {duration(seconds)}" if seconds < CENTURY else "more than a century"
+def _format_duration(seconds: float) -> str:
+    return f"about {format_duration(seconds)}" if seconds < CENTURY else "more than a century"
 
 
-def _gigabytes(n: int) -> str:
-    """Write a size in memory.
+def _format_gigabytes(n: int) -> str:
+    """Format a size in memory.
 
     Examples
     --------
-    >>> _gigabytes(2 * 10**9), _gigabytes(336_600_000), _gigabytes(10**400)
+    >>> _format_gigabytes(2 * 10**9), _format_gigabytes(336_600_000), _format_gigabytes(10**400)
     ('2.0 GB', '0.3 GB', 'more than 1,000 GB')
     """
     return f"{max(n / 10**9, 0.1):.1f} GB" if n < 10**12 else "more than 1,000 GB"
@@ -250,10 +265,10 @@ def _gigabytes(n: int) -> str:
 
 CENTURY = 100 * 365 * 86400.0
 
-LESS = {"numeric": "p without a bound of its rounding", "bounds": "limits of p alone"}
+WEAKER_GUARANTEES = {"numeric": "p without a bound of its rounding", "bounds": "limits of p alone"}
 """What a guarantee is less than."""
 
-RAISE = "raise it with --exact-limit SECONDS"
+RAISE_REMEDY = "raise it with --exact-limit SECONDS"
 
 REMEDY = (
     "--method auto samples it, --method both samples it and adds the exact values that fit, "

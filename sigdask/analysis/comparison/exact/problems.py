@@ -1,4 +1,4 @@
-"""From rows of a panel to problems that have an exact p-value: what each unit moves of a pair's difference."""
+"""From rows of a panel to problems with an exact p-value: how much each unit moves the difference."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sigdask.statistics.exact import EnumeratedScore, Problem, QuotientProblem, 
 
 Integers = NDArray[np.int64]
 
-SLACK_OF_SHUFFLED = 2
+SWAPPED_SLACK = 2
 """A shuffled difference less the observed one is twice the sum over swapped units, in whose steps panels have slack."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProblemReader:
-    """Reads the problems of pairs under one metric of a panel; what the pairs share is found once.
+    """Reads the problems of pairs under one metric of a panel, and computes shared values once.
 
     Attributes
     ----------
@@ -39,32 +39,32 @@ class ProblemReader:
     values: NDArray[Any]
 
     @staticmethod
-    def of(panel: Panel, column: int) -> ProblemReader:
-        """Look at one metric."""
+    def from_panel(panel: Panel, column: int) -> ProblemReader:
+        """Prepare to read the problems under one metric."""
         if panel.linear[column]:
-            return ProblemReader(panel, column, panel.numerators_of(column, panel.values))
+            return ProblemReader(panel, column, panel.compute_numerators(column, panel.values))
         return ProblemReader(panel, column, panel.values[:, :, list(panel.metrics[column].fields)])
 
-    def problems(self, rows: Integers) -> Iterator[Problem | str]:
-        """Yield the problem of each pair, or why it has none."""
+    def iter_problems(self, rows: Integers) -> Iterator[Problem | str]:
+        """Yield the problem of each pair, or the reason why it has none."""
         for row, (i, j) in zip(rows.tolist(), self.panel.pairs[rows].tolist(), strict=True):
-            yield self._of(row, i, j)
+            yield self._read_problem(row, i, j)
 
-    def _of(self, row: int, i: int, j: int) -> Problem | str:
+    def _read_problem(self, row: int, i: int, j: int) -> Problem | str:
         panel, values = self.panel, self.values
-        moved = np.subtract(values[:, i], values[:, j], dtype=np.int64)
+        changes = np.subtract(values[:, i], values[:, j], dtype=np.int64)
         if panel.linear[self.column]:
-            return SumProblem(moved[moved != 0], SLACK_OF_SHUFFLED * int(panel.slack[row, self.column]))
+            return SumProblem(changes[changes != 0], SWAPPED_SLACK * int(panel.slack[row, self.column]))
         if panel.is_approximate(self.column):
             return "the score is made of sums that are not exact, and of no one of them alone"
-        moved = moved[moved.any(axis=1)]
+        changes = changes[changes.any(axis=1)]
         metric = panel.metrics[self.column]
         fields = list(metric.fields)
         totals = panel.totals[[i, j]][:, fields]
         if isinstance(metric.form, Ratios) and len({panel.lattices[f] for f in fields}) == 1:
             form = metric.form
             weights = np.array(form.numerators), np.array(form.denominators)
-            return QuotientProblem.of(moved, np.zeros_like(moved), totals, *weights, form.zero_division)
+            return QuotientProblem.from_counts(changes, np.zeros_like(changes), totals, *weights, form.zero_division)
         return EnumeratedScore(
-            moved, totals, IntegerScoring(metric.form, tuple(panel.lattices[f] for f in fields)).score
+            changes, totals, IntegerScoring(metric.form, tuple(panel.lattices[f] for f in fields)).score
         )

@@ -1,1 +1,1 @@
-"""How sure a difference is: which interval each comparison has, what must be counted for it, and what was found."""
+"""Intervals of differences: which kind each comparison has, the jobs that it needs, and its results."""

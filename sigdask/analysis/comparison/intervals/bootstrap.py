@@ -1,4 +1,4 @@
-"""Intervals of the paired bootstrap: BCa, and percentiles where it is not defined."""
+"""Intervals of the paired bootstrap: BCa, or percentiles where BCa is not defined."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.intervals.effects import enter_effects
+from sigdask.analysis.comparison.intervals.effects import write_effects
 from sigdask.analysis.comparison.spec import IntervalSpec
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.bootstrap import Bootstrap
-from sigdask.randomization.resampling.cells import UNDEFINED, quantiles, share_below
+from sigdask.randomization.resampling.cells import UNDEFINED, compute_quantiles, compute_share_below
 from sigdask.randomization.resampling.jackknife import Jackknife
 from sigdask.randomization.resampling.whole_outputs import DEFAULT_RESAMPLES as OF_OUTPUTS
 from sigdask.randomization.resampling.whole_outputs import BootstrapOutputs
 from sigdask.results.columns.intervals import BCA, METHODS, PERCENTILE, Intervals
-from sigdask.statistics.intervals import bca_shares, level_of
+from sigdask.statistics.intervals import compute_bca_shares, compute_level
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,13 +38,13 @@ WHOLE_OUTPUTS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BootstrapComparisons:
-    """Comparisons of sums, whose units are resampled.
+    """Bootstrap intervals of comparisons whose scores are made of sums.
 
     Attributes
     ----------
     panel : Panel
         With all its units.
-    own : int64 array, shape (n_own,)
+    indices : int64 array, shape (n_own,)
         The comparisons.
     row, column : int64 array, shape (n_own,)
         Pair and metric of each in the panel.
@@ -55,52 +55,56 @@ class BootstrapComparisons:
     """
 
     panel: Panel
-    own: Integers
+    indices: Integers
     row: Integers
     column: Integers
     confidence: float
     job: Job
 
     @staticmethod
-    def of(panel: Panel, own: Integers, row: Integers, column: Integers, wanted: IntervalSpec) -> BootstrapComparisons:
-        """Resample a panel."""
+    def from_panel(
+        panel: Panel, indices: Integers, row: Integers, column: Integers, spec: IntervalSpec
+    ) -> BootstrapComparisons:
+        """Return the comparisons with a job that resamples their panel."""
         names = ", ".join(metric.name for metric in panel.metrics)
-        job = Job(Bootstrap.of(panel), wanted.resamples or DEFAULT_RESAMPLES, label=f"intervals by {names}")
-        return BootstrapComparisons(panel, own, row, column, wanted.confidence, job)
+        job = Job(Bootstrap.from_panel(panel), spec.resamples or DEFAULT_RESAMPLES, label=f"intervals by {names}")
+        return BootstrapComparisons(panel, indices, row, column, spec.confidence, job)
 
-    def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
-        """Put what was found into the rows of columns."""
-        drawn, tally = self.job.panel, tallies[self.job]
-        assert isinstance(drawn, Bootstrap)
-        jackknives = [Jackknife.of(self.panel, m) for m in range(len(self.panel.metrics))]
-        enter_effects(self.panel, self.own, self.row, self.column, jackknives, columns)
+    def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
+        """Write the intervals into the rows of columns."""
+        resampled, tally = self.job.panel, tallies[self.job]
+        assert isinstance(resampled, Bootstrap)
+        jackknives = [Jackknife.from_panel(self.panel, m) for m in range(len(self.panel.metrics))]
+        write_effects(self.panel, self.indices, self.row, self.column, jackknives, columns)
         if tally.n_trials == 0:
-            why |= dict.fromkeys(self.own.tolist(), NOT_COUNTED)
+            reasons |= dict.fromkeys(self.indices.tolist(), NOT_COUNTED)
             return
-        steps = np.concatenate([_steps(self.panel, m, drawn.n_rows) for m in range(len(jackknives))])
-        acceleration = np.concatenate([one.acceleration for one in jackknives])
+        steps = np.concatenate([_compute_steps(self.panel, m, resampled.n_rows) for m in range(len(jackknives))])
+        acceleration = np.concatenate([jackknife.acceleration for jackknife in jackknives])
         below = tally.counts[:, 0]
-        found = IntervalEnds.of(below, acceleration, drawn.origins, drawn.widths, steps, self.confidence)
-        start = self.column * drawn.n_rows
+        ends = IntervalEnds.from_counts(
+            below, acceleration, resampled.origins, resampled.widths, steps, self.confidence
+        )
+        start = self.column * resampled.n_rows
         i, j = self.panel.pairs[self.row].T
         n_pairs = len(self.panel.pairs)
-        found.enter(columns, self.own, start + self.row, start + n_pairs + i, start + n_pairs + j)
-        columns.n_resamples[self.own] = tally.n_trials
-        why |= found.remarks(self.own, start + self.row, tally.n_trials)
+        ends.write_ends(columns, self.indices, start + self.row, start + n_pairs + i, start + n_pairs + j)
+        columns.n_resamples[self.indices] = tally.n_trials
+        reasons |= ends.list_remarks(self.indices, start + self.row, tally.n_trials)
 
 
-def _steps(panel: Panel, m: int, n_rows: int) -> Floats:
-    """Return how finely resampled means are distinguished, where each unit weighs the same; 0 of other scores."""
+def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
+    """Return the resolution of resampled means if all units weigh the same, else 0."""
     step = 0.0
     if panel.linear[m]:
-        weights = panel.values[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.ratio(m).denominators[0])
-        step = panel.unit_of(m) if (weights == weights[0]).all() else 0.0
+        weights = panel.values[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.get_ratio(m).denominators[0])
+        step = panel.compute_step_value(m) if (weights == weights[0]).all() else 0.0
     return np.full(n_rows, step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalEnds:
-    """Ends of intervals, BCa ones and those of percentiles: arrays of shape (n,), of which some have no BCa."""
+    """Ends of BCa and percentile intervals: arrays of shape (n,); not all have a BCa interval."""
 
     low: Floats
     high: Floats
@@ -110,69 +114,71 @@ class IntervalEnds:
     n_undefined: Integers
 
     @staticmethod
-    def of(
+    def from_counts(
         counts: Integers, acceleration: Floats, origins: Floats, widths: Floats, steps: Floats, confidence: float
     ) -> IntervalEnds:
-        """Read the ends off cells, shape (n, N_CELLS)."""
-        alpha = level_of(confidence)
-        low, high = bca_shares(share_below(counts), acceleration, confidence)
+        """Compute the ends from cell counts, shape (n, N_CELLS)."""
+        alpha = compute_level(confidence)
+        low, high = compute_bca_shares(compute_share_below(counts), acceleration, confidence)
         is_bca = np.isfinite(low)
-        known = origins, widths, steps
-        plain = [quantiles(counts, np.full(len(counts), share), *known) for share in (alpha / 2, 1 - alpha / 2)]
+        grid = origins, widths, steps
+        plain = [compute_quantiles(counts, np.full(len(counts), share), *grid) for share in (alpha / 2, 1 - alpha / 2)]
         corrected = [
-            np.where(is_bca, quantiles(counts, np.where(is_bca, share, alpha / 2), *known), one)
-            for share, one in zip((low, high), plain, strict=True)
+            np.where(is_bca, compute_quantiles(counts, np.where(is_bca, share, alpha / 2), *grid), percentile)
+            for share, percentile in zip((low, high), plain, strict=True)
         ]
         return IntervalEnds(corrected[0], corrected[1], plain[0], plain[1], is_bca, counts[:, UNDEFINED])
 
-    def enter(self, columns: Intervals, own: Integers, row: Integers, a: Integers, b: Integers) -> None:
-        """Put the ends of differences and of both scores into columns."""
-        columns.low[own], columns.high[own] = self.low[row], self.high[row]
-        columns.plain_low[own], columns.plain_high[own] = self.plain_low[row], self.plain_high[row]
-        columns.a_low[own], columns.a_high[own] = self.low[a], self.high[a]
-        columns.b_low[own], columns.b_high[own] = self.low[b], self.high[b]
+    def write_ends(self, columns: Intervals, indices: Integers, row: Integers, a: Integers, b: Integers) -> None:
+        """Write the ends of differences and of both scores into columns."""
+        columns.low[indices], columns.high[indices] = self.low[row], self.high[row]
+        columns.plain_low[indices], columns.plain_high[indices] = self.plain_low[row], self.plain_high[row]
+        columns.a_low[indices], columns.a_high[indices] = self.low[a], self.high[a]
+        columns.b_low[indices], columns.b_high[indices] = self.low[b], self.high[b]
         code = np.where(self.is_bca[row], METHODS.index(BCA), METHODS.index(PERCENTILE))
-        columns.method.codes[own] = np.where(np.isnan(self.low[row]), 0, code)
+        columns.method.codes[indices] = np.where(np.isnan(self.low[row]), 0, code)
 
-    def remarks(self, own: Integers, row: Integers, n_resamples: int) -> dict[int, str]:
-        """Return what is to be known of some, by comparison."""
+    def list_remarks(self, indices: Integers, row: Integers, n_resamples: int) -> dict[int, str]:
+        """Return remarks on intervals with missing scores or without BCa, by comparison."""
         found = {}
-        for k, at in zip(own.tolist(), row.tolist(), strict=True):
-            if np.isnan(self.low[at]):
+        for k, end_row in zip(indices.tolist(), row.tolist(), strict=True):
+            if np.isnan(self.low[end_row]):
                 found[k] = NO_SCORES
-            elif self.n_undefined[at]:
-                n = int(self.n_undefined[at])
+            elif self.n_undefined[end_row]:
+                n = int(self.n_undefined[end_row])
                 found[k] = f"{n:,} of {n_resamples:,} resamples have no score: the interval is of the others"
-            elif not self.is_bca[at]:
+            elif not self.is_bca[end_row]:
                 found[k] = NO_BCA
         return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledOutputs:
-    """Two systems under a metric of whole outputs whose units are resampled (see `BootstrapComparisons`)."""
+    """Bootstrap intervals of two systems under a metric of whole outputs."""
 
-    own: Integers
+    indices: Integers
     confidence: float
     job: Job
 
     @staticmethod
-    def of(panel: OutputsPanel, own: Integers, wanted: IntervalSpec) -> ResampledOutputs:
-        """Resample whole outputs."""
-        n_resamples = wanted.resamples or OF_OUTPUTS
-        job = Job(BootstrapOutputs.of(panel), n_resamples, label=f"intervals by {panel.metric.name}")
-        return ResampledOutputs(own, wanted.confidence, job)
+    def from_panel(panel: OutputsPanel, indices: Integers, spec: IntervalSpec) -> ResampledOutputs:
+        """Return the comparison with a job that resamples its outputs."""
+        n_resamples = spec.resamples or OF_OUTPUTS
+        job = Job(BootstrapOutputs.from_panel(panel), n_resamples, label=f"intervals by {panel.metric.name}")
+        return ResampledOutputs(indices, spec.confidence, job)
 
-    def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
-        """Put what was found into the rows of columns."""
-        drawn, tally = self.job.panel, tallies[self.job]
-        assert isinstance(drawn, BootstrapOutputs)
+    def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
+        """Write the intervals into the rows of columns."""
+        resampled, tally = self.job.panel, tallies[self.job]
+        assert isinstance(resampled, BootstrapOutputs)
         if tally.n_trials == 0:
-            why |= dict.fromkeys(self.own.tolist(), NOT_COUNTED)
+            reasons |= dict.fromkeys(self.indices.tolist(), NOT_COUNTED)
             return
-        nothing = np.full(3, np.nan)
-        found = IntervalEnds.of(tally.counts[:, 0], nothing, drawn.origins, drawn.widths, np.zeros(3), self.confidence)
-        found.enter(columns, self.own, *(np.full(len(self.own), k) for k in range(3)))
-        columns.n_resamples[self.own] = tally.n_trials
-        why |= found.remarks(self.own, np.zeros(len(self.own), np.int64), tally.n_trials)
-        why |= {k: WHOLE_OUTPUTS for k in self.own.tolist() if why[k] == NO_BCA}
+        nans = np.full(3, np.nan)
+        ends = IntervalEnds.from_counts(
+            tally.counts[:, 0], nans, resampled.origins, resampled.widths, np.zeros(3), self.confidence
+        )
+        ends.write_ends(columns, self.indices, *(np.full(len(self.indices), k) for k in range(3)))
+        columns.n_resamples[self.indices] = tally.n_trials
+        reasons |= ends.list_remarks(self.indices, np.zeros(len(self.indices), np.int64), tally.n_trials)
+        reasons |= {k: WHOLE_OUTPUTS for k in self.indices.tolist() if reasons[k] == NO_BCA}

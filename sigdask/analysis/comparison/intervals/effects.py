@@ -1,4 +1,4 @@
-"""How large differences are beside how much units differ."""
+"""Effect sizes: differences relative to how much units differ."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from sigdask.results.columns.intervals import Intervals
 Integers = NDArray[np.int64]
 
 
-def enter_effects(
+def write_effects(
     panel: Panel,
-    own: Integers,
+    indices: Integers,
     row: Integers,
     column: Integers,
     jackknives: Sequence[Jackknife],
     columns: Intervals,
 ) -> None:
-    """Put standardised differences and skewness into the rows of comparisons.
+    """Write standardised differences and skewness into the rows of comparisons.
 
     The paired d is the difference over the standard deviation of what each unit contributes to it: of a mean over
     units of equal weight the mean of the units' differences over their standard deviation; of other scores by what
     changes when a unit is left out.
     """
     errors, skewness = (
-        np.stack([getattr(one, name) for one in jackknives], axis=1)[row, column] for name in ("error", "skewness")
+        np.stack([getattr(jackknife, name) for jackknife in jackknives], axis=1)[row, column]
+        for name in ("error", "skewness")
     )
     difference = panel.differences[row, column]
     deviation = errors * np.sqrt(panel.n_units)
     with np.errstate(divide="ignore", invalid="ignore"):
         d = np.where(deviation > 0, difference / deviation, np.where(difference == 0, 0.0, np.nan))
-    columns.paired_d[own] = d
-    columns.skewness[own] = skewness
+    columns.paired_d[indices] = d
+    columns.skewness[indices] = skewness

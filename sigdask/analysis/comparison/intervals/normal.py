@@ -1,4 +1,4 @@
-"""Intervals of very many units: standard errors of the unit jackknife, and a normal distribution."""
+"""Intervals for very many units: jackknife standard errors and a normal distribution."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from sigdask.analysis.comparison.intervals.effects import enter_effects
+from sigdask.analysis.comparison.intervals.effects import write_effects
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.jackknife import Jackknife
 from sigdask.results.columns.intervals import METHODS, NORMAL, Intervals
-from sigdask.statistics.intervals import level_of
+from sigdask.statistics.intervals import compute_level
 
 Integers = NDArray[np.int64]
 
@@ -22,31 +22,31 @@ MANY_UNITS = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Normal:
-    """Comparisons of so many units that means and smooth scores of sums are normal; attributes as in `Resampled`."""
+class NormalIntervals:
+    """Normal intervals of means and smooth scores of sums; attributes as in `BootstrapComparisons`."""
 
     panel: Panel
-    own: Integers
+    indices: Integers
     row: Integers
     column: Integers
     confidence: float
     job: Job | None = None
 
-    def enter(self, columns: Intervals, _why: dict[int, str], _tallies: Tallies) -> None:
-        """Put what was found into the rows of columns."""
-        panel, own, row, column = self.panel, self.own, self.row, self.column
-        jackknives = [Jackknife.of(panel, m) for m in range(len(panel.metrics))]
-        enter_effects(panel, own, row, column, jackknives, columns)
-        errors = np.stack([one.error for one in jackknives], axis=1)
-        reach = special.ndtri(1 - level_of(self.confidence) / 2) * errors
+    def write_intervals(self, columns: Intervals, _reasons: dict[int, str], _tallies: Tallies) -> None:
+        """Write the intervals into the rows of columns."""
+        panel, indices, row, column = self.panel, self.indices, self.row, self.column
+        jackknives = [Jackknife.from_panel(panel, m) for m in range(len(panel.metrics))]
+        write_effects(panel, indices, row, column, jackknives, columns)
+        errors = np.stack([jackknife.error for jackknife in jackknives], axis=1)
+        reach = special.ndtri(1 - compute_level(self.confidence) / 2) * errors
         n_pairs, (i, j) = len(panel.pairs), panel.pairs[row].T
-        _enter(columns.low, columns.high, reach[row, column], own, panel.differences[row, column])
-        scores = panel.scores_of_pairs[row, column]
-        _enter(columns.a_low, columns.a_high, reach[n_pairs + i, column], own, scores[:, 0])
-        _enter(columns.b_low, columns.b_high, reach[n_pairs + j, column], own, scores[:, 1])
-        columns.method.codes[own] = METHODS.index(NORMAL)
+        _write_ends(columns.low, columns.high, reach[row, column], indices, panel.differences[row, column])
+        scores = panel.pair_scores[row, column]
+        _write_ends(columns.a_low, columns.a_high, reach[n_pairs + i, column], indices, scores[:, 0])
+        _write_ends(columns.b_low, columns.b_high, reach[n_pairs + j, column], indices, scores[:, 1])
+        columns.method.codes[indices] = METHODS.index(NORMAL)
 
 
-def _enter(low: NDArray[np.float64], high: NDArray[np.float64], reach: NDArray[np.float64], own: Integers,
+def _write_ends(low: NDArray[np.float64], high: NDArray[np.float64], reach: NDArray[np.float64], indices: Integers,
            middle: NDArray[np.float64]) -> None:  # fmt: skip
-    low[own], high[own] = middle - reach, middle + reach
+    low[indices], high[indices] = middle - reach, middle + reach

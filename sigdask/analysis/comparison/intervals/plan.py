@@ -1,4 +1,4 @@
-"""Which interval each comparison of a test set has, and the jobs that must be counted for it.
+"""Which interval each comparison of a test set has, and the jobs that count it.
 
 By default scores of 0 and 1 by item have Tango's score interval, other means that of the inverted test
 (with the bootstrap's of both scores beside it), everything else the paired bootstrap; a normal one where units are
@@ -15,26 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.intervals.bootstrap import BootstrapComparisons, ResampledOutputs
-from sigdask.analysis.comparison.intervals.inversion import InvertedByAll, InvertedComparisons
-from sigdask.analysis.comparison.intervals.normal import MANY_UNITS, Normal
-from sigdask.analysis.comparison.intervals.proportions import MatchedItems, are_constant, are_matched
+from sigdask.analysis.comparison.intervals.inversion import EnumeratedInversion, SampledInversion
+from sigdask.analysis.comparison.intervals.normal import MANY_UNITS, NormalIntervals
+from sigdask.analysis.comparison.intervals.proportions import BinaryIntervals, are_constant, are_matched
 from sigdask.analysis.comparison.jobs import ComparisonJobs
-from sigdask.analysis.comparison.pairs import CountPositions, nowhere, with_every_unit
+from sigdask.analysis.comparison.pairs import CountPositions, build_empty_positions, build_full_panels
 from sigdask.analysis.comparison.spec import IntervalSpec
-from sigdask.counts.grouping import numbered, rows_of
+from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.results.columns.coded import Coded
-from sigdask.results.columns.intervals import CONDITIONAL, FLOATS, METHODS, TANGO, Intervals
+from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.columns.intervals import CONDITIONAL, FLOAT_COLUMNS, METHODS, TANGO, Intervals
 from sigdask.statistics.intervals import ENUMERATED_UNITS
 
 Integers = NDArray[np.int64]
 
-FEWEST_UNITS = 2
+MIN_UNITS = 2
 ONE_UNIT = "one unit alone tells nothing of others"
 NO_SUM = "what is scored is a set brought together over units, no sum of them, which resampled units would not give"
 CONSTANT = "every unit has the same difference, so nothing shows how much differences vary"
@@ -49,26 +49,26 @@ REASONS = (COARSE, CONSTANT, NO_ITEM_DIFFERS, NOT_BINARY, NO_MEAN)
 
 
 class IntervalGroup(Protocol):
-    """Comparisons of one panel whose intervals are had in the same way."""
+    """Comparisons of one panel whose intervals are computed in the same way."""
 
     @property
-    def own(self) -> Integers:
-        """The comparisons, shape (n_own,)."""
+    def indices(self) -> Integers:
+        """Indices of the comparisons, shape (n,)."""
         ...
 
     @property
     def job(self) -> Job | None:
-        """What must be counted for them."""
+        """The job to count for them, if any."""
         ...
 
-    def enter(self, columns: Intervals, why: dict[int, str], tallies: Tallies) -> None:
-        """Put what was found into the rows of columns, and what is to be known of it beside."""
+    def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
+        """Write the intervals into the rows of columns, and remarks into `reasons`."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalJobs:
-    """The intervals that are sought of the comparisons of one exchange.
+    """The intervals of the comparisons of one test set and unit, with their jobs.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class IntervalJobs:
         Comparisons.
     groups : tuple of IntervalGroup
         Those that have an interval.
-    why : mapping of int to str
+    reasons : mapping of int to str
         Of the others, why they have none.
     confidence : float
         Of all intervals.
@@ -84,66 +84,68 @@ class IntervalJobs:
 
     n: int
     groups: tuple[IntervalGroup, ...]
-    why: dict[int, str]
+    reasons: dict[int, str]
     confidence: float
 
     @staticmethod
-    def of(exchange: ComparisonJobs, wanted: IntervalSpec, alternative: Alternative = "two-sided") -> IntervalJobs:
+    def from_comparisons(
+        comparison_jobs: ComparisonJobs, spec: IntervalSpec, alternative: Alternative = "two-sided"
+    ) -> IntervalJobs:
         """Decide which interval each comparison has."""
-        listed = exchange.comparisons
-        panels, panel, row, column = with_every_unit(exchange.asked, listed)
+        comparisons = comparison_jobs.comparisons
+        panels, panel, row, column = build_full_panels(comparison_jobs.spec, comparisons)
         groups: list[IntervalGroup] = []
-        why: dict[int, str] = {}
-        for own in rows_of(numbered(panel)):
-            where = row[own].astype(np.int64), column[own].astype(np.int64)
-            one = panels[int(panel[own[0]])]
-            if (reason := _refusal(one)) is not None:
-                why |= dict.fromkeys(own.tolist(), reason)
+        reasons: dict[int, str] = {}
+        for group in group_rows(number_rows(panel)):
+            positions = row[group].astype(np.int64), column[group].astype(np.int64)
+            group_panel = panels[int(panel[group[0]])]
+            if (reason := _find_refusal(group_panel)) is not None:
+                reasons |= dict.fromkeys(group.tolist(), reason)
                 continue
-            trials = int(listed.n_trials[own[0]])
-            for kind, some in _kinds(one, *where, wanted, is_item=listed.counts.unit == "item"):
+            trials = int(comparisons.n_trials[group[0]])
+            for kind, selected in _iter_kinds(group_panel, *positions, spec, is_item=comparisons.counts.unit == "item"):
                 if kind in REASONS:
-                    why |= dict.fromkeys(own[some].tolist(), kind)
+                    reasons |= dict.fromkeys(group[selected].tolist(), kind)
                     continue
-                here = own[some], where[0][some], where[1][some]
-                groups.append(_group(kind, one, *here, wanted, trials, alternative))
-        return IntervalJobs(len(listed), tuple(groups), why, wanted.confidence)
+                kind_positions = group[selected], positions[0][selected], positions[1][selected]
+                groups.append(_build_group(kind, group_panel, *kind_positions, spec, trials, alternative))
+        return IntervalJobs(len(comparisons), tuple(groups), reasons, spec.confidence)
 
     @property
     def jobs(self) -> list[Job]:
-        """What must be counted."""
+        """All jobs to count."""
         return [group.job for group in self.groups if group.job is not None]
 
     @property
-    def standings(self) -> tuple[CountPositions, CountPositions]:
-        """Where the counts of each comparison's intervals stand, one or two of each; jobs by their places in `jobs`."""
-        first, second, job = nowhere(self.n), nowhere(self.n), 0
+    def positions(self) -> tuple[CountPositions, CountPositions]:
+        """Positions of the counts of each comparison's intervals, one or two; jobs are indices of `jobs`."""
+        first, second, job = build_empty_positions(self.n), build_empty_positions(self.n), 0
         for group in self.groups:
             if group.job is not None:
-                free = first.job[group.own] < 0
-                first.job[group.own[free]], second.job[group.own[~free]] = job, job
+                is_free = first.job[group.indices] < 0
+                first.job[group.indices[is_free]], second.job[group.indices[~is_free]] = job, job
                 job += 1
         return first, second
 
-    def columns(self, tallies: Tallies) -> Intervals:
+    def build_columns(self, tallies: Tallies) -> Intervals:
         """Return the intervals that tallies of `jobs` give."""
-        nothing = {name: np.full(self.n, np.nan) for name in FLOATS}
-        method = Coded(np.zeros(self.n, np.int32), METHODS)
+        nans = {name: np.full(self.n, np.nan) for name in FLOAT_COLUMNS}
+        method = CodedColumn(np.zeros(self.n, np.int32), METHODS)
         found = Intervals(
-            method=method, why=Coded.same("", self.n), n_resamples=np.zeros(self.n, np.int64), **nothing
+            method=method, why=CodedColumn.from_constant("", self.n), n_resamples=np.zeros(self.n, np.int64), **nans
         )  # fmt: skip
-        why = dict(self.why)
+        reasons = dict(self.reasons)
         for group in self.groups:
-            group.enter(found, why, tallies)
+            group.write_intervals(found, reasons, tallies)
         found.confidence[method.codes > 0] = self.confidence
-        words = Coded.of(why.get(k, "") for k in range(self.n))
+        words = CodedColumn.from_values(reasons.get(k, "") for k in range(self.n))
         return Intervals(method=method, why=words, n_resamples=found.n_resamples,
-                         **{name: getattr(found, name) for name in FLOATS})  # fmt: skip
+                         **{name: getattr(found, name) for name in FLOAT_COLUMNS})  # fmt: skip
 
 
-def _refusal(panel: ComparedPanel) -> str | None:
-    """Return why the comparisons of a panel have no interval, if they have none."""
-    if panel.extent[1] < FEWEST_UNITS:
+def _find_refusal(panel: ComparedPanel) -> str | None:
+    """Return why the comparisons of a panel have no interval, or None if they have one."""
+    if panel.extent[1] < MIN_UNITS:
         return ONE_UNIT
     if not isinstance(panel, OutputsPanel):
         return None if isinstance(panel, Panel) else NO_SUM
@@ -154,74 +156,74 @@ def _refusal(panel: ComparedPanel) -> str | None:
     return None
 
 
-def _kinds(
-    panel: ComparedPanel, row: Integers, column: Integers, wanted: IntervalSpec, *, is_item: bool
+def _iter_kinds(
+    panel: ComparedPanel, row: Integers, column: Integers, spec: IntervalSpec, *, is_item: bool
 ) -> Iterator[tuple[str, Integers]]:
-    """Yield kinds of interval, or reasons for none, with the comparisons that have them, by their places."""
+    """Yield kinds of interval, or reasons for none, with the indices of their comparisons."""
     if not isinstance(panel, Panel):
         no_kind = {"inversion": NO_MEAN, CONDITIONAL: NOT_BINARY}
         constant = panel.n_discordant[row, column] == 0
-        for kind, rows in ((CONSTANT, constant), (no_kind.get(wanted.kind, "outputs"), ~constant)):
+        for kind, rows in ((CONSTANT, constant), (no_kind.get(spec.kind, "outputs"), ~constant)):
             if rows.any():
                 yield kind, np.flatnonzero(rows)
         return
-    kinds = _kinds_of_sums(panel, row, column, wanted)
-    if is_item and wanted.kind in {"auto", CONDITIONAL}:
+    kinds = _choose_kinds(panel, row, column, spec)
+    if is_item and spec.kind in {"auto", CONDITIONAL}:
         is_matched = are_matched(panel)[row, column]
-        kinds[is_matched] = TANGO if wanted.kind == "auto" else CONDITIONAL
-        if wanted.kind == CONDITIONAL:
+        kinds[is_matched] = TANGO if spec.kind == "auto" else CONDITIONAL
+        if spec.kind == CONDITIONAL:
             kinds[is_matched & (panel.n_discordant[row, column] == 0)] = NO_ITEM_DIFFERS
-    resampled = np.flatnonzero((kinds == "bootstrap") | (kinds == _inverted(panel)))
-    if wanted.kind == "auto" and resampled.size:
+    resampled = np.flatnonzero((kinds == "bootstrap") | (kinds == _choose_inversion(panel)))
+    if spec.kind == "auto" and resampled.size:
         yield "bootstrap", resampled  # of means for the sake of both scores: that of the difference comes after
         kinds[kinds == "bootstrap"] = None
-    for kind in dict.fromkeys(each for each in kinds.tolist() if each is not None):
+    for kind in dict.fromkeys(name for name in kinds.tolist() if name is not None):
         yield kind, np.flatnonzero(kinds == kind)
 
 
-def _inverted(panel: Panel) -> str:
+def _choose_inversion(panel: Panel) -> str:
     return "enumerated" if panel.n_units <= ENUMERATED_UNITS else "inversion"
 
 
-def _kinds_of_sums(panel: Panel, row: Integers, column: Integers, wanted: IntervalSpec) -> NDArray[np.object_]:
-    """Return kinds of interval, or reasons for none, but for scores of 0 and 1."""
+def _choose_kinds(panel: Panel, row: Integers, column: Integers, spec: IntervalSpec) -> NDArray[np.object_]:
+    """Return kinds of interval, or reasons for none, disregarding 0/1 scores."""
     is_mean = np.array(panel.linear)[column]
     kinds = np.full(len(row), "bootstrap", object)
-    if wanted.kind == "auto" and panel.n_units > MANY_UNITS and wanted.resamples is None:
+    if spec.kind == "auto" and panel.n_units > MANY_UNITS and spec.resamples is None:
         kinds[:] = "normal"
-    elif wanted.kind == "auto":
-        kinds[is_mean] = _inverted(panel)
-    elif wanted.kind == "inversion":
-        kinds[:] = np.where(is_mean, _inverted(panel), NO_MEAN)
-    elif wanted.kind == CONDITIONAL:
+    elif spec.kind == "auto":
+        kinds[is_mean] = _choose_inversion(panel)
+    elif spec.kind == "inversion":
+        kinds[:] = np.where(is_mean, _choose_inversion(panel), NO_MEAN)
+    elif spec.kind == CONDITIONAL:
         kinds[:] = NOT_BINARY
     kinds[np.array([panel.is_coarse(m) for m in range(len(panel.metrics))])[column]] = COARSE
     kinds[are_constant(panel)[row, column]] = CONSTANT
     return kinds
 
 
-def _group(
+def _build_group(
     kind: str,
     panel: ComparedPanel,
-    own: Integers,
+    indices: Integers,
     row: Integers,
     column: Integers,
-    wanted: IntervalSpec,
+    spec: IntervalSpec,
     trials: int,
     alternative: Alternative,
 ) -> IntervalGroup:
     if isinstance(panel, OutputsPanel):
-        return ResampledOutputs.of(panel, own, wanted)
+        return ResampledOutputs.from_panel(panel, indices, spec)
     assert isinstance(panel, Panel)
     rows, columns = np.unique(row), np.unique(column)
-    part = panel.part(rows, columns.tolist())
-    at = np.searchsorted(rows, row), np.searchsorted(columns, column)
+    used_panel = panel.select(rows, columns.tolist())
+    positions = np.searchsorted(rows, row), np.searchsorted(columns, column)
     if kind in {TANGO, CONDITIONAL}:
-        return MatchedItems(part, own, *at, wanted.confidence, kind, alternative)
+        return BinaryIntervals(used_panel, indices, *positions, spec.confidence, kind, alternative)
     if kind == "normal":
-        return Normal(part, own, *at, wanted.confidence)
+        return NormalIntervals(used_panel, indices, *positions, spec.confidence)
     if kind == "enumerated":
-        return InvertedByAll(part, own, *at, wanted.confidence)
+        return EnumeratedInversion(used_panel, indices, *positions, spec.confidence)
     if kind == "inversion":
-        return InvertedComparisons.of(part, own, *at, wanted, trials)
-    return BootstrapComparisons.of(part, own, *at, wanted)
+        return SampledInversion.from_panel(used_panel, indices, *positions, spec, trials)
+    return BootstrapComparisons.from_panel(used_panel, indices, *positions, spec)

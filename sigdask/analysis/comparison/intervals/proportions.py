@@ -1,4 +1,4 @@
-"""Intervals of 0/1 scores by item: Tango's or the conditional exact one of their difference, Wilson's of each."""
+"""Intervals of 0/1 scores by item: Tango's or conditional exact for differences, Wilson's for scores."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.intervals.effects import enter_effects
+from sigdask.analysis.comparison.intervals.effects import write_effects
 from sigdask.options import Alternative
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.jackknife import Jackknife
-from sigdask.randomization.resampling.shifts import numerators_and_weights, worth_of
+from sigdask.randomization.resampling.shifts import compute_numerators_and_weights, compute_score_value
 from sigdask.results.columns.intervals import CONDITIONAL, METHODS, TANGO, Intervals
 from sigdask.statistics.intervals import wilson
-from sigdask.statistics.matched_proportions import conditional_interval, score_interval
+from sigdask.statistics.matched_proportions import compute_conditional_interval, compute_score_interval
 
 Integers = NDArray[np.int64]
 
@@ -30,64 +30,64 @@ ONE_SIDED = "it is one-sided, as the test is: the other end is the largest diffe
 
 
 def are_matched(panel: Panel) -> NDArray[np.bool_]:
-    """Say which pairs and metrics of a panel are of scores of 0 and 1 by item, shape (n_pairs, n_metrics).
+    """Return which pairs and metrics have 0/1 scores by item, shape (n_pairs, n_metrics).
 
     Of 0 and another number, the same in both systems, as well: of 0 and 100, as percentages are. A system that has
     nothing but 0 goes with any other. One constant value other than 0 and 1 is no such score, nor is a constant
     difference of any other size.
     """
-    found = np.zeros(panel.shape, np.bool_)
+    result = np.zeros(panel.shape, np.bool_)
     if panel.n_units != panel.n_items:
-        return found
+        return result
     i, j = panel.pairs.T
     for m in np.flatnonzero(panel.linear):
-        above, below = numerators_and_weights(panel, int(m))
-        right = above.max(axis=0, initial=0)  # what a right item is worth, of each system; 0 where it has none
-        is_two = ((above == 0) | (above == right)).all(axis=0) & (above[below == 0] == 0).all(axis=0)
-        is_one = bool(((below == 0) | (below == below.max(initial=0))).all())
-        most, least = np.maximum(right[i], right[j]), np.minimum(right[i], right[j])
-        is_same = (least == most) | (least == 0)
-        value = most / below.max(initial=1) * worth_of(panel, int(m))
-        is_same &= (most == 0) | (np.abs(value - 1) <= TIE) | ~_are_constant(panel, int(m))
-        found[:, m] = is_two[i] & is_two[j] & is_same & is_one & (panel.slack[:, m] == 0)
-    return found
+        above, below = compute_numerators_and_weights(panel, int(m))
+        item_score = above.max(axis=0, initial=0)  # what a right item is worth, of each system; 0 where it has none
+        is_two = ((above == 0) | (above == item_score)).all(axis=0) & (above[below == 0] == 0).all(axis=0)
+        is_equal_weight = bool(((below == 0) | (below == below.max(initial=0))).all())
+        larger, smaller = np.maximum(item_score[i], item_score[j]), np.minimum(item_score[i], item_score[j])
+        is_same = (smaller == larger) | (smaller == 0)
+        value = larger / below.max(initial=1) * compute_score_value(panel, int(m))
+        is_same &= (larger == 0) | (np.abs(value - 1) <= TIE) | ~_has_constant_means(panel, int(m))
+        result[:, m] = is_two[i] & is_two[j] & is_same & is_equal_weight & (panel.slack[:, m] == 0)
+    return result
 
 
 def are_constant(panel: Panel) -> NDArray[np.bool_]:
-    """Say in which pairs and metrics every unit has the same difference, shape (n_pairs, n_metrics).
+    """Return in which pairs and metrics all units have the same difference, (n_pairs, n_metrics).
 
     Nothing then shows how much differences vary. Scores that are no means count where no unit differs at all.
     """
-    found = panel.n_discordant == 0
+    result = panel.n_discordant == 0
     for m in np.flatnonzero(panel.linear):
-        found[:, m] |= _are_constant(panel, int(m))
-    return np.asarray(found)
+        result[:, m] |= _has_constant_means(panel, int(m))
+    return np.asarray(result)
 
 
-def _are_constant(panel: Panel, m: int) -> NDArray[np.bool_]:
-    """Say of which pairs all units have the same difference under a mean, shape (n_pairs,)."""
-    above, below = numerators_and_weights(panel, m)
+def _has_constant_means(panel: Panel, m: int) -> NDArray[np.bool_]:
+    """Return in which pairs all units have the same difference under a mean, shape (n_pairs,)."""
+    above, below = compute_numerators_and_weights(panel, m)
     weighed = below > 0
     if not weighed.any():
         return np.ones(len(panel.pairs), np.bool_)
     by_unit = above[weighed] / below[weighed, None]
-    most = np.abs(by_unit).max(axis=0)
-    found = np.zeros(len(panel.pairs), np.bool_)
+    largest = np.abs(by_unit).max(axis=0)
+    result = np.zeros(len(panel.pairs), np.bool_)
     size = max(MOST_NUMBERS // len(by_unit), 1)
-    for start in range(0, len(found), size):
+    for start in range(0, len(result), size):
         i, j = panel.pairs[start : start + size].T
         spread = np.ptp(by_unit[:, i] - by_unit[:, j], axis=0)
-        rounding = TIE * (most[i] + most[j]) if panel.steps(m) else 0.0
-        found[start : start + size] = spread <= rounding
-    return found
+        rounding = TIE * (largest[i] + largest[j]) if panel.count_slack_steps(m) else 0.0
+        result[start : start + size] = spread <= rounding
+    return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MatchedItems:
-    """Comparisons of 0/1 scores by item; attributes as in `Resampled`, the method's name and the test's alternative."""
+class BinaryIntervals:
+    """Intervals of 0/1 scores by item; `method` and `alternative` are those of the interval."""
 
     panel: Panel
-    own: Integers
+    indices: Integers
     row: Integers
     column: Integers
     confidence: float
@@ -95,28 +95,30 @@ class MatchedItems:
     alternative: Alternative = "two-sided"
     job: Job | None = None
 
-    def enter(self, columns: Intervals, why: dict[int, str], _tallies: Tallies) -> None:
-        """Put what was found into the rows of columns."""
+    def write_intervals(self, columns: Intervals, reasons: dict[int, str], _tallies: Tallies) -> None:
+        """Write the intervals into the rows of columns."""
         panel, confidence = self.panel, self.confidence
-        jackknives = [Jackknife.of(panel, m) for m in range(len(panel.metrics))]
-        enter_effects(panel, self.own, self.row, self.column, jackknives, columns)
+        jackknives = [Jackknife.from_panel(panel, m) for m in range(len(panel.metrics))]
+        write_effects(panel, self.indices, self.row, self.column, jackknives, columns)
         for m in range(len(panel.metrics)):
-            mine = self.column == m
-            own, (i, j) = self.own[mine], panel.pairs[self.row[mine]].T
-            above, below = numerators_and_weights(panel, m)
-            most, n = above.max(axis=0), np.count_nonzero(below)
-            right = np.maximum(most[i], most[j])
-            right = np.where(right > 0, right, max(most.max(initial=0), 1))  # of two systems without a right item
-            worth = right / below.max() * worth_of(panel, m)
-            wins, losses = panel.signs[self.row[mine], m].T
+            in_metric = self.column == m
+            rows, (i, j) = self.indices[in_metric], panel.pairs[self.row[in_metric]].T
+            above, below = compute_numerators_and_weights(panel, m)
+            largest, n = above.max(axis=0), np.count_nonzero(below)
+            item_score = np.maximum(largest[i], largest[j])
+            item_score = np.where(
+                item_score > 0, item_score, max(largest.max(initial=0), 1)
+            )  # of two systems without a right item
+            worth = item_score / below.max() * compute_score_value(panel, m)
+            wins, losses = panel.sign_counts[self.row[in_metric], m].T
             if self.method == TANGO:
-                ends = score_interval(wins, losses, n, confidence)
+                ends = compute_score_interval(wins, losses, n, confidence)
             else:
-                ends = conditional_interval(wins, losses, n, confidence, self.alternative)
-            columns.low[own], columns.high[own] = (end * worth for end in ends)
+                ends = compute_conditional_interval(wins, losses, n, confidence, self.alternative)
+            columns.low[rows], columns.high[rows] = (end * worth for end in ends)
             for side, low, high in ((i, columns.a_low, columns.a_high), (j, columns.b_low, columns.b_high)):
-                ends = wilson(panel.numerators(m)[side] / right, n, confidence)
-                low[own], high[own] = (end * worth for end in ends)
-        columns.method.codes[self.own] = METHODS.index(self.method)
+                ends = wilson(panel.compute_observed_numerators(m)[side] / item_score, n, confidence)
+                low[rows], high[rows] = (end * worth for end in ends)
+        columns.method.codes[self.indices] = METHODS.index(self.method)
         if self.method == CONDITIONAL and self.alternative != "two-sided":
-            why |= dict.fromkeys(self.own.tolist(), ONE_SIDED)
+            reasons |= dict.fromkeys(self.indices.tolist(), ONE_SIDED)

@@ -1,4 +1,4 @@
-"""Intervals without a test: of item scores, or of counts under any metric, in this process."""
+"""Intervals without a test, from item scores or counts, computed in this process."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from sigdask.results.columns.intervals import Intervals
 Scores = Sequence[float] | NDArray[Any]
 
 
-def interval_of(a: Scores, b: Scores, *, sureness: IntervalSpec | None = None, seed: int = 0) -> Intervals:
-    """Return the interval of the difference of two systems' mean item scores, as columns of one row.
+def compute_interval(a: Scores, b: Scores, *, spec: IntervalSpec | None = None, seed: int = 0) -> Intervals:
+    """Return the interval of the difference of two systems' mean item scores, as one row.
 
     Parameters
     ----------
     a, b : sequence of float, length n_items
         Item scores.
-    sureness : IntervalSpec, optional
+    spec : IntervalSpec, optional
         Which interval; by default that of `compare`.
     seed : int
         Of the stream.
 
     Examples
     --------
-    >>> found = interval_of([4, 5, 4, 5, 6, 4], [1, 1, 2, 3, 3, 1], sureness=IntervalSpec("inversion", 0.9))
+    >>> found = compute_interval([4, 5, 4, 5, 6, 4], [1, 1, 2, 3, 3, 1], spec=IntervalSpec("inversion", 0.9))
     >>> found.method[0], round(float(found.low[0]), 3), round(float(found.high[0]), 3)
     ('inversion', 2.0, 3.5)
     """
-    return intervals_of(Counts.from_scores({"A": a, "B": b}), "mean", sureness=sureness, seed=seed)
+    return compute_intervals(Counts.from_scores({"A": a, "B": b}), "mean", spec=spec, seed=seed)
 
 
-def intervals_of(
-    counts: Counts, metric: AnyMetric, *, sureness: IntervalSpec | None = None, seed: int = 0
+def compute_intervals(
+    counts: Counts, metric: AnyMetric, *, spec: IntervalSpec | None = None, seed: int = 0
 ) -> Intervals:
-    """Return the intervals of all pairs of systems under a metric, in their order.
+    """Return the intervals of all pairs of systems under a metric, in the order of pairs.
 
     Parameters
     ----------
@@ -48,9 +48,13 @@ def intervals_of(
         With the unit that is resampled.
     metric : str or Metric
         As in `compare_all`.
-    sureness, seed
-        As in `interval_of`.
+    spec, seed
+        As in `compute_interval`.
     """
-    wanted = CompareSpec(metrics=[metric], seed=seed).bind(counts)
-    sought = IntervalJobs.of(ComparisonJobs.of(counts, wanted, second_run=False), sureness or IntervalSpec())
-    return sought.columns({job: job.panel.tally(run=0, first=0, n_trials=job.n_trials) for job in sought.jobs})
+    compare_spec = CompareSpec(metrics=[metric], seed=seed).bind_metrics(counts)
+    interval_jobs = IntervalJobs.from_comparisons(
+        ComparisonJobs.from_spec(counts, compare_spec, second_run=False), spec or IntervalSpec()
+    )
+    return interval_jobs.build_columns(
+        {job: job.panel.tally(run=0, first=0, n_trials=job.n_trials) for job in interval_jobs.jobs}
+    )

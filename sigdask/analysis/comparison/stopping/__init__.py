@@ -1,1 +1,1 @@
-"""Stopping early: where a rule ends the counting, and counting by rounds so that it can."""
+"""Stopping early: rules that end the counting of comparisons, and counting in rounds."""

@@ -1,4 +1,4 @@
-"""What a rule to stop early is told and says, as columns: what is counted so far, what it looks at, what it finds."""
+"""Data that stopping rules read and return, as columns: partial counts, results and decisions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.jobs import joined, shifted
+from sigdask.analysis.comparison.jobs import join_positions, shift_jobs
 from sigdask.analysis.comparison.pairs import CountPositions
 from sigdask.analysis.comparison.study import Study
 from sigdask.randomization.jobs import Job
@@ -19,8 +19,8 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Blocks:
-    """Tallies of the rounds of some comparisons in one run.
+class RoundTallies:
+    """Trials and exceedances of the rounds of some comparisons in one run.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Blocks:
 
 
 class PartialCounts(Protocol):
-    """What is counted so far of numbered comparisons.
+    """Interface to the counts so far of numbered comparisons.
 
     Attributes
     ----------
@@ -52,61 +52,65 @@ class PartialCounts(Protocol):
     wanted: dict[int, Integers]
     limit: dict[int, Integers]
 
-    def rounds_of(self, run: int, places: Integers, limit: Integers) -> Blocks:
-        """Return the rounds of some comparisons that end within `limit` trials, and what is counted of the next."""
+    def get_rounds(self, run: int, numbers: Integers, limit: Integers) -> RoundTallies:
+        """Return rounds of some comparisons that end within `limit` trials, and the partial next round."""
         ...
 
-    def end_at(
+    def set_end(
         self,
         run: int,
-        places: Integers,
-        upto: Integers,
+        numbers: Integers,
+        end: Integers,
         stopped: NDArray[np.bool_],
         n_trials: Integers,
         counts: Integers,
         /,
     ) -> None:
-        """Want trials up to `upto` of some comparisons, of which those kept count; no more of what is stopped."""
+        """Request trials of some comparisons up to `end`, and no more of those that have stopped."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MonitoredResults:
-    """The results that a rule looks at: where the counts of their first run stand; arrays of shape (n,).
+    """Results that a rule monitors, and positions of their first run's counts: arrays of shape (n,).
 
     Attributes
     ----------
     jobs : list of Job
         Those that hold the counts, and others.
-    standing : CountPositions
+    positions : CountPositions
         The place of each among them, the pair and the metric.
     tail : int64 array
         The tail that is judged.
     """
 
     jobs: list[Job]
-    standing: CountPositions
+    positions: CountPositions
     tail: Integers
 
     @staticmethod
-    def of(studies: Iterable[Study]) -> MonitoredResults:
-        """Look at the sampled results of studies."""
+    def from_studies(studies: Iterable[Study]) -> MonitoredResults:
+        """Select the sampled results of studies."""
         jobs: list[Job] = []
         standings, tails = [], []
         for study in studies:
-            first = study.slots.first
-            some = np.flatnonzero(first.job >= 0)
+            first_run = study.slots.first
+            sampled = np.flatnonzero(first_run.job >= 0)
             sizes = [len(analysis.main.comparisons) for analysis in study.analyses]
             sides = np.array([TAILS.index(side) for side in study.alternatives], np.int64)
-            standings.append(shifted(CountPositions(first.job[some], first.row[some], first.column[some]), len(jobs)))
-            tails.append(np.repeat(sides, sizes)[some])
+            standings.append(
+                shift_jobs(
+                    CountPositions(first_run.job[sampled], first_run.row[sampled], first_run.column[sampled]), len(jobs)
+                )
+            )
+            tails.append(np.repeat(sides, sizes)[sampled])
             jobs += study.jobs
-        return MonitoredResults(jobs, joined(standings), np.concatenate(tails))
+        return MonitoredResults(jobs, join_positions(standings), np.concatenate(tails))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoppingDecisions:
-    """What a rule says of the comparisons it looked at: arrays of shape (n,).
+    """Decisions of a rule on the comparisons that it monitors: arrays of shape (n,).
 
     Attributes
     ----------

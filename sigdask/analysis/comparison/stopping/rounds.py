@@ -1,4 +1,4 @@
-"""Counting round by round, as a rule to stop early looks at it, with nothing kept beyond the call."""
+"""Counting in rounds for stopping rules, with all counts in memory."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison.stopping.counted import Blocks
+from sigdask.analysis.comparison.stopping.counted import RoundTallies
 from sigdask.analysis.comparison.stopping.early import EarlyStopping
-from sigdask.randomization.jobs import Job, total_trials
+from sigdask.randomization.jobs import Job, sum_trials
 from sigdask.randomization.tallies import TAILS, Tally
 
 Integers = NDArray[np.int64]
@@ -19,7 +19,7 @@ NO_LIMIT = 2**62
 
 
 class RoundCounts:
-    """What is counted so far of the comparisons of some jobs, by rounds; as `Counted` describes it.
+    """Counts of the comparisons of some jobs by rounds; implements `PartialCounts`.
 
     A family has no part in it: rules to stop early are refused beside one.
 
@@ -48,68 +48,68 @@ class RoundCounts:
         self.n_counted = 0
         self._trials: dict[int, list[Integers]] = {run: [] for run in runs}
         self._counts: dict[int, list[Integers]] = {run: [] for run in runs}
-        for job, at in self.at.items():
-            self.wanted[job.run][at] = job.n_trials
+        for job, numbers_of_job in self.at.items():
+            self.wanted[job.run][numbers_of_job] = job.n_trials
 
-    def rounds_of(self, run: int, places: Integers, limit: Integers) -> Blocks:  # noqa: ARG002  # none is beyond it
-        """Return what each round has brought."""
+    def get_rounds(self, run: int, numbers: Integers, limit: Integers) -> RoundTallies:  # noqa: ARG002  # none is beyond it
+        """Return the counts of each round."""
         n = len(self._trials[run])
-        trials = np.array([of_all[places] for of_all in self._trials[run]], np.int64).reshape(n, len(places))
-        counts = np.array([of_all[places] for of_all in self._counts[run]], np.int64)
-        return Blocks(trials, counts.reshape(n, len(places), len(TAILS)))
+        trials = np.array([values[numbers] for values in self._trials[run]], np.int64).reshape(n, len(numbers))
+        counts = np.array([values[numbers] for values in self._counts[run]], np.int64)
+        return RoundTallies(trials, counts.reshape(n, len(numbers), len(TAILS)))
 
-    def end_at(
+    def set_end(
         self,
         run: int,
-        places: Integers,
-        upto: Integers,
+        numbers: Integers,
+        end: Integers,
         stopped: NDArray[np.bool_],
         n_trials: Integers,
         _counts: Integers,
     ) -> None:
-        """Want trials up to `upto` of some comparisons, and no more of what is stopped."""
-        self.wanted[run][places], self.n_trials[run][places] = upto, n_trials
-        self.limit[run][places] = np.where(stopped, upto, NO_LIMIT)
+        """Request trials of some comparisons up to `end`, and no more of those that have stopped."""
+        self.wanted[run][numbers], self.n_trials[run][numbers] = end, n_trials
+        self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
 
-    def missing(self) -> Iterator[tuple[Job, Integers]]:
-        """Yield what is still to be counted: jobs of trials to go, and the comparisons of each."""
-        for job, at in self.at.items():
-            n, wanted = self.n_trials[job.run][at], self.wanted[job.run][at]
-            for first, stop in np.unique(np.stack([n, wanted], axis=-1)[n < wanted], axis=0).tolist():
-                here = (n == first) & (wanted == stop)  # (n_pairs, n_metrics)
-                patterns, of = np.unique(here, axis=0, return_inverse=True)
+    def list_missing(self) -> Iterator[tuple[Job, Integers]]:
+        """Yield jobs of the trials still to count, and the comparisons of each."""
+        for job, numbers in self.at.items():
+            n, targets = self.n_trials[job.run][numbers], self.wanted[job.run][numbers]
+            for start, stop in np.unique(np.stack([n, targets], axis=-1)[n < targets], axis=0).tolist():
+                is_missing = (n == start) & (targets == stop)  # (n_pairs, n_metrics)
+                patterns, pattern_of = np.unique(is_missing, axis=0, return_inverse=True)
                 for k in np.flatnonzero(patterns.any(axis=1)).tolist():
-                    rows, columns = np.flatnonzero(of.ravel() == k), np.flatnonzero(patterns[k])
-                    part = job.panel.part(rows.tolist(), columns.tolist())
-                    yield Job(part, stop - first, job.run, job.label, first), at[np.ix_(rows, columns)]
+                    rows, columns = np.flatnonzero(pattern_of.ravel() == k), np.flatnonzero(patterns[k])
+                    subpanel = job.panel.select(rows.tolist(), columns.tolist())
+                    yield Job(subpanel, stop - start, job.run, job.label, start), numbers[np.ix_(rows, columns)]
 
-    def count(self, count: Count) -> bool:
-        """Count what is missing; say whether anything was."""
-        found = list(self.missing())
-        if not found:
+    def count_missing(self, count: Count) -> bool:
+        """Count what is missing, and return whether anything was."""
+        missing = list(self.list_missing())
+        if not missing:
             return False
-        tallies = count([job for job, _ in found])
-        self.n_counted += total_trials(job for job, _ in found)
+        tallies = count([job for job, _ in missing])
+        self.n_counted += sum_trials(job for job, _ in missing)
         for run, n in self.n_trials.items():
             self._trials[run].append(np.zeros(len(n), np.int64))
             self._counts[run].append(np.zeros((len(n), len(TAILS)), np.int64))
-        for (job, at), tally in zip(found, tallies, strict=True):
-            self._trials[job.run][-1][at] = tally.n_trials
-            self._counts[job.run][-1][at] = tally.counts[..., : len(TAILS)]
-            self.n_trials[job.run][at] += tally.n_trials
+        for (job, numbers), tally in zip(missing, tallies, strict=True):
+            self._trials[job.run][-1][numbers] = tally.n_trials
+            self._counts[job.run][-1][numbers] = tally.counts[..., : len(TAILS)]
+            self.n_trials[job.run][numbers] += tally.n_trials
         return True
 
-    def tally(self, job: Job) -> Tally:
-        """Return the tally of a job, as far as it is counted."""
-        at = self.at[job]
-        trials = self.n_trials[job.run][at]
-        counts = np.sum([of_all[at] for of_all in self._counts[job.run]], axis=0, dtype=np.int64)
-        return Tally(int(trials.min(initial=job.n_trials)), counts.reshape(*at.shape, len(TAILS)), trials)
+    def build_tally(self, job: Job) -> Tally:
+        """Return the tally of a job as far as it is counted."""
+        numbers = self.at[job]
+        trials = self.n_trials[job.run][numbers]
+        counts = np.sum([values[numbers] for values in self._counts[job.run]], axis=0, dtype=np.int64)
+        return Tally(int(trials.min(initial=job.n_trials)), counts.reshape(*numbers.shape, len(TAILS)), trials)
 
 
-def count_rounds(rounds: RoundCounts, early: EarlyStopping, count: Count) -> None:
-    """Count until the rule has stopped each comparison, or all its trials are counted, and find where it stops."""
-    early.look()
-    while rounds.count(count):
-        early.look()
-    early.find()
+def count_rounds(rounds: RoundCounts, stopping: EarlyStopping, count: Count) -> None:
+    """Count until each comparison stops or all its trials are counted, and find where it stops."""
+    stopping.update()
+    while rounds.count_missing(count):
+        stopping.update()
+    stopping.find_stop_trials()

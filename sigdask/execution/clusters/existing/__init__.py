@@ -1,1 +1,1 @@
-"""Clusters that run already: a client at hand or an address."""
+"""Clusters that run already: a client or cluster of the caller, or an address."""

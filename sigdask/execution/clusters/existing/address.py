@@ -1,4 +1,4 @@
-"""A scheduler that runs already, by its address or its scheduler file."""
+"""Connection to a scheduler that runs already, by its address or its scheduler file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import InputError
-from sigdask.execution.certificates import provided
+from sigdask.execution.certificates import open_certificates
 from sigdask.execution.clusters import versions
-from sigdask.execution.clusters.base import Cluster, first_line, log, quiet
+from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.existing.discover import configured
-from sigdask.execution.clusters.lifecycle import LOOPBACK, accepts
+from sigdask.execution.clusters.existing.discover import get_configured_address
+from sigdask.execution.clusters.lifecycle import LOOPBACK, check_options
 from sigdask.execution.clusters.settings import settings
 from sigdask.execution.clusters.waiting import wait_for_workers
 
@@ -23,17 +23,17 @@ CONNECT_SECONDS = 10
 
 
 @contextmanager
-def reached(description: Description) -> Iterator[Cluster]:
+def connect_address(description: Description) -> Iterator[Cluster]:
     """Connect to the scheduler of `address` or `scheduler_file`."""
-    options = accepts(description, ("address", "scheduler_file"))
-    address = options.get("address") or _address_of(Path(options.get("scheduler_file", "")), description)
-    with _connected(description, address) as client:
+    options = check_options(description, ("address", "scheduler_file"))
+    address = options.get("address") or _read_address(Path(options.get("scheduler_file", "")), description)
+    with _open_client(description, address) as client:
         if client.dashboard_link:
             log.info("dashboard: %s", client.dashboard_link)
         wait_for_workers(
-            client, 1, seconds=description.wait, what=f"the scheduler at {address}", said=lambda: ""
+            client, 1, seconds=description.wait, what=f"the scheduler at {address}", get_status=lambda: ""
         )  # fmt: skip
-        versions.check(client)
+        versions.check_versions(client)
         yield Cluster("dask", max(1, sum(client.nthreads().values())), client, remote=True)
 
 
@@ -56,34 +56,34 @@ def _has_port(address: str) -> bool:
 
 
 @contextmanager
-def _connected(description: Description, address: str) -> Iterator[Any]:
+def _open_client(description: Description, address: str) -> Iterator[Any]:
     import dask
     from distributed import Client
 
     if not address.startswith(("tcp://", "tls://")) or not _has_port(address):
-        raise description.refuse(f"address {address!r}: must be tcp://HOST:PORT or tls://HOST:PORT")
+        raise description.build_error(f"address {address!r}: must be tcp://HOST:PORT or tls://HOST:PORT")
     with ExitStack() as stack:
-        security = _security(stack, description, address)
+        security = _get_security(stack, description, address)
         stack.enter_context(dask.config.set(settings()))
-        stack.enter_context(quiet())
+        stack.enter_context(silence_dask())
         try:
             client = Client(address, timeout=CONNECT_SECONDS, security=security)
         except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
-            named = "; dask's settings name it (scheduler-address)" if address == configured() else ""
-            raise InputError(f"no dask scheduler answers at {address} ({first_line(error)}){named}") from None
+            hint = "; dask's settings name it (scheduler-address)" if address == get_configured_address() else ""
+            raise InputError(f"no dask scheduler answers at {address} ({get_first_line(error)}){hint}") from None
         yield stack.enter_context(client)
 
 
-def _security(stack: ExitStack, description: Description, address: str) -> Any:
-    """Return the client's certificates: of the description, else of dask's own settings."""
+def _get_security(stack: ExitStack, description: Description, address: str) -> Any:
+    """Return the client's TLS certificates: those of the description, else of dask's settings."""
     transport = description.transport
     if address.startswith("tcp://"):
         if not is_loopback(address):
             log.warning("%s: plain tcp: whoever reaches this port can run code there; tls:// is safe", address)
         return None
     if transport.folder is not None or transport.ca is not None:
-        files = stack.enter_context(provided(description))
-        return files.security() if files is not None else None
+        files = stack.enter_context(open_certificates(description))
+        return files.to_security() if files is not None else None
     import dask
 
     if not dask.config.get("distributed.comm.tls.ca-file", None):
@@ -96,9 +96,9 @@ def _security(stack: ExitStack, description: Description, address: str) -> Any:
     return Security(require_encryption=True)
 
 
-def _address_of(file: Path, description: Description) -> str:
+def _read_address(file: Path, description: Description) -> str:
     if not str(file) or str(file) == ".":
-        raise description.refuse("[options] names no address and no scheduler_file")
+        raise description.build_error("[options] names no address and no scheduler_file")
     if not file.is_file():
         raise InputError(f"scheduler file {file}: no such file")
     try:

@@ -1,4 +1,4 @@
-"""A client or a cluster that the caller has already: used as it is, and left running."""
+"""Clients and clusters of the caller: used as they are, and left running."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError
 from sigdask.execution.clusters import versions
-from sigdask.execution.clusters.base import Cluster, first_line, log
-from sigdask.execution.clusters.existing.discover import is_gone, status_of
-from sigdask.execution.clusters.settings import lacking, settings
+from sigdask.execution.clusters.base import Cluster, get_first_line, log
+from sigdask.execution.clusters.existing.discover import get_status, is_closed
+from sigdask.execution.clusters.settings import describe_differences, settings
 from sigdask.execution.clusters.waiting import wait_for_workers
 
-WAIT = 600.0
+WAIT_SECONDS = 600.0
 """Seconds for the first worker: of a queue they may take long."""
 
-OURS = "distributed.admin.large-graph-warning-threshold"
+GRAPH_WARNING_SETTING = "distributed.admin.large-graph-warning-threshold"
 """What this program sets while it uses a client; all else is its owner's."""
 
-TOLD: set[str] = set()
+WARNED_SCHEDULERS: set[str] = set()
 """Schedulers whose settings were named."""
 
 
 @contextmanager
-def used(given: Any) -> Iterator[Cluster]:
-    """Use a client, or a cluster by a client of our own, which alone is closed in the end.
+def use_client(handle: Any) -> Iterator[Cluster]:
+    """Use the caller's client or cluster; only a client that is opened here is closed in the end.
 
     It is the caller's own session, so that metrics defined in it (a notebook, a script) are sent by value.
 
@@ -38,83 +38,85 @@ def used(given: Any) -> Iterator[Cluster]:
     """
     import dask
 
-    _refuse_closed(given)
-    _refuse_own_loop(given)
-    with _client_of(given) as client, dask.config.set({OURS: settings()[OURS]}):
+    _check_open(handle)
+    _check_event_loop(handle)
+    with _open_client(handle) as client, dask.config.set({GRAPH_WARNING_SETTING: settings()[GRAPH_WARNING_SETTING]}):
         try:
-            _wait(client)
-            versions.check(client)
-            _name_settings(client)
+            _wait_for_worker(client)
+            versions.check_versions(client)
+            _warn_settings(client)
             n_threads = max(1, sum(client.nthreads().values()))
         except SigdaskError:
             raise
         except (OSError, RuntimeError, ValueError) as error:  # dask's errors of lost connections are OSErrors
-            raise ClusterLostError(f"the cluster that was given does not answer: {first_line(error)}") from None
+            raise ClusterLostError(f"the cluster that was given does not answer: {get_first_line(error)}") from None
         try:
             yield Cluster("dask", n_threads, client)
         except Exception as error:
-            if is_gone(client):
-                raise ClusterLostError(f"the {type(given).__name__} that was given was closed meanwhile") from error
+            if is_closed(client):
+                raise ClusterLostError(f"the {type(handle).__name__} that was given was closed meanwhile") from error
             raise
 
 
-def _refuse_closed(given: Any) -> None:
-    if is_gone(given):
-        raise InputError(f"the {type(given).__name__} that was given is {status_of(given)}; give one that is running")
-
-
-def _refuse_own_loop(given: Any) -> None:
-    if getattr(given, "asynchronous", False):
+def _check_open(handle: Any) -> None:
+    if is_closed(handle):
         raise InputError(
-            f"this {type(given).__name__} belongs to the event loop that runs here, which a comparison would block: "
+            f"the {type(handle).__name__} that was given is {get_status(handle)}; give one that is running"
+        )
+
+
+def _check_event_loop(handle: Any) -> None:
+    if getattr(handle, "asynchronous", False):
+        raise InputError(
+            f"this {type(handle).__name__} belongs to the event loop that runs here, which a comparison would block: "
             "`await asyncio.to_thread(sigdask.compare_all, counts, cluster=...)`, or give a client made without "
             "asynchronous=True"
         )
 
 
 @contextmanager
-def _client_of(given: Any) -> Iterator[Any]:
-    if hasattr(given, "run_on_scheduler"):
-        yield given
+def _open_client(handle: Any) -> Iterator[Any]:
+    if hasattr(handle, "run_on_scheduler"):
+        yield handle
         return
     from distributed import Client
 
     try:  # never its own get_client(), which may give the caller's
-        client = Client(given, set_as_default=False)
+        client = Client(handle, set_as_default=False)
     except (OSError, RuntimeError, ValueError, TypeError) as error:
-        raise InputError(f"cannot connect to this {type(given).__name__}: {first_line(error)}") from None
+        raise InputError(f"cannot connect to this {type(handle).__name__}: {get_first_line(error)}") from None
     try:
         yield client
     finally:
         client.close()
 
 
-def _wait(client: Any) -> None:
-    """Wait for a worker; a task that does nothing makes a cluster whose size follows the work start one."""
+def _wait_for_worker(client: Any) -> None:
+    """Wait for a worker; an adaptive cluster starts one for a task that does nothing."""
     if client.nthreads():
         return
     what = f"the scheduler at {client.scheduler.address}"
     log.warning("%s has no workers yet: waiting for the first, up to %.0f s (`cluster.scale(n)` asks for some)",
-                what, WAIT)  # fmt: skip
-    wanted = client.submit(abs, 0, pure=False)
+                what, WAIT_SECONDS)  # fmt: skip
+    future = client.submit(abs, 0, pure=False)
     try:
-        wait_for_workers(client, 1, seconds=WAIT, what=what, said=lambda: "")
+        wait_for_workers(client, 1, seconds=WAIT_SECONDS, what=what, get_status=lambda: "")
     finally:
-        wanted.release()
+        future.release()
 
 
-def _name_settings(client: Any) -> None:
-    """Name, once a scheduler, the settings against lost workers that it lacks; the counts are the same without."""
+def _warn_settings(client: Any) -> None:
+    """Warn once per scheduler that it lacks settings for lost workers; counts do not change."""
     import dask
 
-    if client.scheduler_info(n_workers=0)["id"] in TOLD:
+    if client.scheduler_info(n_workers=0)["id"] in WARNED_SCHEDULERS:
         return
-    TOLD.add(client.scheduler_info(n_workers=0)["id"])
-    found = lacking(client.run_on_scheduler(dask.config.get, "distributed"))
-    if found:
+    WARNED_SCHEDULERS.add(client.scheduler_info(n_workers=0)["id"])
+    differences = describe_differences(client.run_on_scheduler(dask.config.get, "distributed"))
+    if differences:
         log.warning(
             "the scheduler at %s lacks settings that recover sooner from lost workers (the counts are the same): %s; "
             "docs/clusters.md says how to set them",
             client.scheduler.address,
-            ", ".join(found),
+            ", ".join(differences),
         )

@@ -1,4 +1,4 @@
-"""Which client or cluster is at hand already: handed over by the caller, active here, or named by dask's settings."""
+"""Find a client or cluster that exists: passed by the caller, active, or in dask's settings."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 
-def is_handed(cluster: Any) -> bool:
-    """Say whether this is a client or a cluster of dask's, of whatever class.
+def is_dask_object(cluster: Any) -> bool:
+    """Return whether this is a client or a cluster of dask, of whatever class.
 
     Examples
     --------
-    >>> is_handed("local"), is_handed({"class": "local"})
+    >>> is_dask_object("local"), is_dask_object({"class": "local"})
     (False, False)
     """
-    return any(hasattr(cluster, own) for own in ("scheduler_address", "run_on_scheduler"))
+    return any(hasattr(cluster, attribute) for attribute in ("scheduler_address", "run_on_scheduler"))
 
 
-def active() -> Any:
+def find_active() -> Any:
     """Return the active client, else the address of a scheduler in dask's settings, else None.
 
     Within a task there is none: it would wait for tasks that wait for it. dask is imported only where its settings
@@ -35,11 +35,11 @@ def active() -> Any:
             return None
         with suppress(ValueError):
             return distributed.Client.current()
-    return configured() if "dask" in sys.modules or _may_be_set() else None
+    return get_configured_address() if "dask" in sys.modules or _may_have_address() else None
 
 
-def configured() -> Any:
-    """Return the address of the scheduler that dask's settings name, None where they name none."""
+def get_configured_address() -> Any:
+    """Return the address of the scheduler in dask's settings, or None."""
     import dask
 
     address = dask.config.get("scheduler-address", None)
@@ -48,30 +48,30 @@ def configured() -> Any:
     return address if "://" in address else f"{dask.config.get('distributed.comm.default-scheme', 'tcp')}://{address}"
 
 
-def _may_be_set() -> bool:
-    """Say whether the environment, or a file where dask keeps its settings, speaks of a scheduler's address."""
+def _may_have_address() -> bool:
+    """Return whether the environment or a file of dask's settings mentions a scheduler's address."""
     if "DASK_SCHEDULER_ADDRESS" in os.environ:
         return True
-    places = [os.environ.get("DASK_ROOT_CONFIG", "/etc/dask"), os.path.expanduser("~/.config/dask")]  # noqa: PTH111  # may be none
-    places += [f"{prefix}/etc/dask" for prefix in (sys.prefix, *site.PREFIXES)]
-    places += [os.environ["DASK_CONFIG"]] if "DASK_CONFIG" in os.environ else []
-    return any(_speak_of_address(Path(place)) for place in places)
+    paths = [os.environ.get("DASK_ROOT_CONFIG", "/etc/dask"), os.path.expanduser("~/.config/dask")]  # noqa: PTH111  # may be none
+    paths += [f"{prefix}/etc/dask" for prefix in (sys.prefix, *site.PREFIXES)]
+    paths += [os.environ["DASK_CONFIG"]] if "DASK_CONFIG" in os.environ else []
+    return any(_mentions_address(Path(path)) for path in paths)
 
 
-def _speak_of_address(place: Path) -> bool:
-    """Say whether a file, or one of those in a folder, speaks of it; what cannot be read does not, to dask either."""
+def _mentions_address(path: Path) -> bool:
+    """Return whether a file, or one in a folder, mentions an address; False if it is unreadable."""
     with suppress(OSError):
-        files = [place] if place.is_file() else [*place.glob("*.[yj]*")]
+        files = [path] if path.is_file() else [*path.glob("*.[yj]*")]
         return any(b"scheduler-address" in file.read_bytes().replace(b"_", b"-") for file in files)
     return False
 
 
-def is_gone(cluster: Any) -> bool:
-    """Say whether this is a client or a cluster of the caller's that is closed: it does not come back."""
-    return is_handed(cluster) and status_of(cluster) in {"closed", "closing", "failed"}
+def is_closed(cluster: Any) -> bool:
+    """Return whether this is a client or a cluster of the caller that is closed for good."""
+    return is_dask_object(cluster) and get_status(cluster) in {"closed", "closing", "failed"}
 
 
-def status_of(given: Any) -> str:
-    """Return in one word how a client or cluster is."""
-    status = getattr(given, "status", None)
+def get_status(handle: Any) -> str:
+    """Return the status of a client or cluster as one word."""
+    status = getattr(handle, "status", None)
     return str(getattr(status, "name", status))  # dask-gateway's is a word, dask's own an enumeration

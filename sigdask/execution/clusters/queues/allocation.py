@@ -1,4 +1,4 @@
-"""Scheduler, workers and driver in one Slurm allocation: `--cluster FILE.toml` inside an sbatch job.
+"""Scheduler, workers and driver in one Slurm allocation: `--cluster FILE.toml` in an sbatch job.
 
 For unattended nights: nothing is submitted while it runs, so no queue can starve it. The
 scheduler is in this process, on the allocation's first node; `srun` starts the workers.
@@ -14,21 +14,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from sigdask.execution.certificates import Files
-from sigdask.execution.clusters.base import last_lines
+from sigdask.execution.clusters.base import join_last_lines
 from sigdask.execution.clusters.description import Description
-from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, accepts
+from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
 
 OPTIONS = ("threads", "host", "srun", "worker_args")
 
 
-def size(_: Description) -> int:
-    """Return how many workers there are where none are asked for: the allocation's tasks."""
+def count_workers(_: Description) -> int:
+    """Return how many workers are started by default: the allocation's tasks."""
     return int(os.environ.get("SLURM_NTASKS", "1"))
 
 
-def kind(description: Description) -> ClusterKind:
-    """Return how the allocation is used."""
+def build_kind(description: Description) -> ClusterKind:
+    """Return how to start a cluster in the allocation."""
     steps: list[_WorkerStep] = []
 
     def make(description: Description, files: Files | None) -> Any:
@@ -36,21 +36,23 @@ def kind(description: Description) -> ClusterKind:
         return steps[-1].cluster
 
     threads = int(description.options.get("threads", os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-    return ClusterKind(make, said=lambda: steps[-1].said() if steps else "", threads=threads, scratch=True)
+    return ClusterKind(make, get_status=lambda: steps[-1].get_status() if steps else "", threads=threads, scratch=True)
 
 
 class _WorkerStep:
-    """The scheduler here and the srun step of its workers."""
+    """A scheduler in this process, and the srun step of its workers."""
 
     def __init__(self, description: Description, files: Files | None) -> None:
         from distributed import LocalCluster
 
-        options = accepts(description, OPTIONS)
+        options = check_options(description, OPTIONS)
         if "SLURM_JOB_ID" not in os.environ:
-            raise description.refuse("class allocation works inside a Slurm job (sbatch, salloc); see deploy/slurm")
-        if description.adaptive:
-            raise description.refuse("class allocation has the allocation's size: give workers")
-        secured = {} if files is None else {"security": files.security(), "protocol": "tls://"}
+            raise description.build_error(
+                "class allocation works inside a Slurm job (sbatch, salloc); see deploy/slurm"
+            )
+        if description.is_adaptive:
+            raise description.build_error("class allocation has the allocation's size: give workers")
+        tls = {} if files is None else {"security": files.to_security(), "protocol": "tls://"}
 
         class Allocated(LocalCluster):  # type: ignore[misc]
             """A scheduler whose workers are an srun step."""
@@ -63,24 +65,24 @@ class _WorkerStep:
                 return super().close(timeout)
 
         host = options.get("host", os.environ.get("SLURMD_NODENAME", "") and socket.gethostname())
-        self.cluster = Allocated(n_workers=0, host=host, dashboard_address="127.0.0.1:0", silence_logs=50, **secured)
-        command = worker_command(description, self.cluster.scheduler_address, files, options, os.environ)
-        self.errors = _log_file()
+        self.cluster = Allocated(n_workers=0, host=host, dashboard_address="127.0.0.1:0", silence_logs=50, **tls)
+        command = build_worker_command(description, self.cluster.scheduler_address, files, options, os.environ)
+        self.errors = _open_log()
         step = subprocess.Popen(  # noqa: S603
             command, env={**os.environ, **environment()}, stdout=subprocess.DEVNULL, stderr=self.errors
         )  # fmt: skip
         self.step = step
 
-    def said(self) -> str:
-        """Return the end of what srun and the workers wrote."""
+    def get_status(self) -> str:
+        """Return the last lines that srun and the workers wrote."""
         self.errors.seek(0)
-        return last_lines(self.errors.read().decode(errors="replace"))
+        return join_last_lines(self.errors.read().decode(errors="replace"))
 
 
-def worker_command(
+def build_worker_command(
     description: Description, address: str, files: Files | None, options: Mapping[str, Any], env: Mapping[str, str]
 ) -> list[str]:
-    """Return the command that starts the workers, as a list: no shell reads it."""
+    """Return the command that starts the workers, as a list that no shell parses."""
     n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))
     threads = str(options.get("threads", env.get("SLURM_CPUS_PER_TASK", 1)))
     tls: list[str] = []
@@ -94,7 +96,7 @@ def worker_command(
     ]  # fmt: skip
 
 
-def _log_file() -> Any:
+def _open_log() -> Any:
     import tempfile
 
     return tempfile.TemporaryFile()

@@ -15,14 +15,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import missing_extra
+from sigdask.errors import build_extra_error
 from sigdask.execution.certificates import Files
-from sigdask.execution.clusters.base import first_line, last_lines
-from sigdask.execution.clusters.description import QUEUES, Description, seconds_of
+from sigdask.execution.clusters.base import get_first_line, join_last_lines
+from sigdask.execution.clusters.description import QUEUES, Description, parse_duration
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
 
-SUBMIT = {
+SUBMIT_COMMANDS = {
     "slurm": "sbatch",
     "pbs": "qsub",
     "sge": "qsub",
@@ -33,7 +33,7 @@ SUBMIT = {
 }
 """What submits a job to each queue."""
 
-ASK = {
+STATUS_COMMANDS = {
     "slurm": ["squeue", "--noheader", "--format=%i %T %r", "--jobs={}"],
     "pbs": ["qstat", "{}"],
     "sge": ["qstat", "-j", "{}"],
@@ -42,47 +42,47 @@ ASK = {
 }
 """How to ask each queue about jobs."""
 
-PLAIN = re.compile(r"[\w./+:@%=,~-]*")
+SAFE_TEXT = re.compile(r"[\w./+:@%=,~-]*")
 """What dask-jobqueue may put into a job script, which it does without quoting."""
 
 SHORTEST_LIFE = 120.0
 
 
-def check(description: Description) -> None:
-    """Refuse a queue that cannot be reached from this machine."""
-    command = SUBMIT[description.kind]
+def check_queue(description: Description) -> None:
+    """Raise if the queue cannot be reached from this machine."""
+    command = SUBMIT_COMMANDS[description.kind]
     if shutil.which(command) is None:
-        raise description.refuse(
+        raise description.build_error(
             f"class {description.kind}: there is no {command} on this machine; start it where jobs can be submitted"
         )
 
 
-def kind(description: Description) -> ClusterKind:
-    """Return how workers are queued."""
-    check(description)
-    _dask_jobqueue(description)  # in this thread, for it takes signals
+def build_kind(description: Description) -> ClusterKind:
+    """Return how to start workers as jobs of the queue."""
+    check_queue(description)
+    _import_jobqueue(description)  # in this thread, for it takes signals
     queue = _Queue(description)
     threads = int(description.options.get("cores", 1)) // int(description.options.get("processes", 1))
     vanished = queue.has_vanished if description.kind == "slurm" else None
-    return ClusterKind(queue.make, queue.said, vanished, queue.refuses_all, max(1, threads), scratch=True)
+    return ClusterKind(queue.make, queue.get_status, vanished, queue.has_refused_all, max(1, threads), scratch=True)
 
 
-def _dask_jobqueue(description: Description) -> Any:
-    """Import what queues workers, and give back Ctrl-C, which it takes for itself."""
+def _import_jobqueue(description: Description) -> Any:
+    """Import dask-jobqueue, and restore the handler of Ctrl-C, which it replaces."""
     in_main = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     try:
         import dask_jobqueue
     except ImportError:
-        raise missing_extra("dask-jobqueue", "slurm", f"class {description.kind}") from None
+        raise build_extra_error("dask-jobqueue", "slurm", f"class {description.kind}") from None
     finally:
         if in_main:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, handler)
     return dask_jobqueue
 
 
 class _Queue:
-    """One queueing system, and what it said."""
+    """A queueing system, and the refusals of its submit command."""
 
     def __init__(self, description: Description) -> None:
         self.description = description
@@ -91,85 +91,89 @@ class _Queue:
         self.logs: Path | None = None
 
     def make(self, description: Description, files: Files | None) -> Any:
-        made = getattr(_dask_jobqueue(description), f"{QUEUES[description.kind]}Cluster")
-        self._check_plain(files)
-        job = _recording(made.job_cls, self.refusals)
-        self.cluster = made(job_cls=job, **self._options(files))
+        cluster_class = getattr(_import_jobqueue(description), f"{QUEUES[description.kind]}Cluster")
+        self._check_texts(files)
+        job = _build_job_class(cluster_class.job_cls, self.refusals)
+        self.cluster = cluster_class(job_cls=job, **self._build_options(files))
         return self.cluster
 
-    def _options(self, files: Files | None) -> dict[str, Any]:
-        given = dict(self.description.options)
-        own = {"processes": 1, "death_timeout": 60, **given}
-        own["scheduler_options"] = {"dashboard_address": "127.0.0.1:0", **given.get("scheduler_options", {})}
-        own["worker_extra_args"] = [*QUIET_WORKER, *self._lifetime(), *given.get("worker_extra_args", [])]
+    def _build_options(self, files: Files | None) -> dict[str, Any]:
+        user_options = dict(self.description.options)
+        options = {"processes": 1, "death_timeout": 60, **user_options}
+        options["scheduler_options"] = {"dashboard_address": "127.0.0.1:0", **user_options.get("scheduler_options", {})}
+        options["worker_extra_args"] = [
+            *QUIET_WORKER,
+            *self._build_lifetime_options(),
+            *user_options.get("worker_extra_args", []),
+        ]
         exports = [f"export {name}={shlex.quote(value)}" for name, value in environment().items()]
-        own["job_script_prologue"] = [*exports, *given.get("job_script_prologue", [])]
+        options["job_script_prologue"] = [*exports, *user_options.get("job_script_prologue", [])]
         if files is not None:
             self.logs = files.ca.parent / "log"
-            own.setdefault("log_directory", str(self.logs))
-            own |= {"security": files.security(), "protocol": "tls://"}
-        own["log_directory"] = own.get("log_directory") or None
-        self.logs = Path(own["log_directory"]) if own["log_directory"] else None
-        return own
+            options.setdefault("log_directory", str(self.logs))
+            options |= {"security": files.to_security(), "protocol": "tls://"}
+        options["log_directory"] = options.get("log_directory") or None
+        self.logs = Path(options["log_directory"]) if options["log_directory"] else None
+        return options
 
-    def _lifetime(self) -> list[str]:
-        """End workers gracefully before the queue kills them, not all at the same moment."""
+    def _build_lifetime_options(self) -> list[str]:
+        """Return options that end workers, at different moments, before the queue kills them."""
         if "--lifetime" in self.description.options.get("worker_extra_args", []):
             return []
-        limit = seconds_of(str(self.description.options.get("walltime", "")))
+        limit = parse_duration(str(self.description.options.get("walltime", "")))
         life = limit - max(60.0, limit * 0.1) if limit else 0.0
         if life < SHORTEST_LIFE:
             return []
         return ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{min(life * 0.05, 300):.0f}s"]
 
-    def _check_plain(self, files: Files | None) -> None:
+    def _check_texts(self, files: Files | None) -> None:
         texts = {"log_directory": self.description.options.get("log_directory"),
                  "local_directory": self.description.options.get("local_directory")}  # fmt: skip
         texts |= {f"certificate file {path.name}": str(path) for path in files or ()}
-        for what, text in texts.items():
-            if text is not None and not PLAIN.fullmatch(str(text)):
-                raise self.description.refuse(
-                    f"{what} = {text!r}: goes into a job script; give a path of letters, digits, and ./_- only"
+        for name, text in texts.items():
+            if text is not None and not SAFE_TEXT.fullmatch(str(text)):
+                raise self.description.build_error(
+                    f"{name} = {text!r}: goes into a job script; give a path of letters, digits, and ./_- only"
                 )
 
-    def said(self) -> str:
-        """Return refusals of the submit command, the state of the jobs, and the end of their logs."""
+    def get_status(self) -> str:
+        """Return the refusals of the submit command, the job states, and the ends of their logs."""
         refusals = dict.fromkeys(self.refusals[-4:])
-        return " | ".join(filter(None, [*refusals, self._states(), self._log()]))
+        return " | ".join(filter(None, [*refusals, self._fetch_states(), self._read_log()]))
 
-    def refuses_all(self) -> bool:
-        """Say whether every submission so far was refused."""
+    def has_refused_all(self) -> bool:
+        """Return whether every submission so far was refused."""
         jobs = dict(getattr(self.cluster, "workers", {}))
-        return bool(self.refusals and jobs) and not self._ids()
+        return bool(self.refusals and jobs) and not self._list_job_ids()
 
-    def _ids(self) -> list[str]:
+    def _list_job_ids(self) -> list[str]:
         return [str(job.job_id) for job in dict(getattr(self.cluster, "workers", {})).values() if job.job_id]
 
-    def _states(self) -> str:
-        ids, command = self._ids(), ASK.get(self.description.kind)
+    def _fetch_states(self) -> str:
+        ids, command = self._list_job_ids(), STATUS_COMMANDS.get(self.description.kind)
         if not ids or command is None:
             return ""
-        return last_lines(_output([part.format(",".join(ids)) for part in command]))
+        return join_last_lines(_run_command([part.format(",".join(ids)) for part in command]))
 
-    def _log(self) -> str:
+    def _read_log(self) -> str:
         if self.logs is None or not self.logs.is_dir():
             return ""
-        written = sorted(self.logs.glob("*.err"), key=lambda path: path.stat().st_mtime)
-        return last_lines(written[-1].read_text(errors="replace"), 2) if written else ""
+        paths = sorted(self.logs.glob("*.err"), key=lambda path: path.stat().st_mtime)
+        return join_last_lines(paths[-1].read_text(errors="replace"), 2) if paths else ""
 
     def has_vanished(self, job: Any) -> bool:
-        """Say whether Slurm no longer knows a job."""
+        """Return whether Slurm no longer knows a job."""
         if not job.job_id:
             return False
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.run(  # noqa: S603
             ["squeue", "--noheader", "--format=%T", f"--jobs={job.job_id}"],  # noqa: S607
             capture_output=True, text=True, check=False, timeout=30,
         )  # fmt: skip
-        return (done.returncode == 0 and not done.stdout.strip()) or "Invalid job id" in done.stderr
+        return (process.returncode == 0 and not process.stdout.strip()) or "Invalid job id" in process.stderr
 
 
-def _recording(job_class: Any, refusals: list[str]) -> Any:
-    """Return a job class that keeps what the submit command complained of."""
+def _build_job_class(job_class: Any, refusals: list[str]) -> Any:
+    """Return a job class that records the complaints of the submit command."""
     from distributed.core import Status
 
     class Recording(job_class):  # type: ignore[misc]
@@ -178,16 +182,16 @@ def _recording(job_class: Any, refusals: list[str]) -> Any:
                 return await super()._submit_job(script_filename)
             except RuntimeError as error:
                 stderr = str(error).partition("stderr:")[2]
-                refusals.append(last_lines(stderr) or first_line(error))
+                refusals.append(join_last_lines(stderr) or get_first_line(error))
                 self.status = Status.failed
                 raise
 
     return Recording
 
 
-def _output(command: list[str]) -> str:
+def _run_command(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)  # noqa: S603
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
-        return first_line(error)
-    return done.stdout or done.stderr
+        return get_first_line(error)
+    return process.stdout or process.stderr

@@ -1,4 +1,4 @@
-"""The driver itself as a Slurm job: `sigdask submit PLAN --cluster FILE.toml`, and the laptop can be closed.
+"""Submission of the driver itself as a Slurm job: `sigdask submit PLAN --cluster FILE.toml`.
 
 The job stops a minute before its time limit, keeps what is counted, and goes back to the queue
 until the plan is done. Options go to sbatch as arguments and paths into the script quoted: no
@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.clusters import INSIDE, read
-from sigdask.execution.clusters.base import last_lines
+from sigdask.execution.clusters import ALLOCATION_PREFIX, read
+from sigdask.execution.clusters.base import join_last_lines
 from sigdask.execution.clusters.description import Description
 
 MARGIN = 60
 """Seconds before the time limit at which the driver is told to stop; it needs ten."""
 
-RESTARTS = 100
+MAX_RESTARTS = 100
 
-PATIENCE = 120
+SUBMIT_SECONDS = 120
 """Seconds to wait for sbatch."""
 
 SCRIPT = """#!/bin/bash
@@ -63,7 +63,7 @@ exit "$status"
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What is sent to the queue.
+    """A batch job to be submitted.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Submission:
     script: str
 
     def send(self) -> str:
-        """Submit it; return the job's id.
+        """Submit the job and return its id.
 
         Raises
         ------
@@ -90,21 +90,21 @@ class Submission:
             file.write(self.script)
             file.flush()
             try:
-                done = subprocess.run(  # noqa: S603
-                    [*self.arguments, file.name], capture_output=True, text=True, check=False, timeout=PATIENCE
+                process = subprocess.run(  # noqa: S603
+                    [*self.arguments, file.name], capture_output=True, text=True, check=False, timeout=SUBMIT_SECONDS
                 )
             except subprocess.TimeoutExpired:
                 raise UnfinishedError(
-                    f"sbatch did not answer within {PATIENCE} s; `squeue --me` tells whether the job was taken"
+                    f"sbatch did not answer within {SUBMIT_SECONDS} s; `squeue --me` tells whether the job was taken"
                 ) from None
             except OSError as error:
                 raise InputError(f"sbatch cannot be run here ({error.strerror}): submit from a login node") from None
-        if done.returncode != 0:
-            raise UnfinishedError(f"sbatch refused: {last_lines(done.stderr)}")
-        return done.stdout.strip().partition(";")[0]
+        if process.returncode != 0:
+            raise UnfinishedError(f"sbatch refused: {join_last_lines(process.stderr)}")
+        return process.stdout.strip().partition(";")[0]
 
 
-def prepare(
+def build_submission(
     plan: Path,
     cluster: Path,
     *,
@@ -136,62 +136,70 @@ def prepare(
         raise InputError(f"plan {plan}: no such file")
     description = read(cluster)
     if description.kind != "slurm":
-        raise description.refuse(f"class {description.kind}: submit knows Slurm; start `sigdask run` there by hand")
-    alone = description.submit.get("allocation", "one")
-    if alone not in {"one", "jobs"}:
-        raise description.refuse(f'[submit] allocation = {alone!r}: must be "one" or "jobs"')
-    where = f"{INSIDE if alone == 'one' else ''}{cluster.resolve()}"
-    command = [*program, str(plan.resolve()), "--cluster", where, *options]
+        raise description.build_error(
+            f"class {description.kind}: submit knows Slurm; start `sigdask run` there by hand"
+        )
+    allocation = description.submit.get("allocation", "one")
+    if allocation not in {"one", "jobs"}:
+        raise description.build_error(f'[submit] allocation = {allocation!r}: must be "one" or "jobs"')
+    cluster_name = f"{ALLOCATION_PREFIX if allocation == 'one' else ''}{cluster.resolve()}"
+    command = [*program, str(plan.resolve()), "--cluster", cluster_name, *options]
     script = SCRIPT.format(
         prologue="\n".join(description.submit.get("prologue", [])),
         folder=shlex.quote(str(Path.cwd())),
         command=shlex.join(command),
-        restarts=description.submit.get("restarts", RESTARTS),
+        restarts=description.submit.get("restarts", MAX_RESTARTS),
     )
-    return Submission(("sbatch", *_arguments(plan, description, margin, one=alone == "one")), script)
+    return Submission(
+        ("sbatch", *_build_arguments(plan, description, margin, in_allocation=allocation == "one")), script
+    )
 
 
-def _arguments(plan: Path, description: Description, margin: int, *, one: bool) -> list[str]:
-    given, own = description.options, description.submit
-    walltime = own.get("walltime", given.get("walltime"))
-    n_cores = int(given.get("cores", 1))
-    size = [f"--ntasks={description.expected or 1}", f"--cpus-per-task={n_cores}"] if one else ["--ntasks=1"]
+def _build_arguments(plan: Path, description: Description, margin: int, *, in_allocation: bool) -> list[str]:
+    options, submit = description.options, description.submit
+    walltime = submit.get("walltime", options.get("walltime"))
+    n_cores = int(options.get("cores", 1))
+    size = (
+        [f"--ntasks={description.max_workers or 1}", f"--cpus-per-task={n_cores}"] if in_allocation else ["--ntasks=1"]
+    )
     memory = (
-        [f"--mem-per-cpu={max(1, _megabytes(given['memory'], description) // n_cores)}M"] if "memory" in given else []
+        [f"--mem-per-cpu={max(1, _parse_megabytes(options['memory'], description) // n_cores)}M"]
+        if "memory" in options
+        else []
     )
-    named = {"--partition": given.get("queue"), "--account": given.get("account"), "--time": walltime,
-             "--nodes": own.get("nodes")}  # fmt: skip
-    log = Path(own.get("log", Path.cwd() / f"{_plain(plan.stem)}-%j.log"))
+    flags = {"--partition": options.get("queue"), "--account": options.get("account"), "--time": walltime,
+             "--nodes": submit.get("nodes")}  # fmt: skip
+    log = Path(submit.get("log", Path.cwd() / f"{_make_safe_name(plan.stem)}-%j.log"))
     return [
-        "--parsable", f"--job-name=sigdask-{_plain(plan.stem)}", "--requeue", "--open-mode=append",
+        "--parsable", f"--job-name=sigdask-{_make_safe_name(plan.stem)}", "--requeue", "--open-mode=append",
         f"--signal=B:TERM@{margin}", f"--output={log}",
-        *size, *(memory if one else []),
-        *(f"{key}={value}" for key, value in named.items() if value is not None),
-        *(word for line in given.get("job_extra_directives", []) for word in _words(line, description)),
-        *(word for line in own.get("directives", []) for word in _words(line, description)),
+        *size, *(memory if in_allocation else []),
+        *(f"{key}={value}" for key, value in flags.items() if value is not None),
+        *(word for line in options.get("job_extra_directives", []) for word in _split_directive(line, description)),
+        *(word for line in submit.get("directives", []) for word in _split_directive(line, description)),
     ]  # fmt: skip
 
 
-def _words(line: str, description: Description) -> list[str]:
+def _split_directive(line: str, description: Description) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise description.refuse(f"directive {line!r}: {error}") from None
+        raise description.build_error(f"directive {line!r}: {error}") from None
 
 
-def _megabytes(memory: str, description: Description) -> int:
+def _parse_megabytes(memory: str, description: Description) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", str(memory), re.IGNORECASE)
     if match is None:
-        raise description.refuse(f'[options] memory = {memory!r}: must be a size such as "4GB"')
+        raise description.build_error(f'[options] memory = {memory!r}: must be a size such as "4GB"')
     return int(float(match[1]) * {"": 1e-6, "K": 1e-3, "M": 1, "G": 1000, "T": 1_000_000}[match[2].upper()])
 
 
-def _plain(name: str) -> str:
-    """Return a name that is safe in file names and patterns of Slurm.
+def _make_safe_name(name: str) -> str:
+    """Return a name that is safe in file names and in patterns of Slurm.
 
     Examples
     --------
-    >>> _plain("night $(date) %j")
+    >>> _make_safe_name("night $(date) %j")
     'night-date-j'
     """
     return re.sub(r"[^\w.-]+", "-", name).strip("-") or "plan"

@@ -1,1 +1,1 @@
-"""Files as columns: plain tables and Parquet without an object a cell, and lists of JSON."""
+"""Files as columns: plain tables and Parquet without one object per cell, and JSON objects of lists."""

@@ -1,4 +1,4 @@
-"""JSON objects of lists, a column each: what `evaluate`, BERTScore and `json.dump(frame.to_dict("list"))` write.
+"""JSON objects with one list per column, as `evaluate`, BERTScore and pandas write them.
 
 Single values beside the lists (a hash, a mean, the version of a tool) are left out, and so are lists that a tool
 writes of a whole system, not of its items (the precisions of BLEU).
@@ -11,45 +11,48 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.json.records import head, is_json_lines, load
-from sigdask.formats.reading.rows import as_text
-from sigdask.text import some
+from sigdask.formats.reading.json.records import is_json_lines, load_json, read_head
+from sigdask.formats.reading.rows import format_cell
+from sigdask.text import describe_items
 
 Cells = dict[str, list[str]]
 
-OF_SYSTEMS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", "divergence_curve", "confusion_matrix"})
+SYSTEM_LISTS = frozenset({"precisions", "counts", "totals", "p_hist", "q_hist", "divergence_curve", "confusion_matrix"})
 """Such lists in the outputs of `evaluate`: bleu, sacrebleu, mauve."""
 
 BLANKS = " \t\r\n"
 
 
-def by_column(path: Path) -> Cells | None:
-    """Return the columns of a JSON object of lists, one of numbers at least; None of all else.
+def read_list_columns(path: Path) -> Cells | None:
+    """Return the columns of a JSON object of lists with numbers; None for any other file.
 
     Raises
     ------
     InputError
         The lists are not of one length, or none is of items.
     """
-    if not begins_with_list(head(path)) or is_json_lines(path):
+    if not begins_with_list(read_head(path)) or is_json_lines(path):
         return None
-    document = load(path)
+    document = load_json(path)
     lists = {name: value for name, value in document.items() if isinstance(value, list)}
-    own = {name: cells for name, cells in lists.items() if name not in OF_SYSTEMS}
+    columns = {name: cells for name, cells in lists.items() if name not in SYSTEM_LISTS}
     if any(isinstance(value, dict) for value in document.values()) or not any(map(_are_numbers, lists.values())):
         return None
-    if any(isinstance(cell, dict | list) for cells in own.values() for cell in cells):
+    if any(isinstance(cell, dict | list) for cells in columns.values() for cell in cells):
         return None
-    if not own:
+    if not columns:
         raise InputError(
-            f"{path}: {some([*lists], 'list')} of the whole system, and none of a score an item; compare the outputs "
+            f"{path}: {describe_items([*lists], 'list')} of the whole system, and none of a score an item; compare "
+            "the outputs "
             "themselves (--gold REFERENCE --metric BLEU), or write the metric's score of each segment"
         )
-    first, n = next((name, len(cells)) for name, cells in own.items())
-    for name, cells in own.items():
+    first_name, n = next((name, len(cells)) for name, cells in columns.items())
+    for name, cells in columns.items():
         if len(cells) != n:
-            raise InputError(f"{path}: {name!r} holds {len(cells):,} values, but {first!r} {n:,}; expected one an item")
-    return {name: [as_text(cell).strip() for cell in cells] for name, cells in own.items()}
+            raise InputError(
+                f"{path}: {name!r} holds {len(cells):,} values, but {first_name!r} {n:,}; expected one an item"
+            )
+    return {name: [format_cell(cell).strip() for cell in cells] for name, cells in columns.items()}
 
 
 def _are_numbers(cells: list[Any]) -> bool:
@@ -57,7 +60,7 @@ def _are_numbers(cells: list[Any]) -> bool:
 
 
 def begins_with_list(start: str) -> bool:
-    """Whether the beginning of a file is that of a JSON object of single values and lists of these.
+    """Return whether a text begins like a JSON object of single values and lists of them.
 
     Examples
     --------
@@ -65,30 +68,30 @@ def begins_with_list(start: str) -> bool:
     [True, False, False, False]
     """
     decoder, start = json.JSONDecoder(), start.lstrip()
-    at = 1
+    position = 1
     while start.startswith("{"):
         try:
-            key, at = decoder.raw_decode(start, _filled(start, at))
-            at = _filled(start, at)
-            if not isinstance(key, str) or start[at : at + 1] != ":":
+            key, position = decoder.raw_decode(start, _skip_blanks(start, position))
+            position = _skip_blanks(start, position)
+            if not isinstance(key, str) or start[position : position + 1] != ":":
                 return False
-            at = _filled(start, at + 1)
-            if start[at : at + 1] == "[":
-                return start[_filled(start, at + 1) :][:1] not in {"", "[", "{", "]"}
-            if start[at : at + 1] in {"", "{"}:
+            position = _skip_blanks(start, position + 1)
+            if start[position : position + 1] == "[":
+                return start[_skip_blanks(start, position + 1) :][:1] not in {"", "[", "{", "]"}
+            if start[position : position + 1] in {"", "{"}:
                 return False
-            _, at = decoder.raw_decode(start, at)
+            _, position = decoder.raw_decode(start, position)
         except (ValueError, RecursionError):
             return False
-        at = _filled(start, at)
-        if start[at : at + 1] != ",":
+        position = _skip_blanks(start, position)
+        if start[position : position + 1] != ",":
             return False
-        at = _filled(start, at + 1)
+        position = _skip_blanks(start, position + 1)
     return False
 
 
-def _filled(text: str, at: int) -> int:
-    """Return the place of the next character that is no blank."""
-    while at < len(text) and text[at] in BLANKS:
-        at += 1
-    return at
+def _skip_blanks(text: str, position: int) -> int:
+    """Return the position of the next character that is not blank."""
+    while position < len(text) and text[position] in BLANKS:
+        position += 1
+    return position

@@ -1,4 +1,4 @@
-"""Plain tables and lists: every row on a line of its own, as wide as the header, quotation marks around whole cells.
+"""Fast reading of plain tables and lists: one row a line, all equally wide, simple quoting.
 
 Whatever is not so plain, or wrong in any way, is left to the careful reader (`tables.read_table`), which says
 what is the matter. Both give the same table of what both read.
@@ -12,24 +12,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.counts.texts import WORD, Texts, place_type
-from sigdask.formats.reading.columns.cells import LONGEST, ODD, split
+from sigdask.counts.texts import WORD, Texts, get_offset_type
+from sigdask.formats.reading.columns.cells import LONGEST_CELL, NOT_PLAIN, split_cells
 from sigdask.formats.reading.files import open_bytes
 
 FEWEST_BYTES = 1 << 16
 """Of a file that is worth it: a smaller one is read sooner than the compiled code is loaded."""
 
-MOST_PACKED = 100
+MAX_GZIP_RATIO = 100
 """How many times longer than its gzip file a text may be."""
 
-PART = 1 << 20
+CHUNK_BYTES = 1 << 20
 """Bytes read at a time."""
 
 BOM = b"\xef\xbb\xbf"
 
 
-def plain_columns(path: Path, delimiter: str | None) -> list[Texts] | None:
-    """Return the stripped cells of delimited text, the header's first, or those of a list of one a line.
+def read_plain_columns(path: Path, delimiter: str | None) -> list[Texts] | None:
+    """Return the stripped cells of each column, header first, or the lines of a one-column list.
 
     None where it is not plain, or small.
 
@@ -42,76 +42,81 @@ def plain_columns(path: Path, delimiter: str | None) -> list[Texts] | None:
     """
     if _is_small(path):
         return None
-    buffer = _read(path)
+    buffer = _read_buffer(path)
     end = len(buffer) - WORD
-    first = len(BOM) if buffer[: len(BOM)].tobytes() == BOM else 0
-    if end - first < FEWEST_BYTES or not _is_text(buffer[first:end]):
+    start = len(BOM) if buffer[: len(BOM)].tobytes() == BOM else 0
+    if end - start < FEWEST_BYTES or not _is_utf8(buffer[start:end]):
         return None
     if delimiter is None:
-        columns = _cells(buffer, first, end, None, 1)
-        return columns and _without_blanks(columns[0])
-    line = buffer[first : first + LONGEST].tobytes().partition(b"\n")[0]
-    width = _width(line.decode(errors="replace"), delimiter)
-    return _cells(buffer, first, end, delimiter, width) if width > 1 else None
+        columns = _split_columns(buffer, start, end, None, 1)
+        return columns and _remove_blank_end(columns[0])
+    header_line = buffer[start : start + LONGEST_CELL].tobytes().partition(b"\n")[0]
+    width = _count_cells(header_line.decode(errors="replace"), delimiter)
+    return _split_columns(buffer, start, end, delimiter, width) if width > 1 else None
 
 
 def _is_small(path: Path) -> bool:
-    """Whether a file is small, even if it is packed, or is no file that can be read twice."""
+    """Return whether a file is small, even if unpacked, or cannot be read twice."""
     try:
-        return not path.is_file() or path.stat().st_size < FEWEST_BYTES // MOST_PACKED
+        return not path.is_file() or path.stat().st_size < FEWEST_BYTES // MAX_GZIP_RATIO
     except OSError:
         return True
 
 
-def _read(path: Path) -> NDArray[np.uint8]:
-    """Return the bytes of a file, and zeros after them."""
+def _read_buffer(path: Path) -> NDArray[np.uint8]:
+    """Return the bytes of a file, followed by zeros."""
     buffer, end = np.zeros(path.stat().st_size + WORD, np.uint8), 0
     with open_bytes(path) as stream:
-        while part := stream.read(PART):
-            if end + len(part) + WORD > len(buffer):  # it is packed
-                buffer = np.concatenate([buffer, np.zeros(len(buffer) + len(part), np.uint8)])
-            buffer[end : end + len(part)] = np.frombuffer(part, np.uint8)
-            end += len(part)
+        while chunk := stream.read(CHUNK_BYTES):
+            if end + len(chunk) + WORD > len(buffer):  # it is packed
+                buffer = np.concatenate([buffer, np.zeros(len(buffer) + len(chunk), np.uint8)])
+            buffer[end : end + len(chunk)] = np.frombuffer(chunk, np.uint8)
+            end += len(chunk)
     return buffer[: end + WORD]
 
 
-def _is_text(content: NDArray[np.uint8]) -> bool:
-    """Whether bytes are UTF-8."""
-    at = 0
-    while at < len(content):
-        part = content[at : at + PART].tobytes()
-        if part.isascii():
-            at += len(part)
+def _is_utf8(content: NDArray[np.uint8]) -> bool:
+    """Return whether the bytes are valid UTF-8."""
+    position = 0
+    while position < len(content):
+        chunk = content[position : position + CHUNK_BYTES].tobytes()
+        if chunk.isascii():
+            position += len(chunk)
             continue
-        end = max(part.rfind(b"\n") + 1, 0) if at + PART < len(content) else len(part)
+        end = max(chunk.rfind(b"\n") + 1, 0) if position + CHUNK_BYTES < len(content) else len(chunk)
         try:
-            part[:end].decode()
+            chunk[:end].decode()
         except UnicodeDecodeError:
             return False
         if not end:
             return False
-        at += end
+        position += end
     return True
 
 
-def _width(line: str, delimiter: str) -> int:
-    """Return the number of cells in the first line; 0 where it is none."""
+def _count_cells(line: str, delimiter: str) -> int:
+    """Return the number of cells in the first line, or 0 if it cannot be parsed."""
     try:
         return len(next(csv.reader([line.strip()], delimiter=delimiter, strict=True), []))
     except csv.Error:
         return 0
 
 
-def _cells(buffer: NDArray[np.uint8], first: int, end: int, delimiter: str | None, width: int) -> list[Texts] | None:
-    n_lines = sum(int(np.count_nonzero(buffer[k : min(k + PART, end)] == ord("\n"))) for k in range(first, end, PART))
-    places = np.empty((2, width, n_lines + 1), place_type(len(buffer)))
-    n_rows = split(buffer, first, end, ord(delimiter or "\0"), delimiter is not None, places[0], places[1])
-    if n_rows == ODD:
+def _split_columns(
+    buffer: NDArray[np.uint8], start: int, end: int, delimiter: str | None, width: int
+) -> list[Texts] | None:
+    n_lines = sum(
+        int(np.count_nonzero(buffer[k : min(k + CHUNK_BYTES, end)] == ord("\n")))
+        for k in range(start, end, CHUNK_BYTES)
+    )
+    bounds = np.empty((2, width, n_lines + 1), get_offset_type(len(buffer)))
+    n_rows = split_cells(buffer, start, end, ord(delimiter or "\0"), delimiter is not None, bounds[0], bounds[1])
+    if n_rows == NOT_PLAIN:
         return None
-    return [Texts(buffer, places[0, k, :n_rows], places[1, k, :n_rows]) for k in range(width)]
+    return [Texts(buffer, bounds[0, k, :n_rows], bounds[1, k, :n_rows]) for k in range(width)]
 
 
-def _without_blanks(lines: Texts) -> list[Texts] | None:
-    """Return a list without the blank lines at its end."""
+def _remove_blank_end(lines: Texts) -> list[Texts] | None:
+    """Return a list without the blank lines at its end, or None if all are blank."""
     filled = np.flatnonzero(lines.sizes)
     return [lines[: int(filled[-1]) + 1]] if len(filled) else None

@@ -1,4 +1,4 @@
-"""Columns of Parquet files, read one by one: numbers as numbers, texts where they stand in Arrow's buffers."""
+"""Columns of Parquet files, loaded one by one: numbers stay numbers, texts stay in Arrow's buffers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.texts import WORD, Texts
-from sigdask.errors import InputError, missing_extra
-from sigdask.formats.reading.rows import as_text
+from sigdask.errors import InputError, build_extra_error
+from sigdask.formats.reading.rows import format_cell
 from sigdask.io.compression import check_parquet
 
 SPACE = np.zeros(256, np.bool_)
@@ -21,7 +21,7 @@ SPACE[[*range(33), 0x80, 0x85, 0xA0, *range(0x81, 0x8B), 0xA8, 0xA9, 0xAF, 0x9F,
 
 
 class TypedColumn(Texts):
-    """A column of typed values, whose texts are made when they are asked for.
+    """A column of typed values, with texts made on demand.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class TypedColumn(Texts):
         if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
             values = values.cast(pa.string())
         if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-            found = _of_strings(values.cast(pa.large_string()).fill_null(""))
-            filled = found.starts < found.stops
-            ends = found.buffer[found.starts[filled]], found.buffer[found.stops[filled] - 1]
+            converted = _convert_strings(values.cast(pa.large_string()).fill_null(""))
+            filled = converted.starts < converted.stops
+            ends = converted.buffer[converted.starts[filled]], converted.buffer[converted.stops[filled] - 1]
             if not any(SPACE[end].any() for end in ends):
-                return found
-        return Texts.of(as_text(value).strip() for value in values.to_pylist())
+                return converted
+        return Texts.from_values(format_cell(value).strip() for value in values.to_pylist())
 
     @property
     def buffer(self) -> NDArray[np.uint8]:
@@ -85,14 +85,14 @@ class TypedColumn(Texts):
         return self.texts.stops
 
     def compact(self) -> Texts:
-        """Return the texts alone."""
+        """Return the texts without the typed values."""
         packed = self.texts.compact()
         if "sorted" in vars(self):
             vars(packed)["sorted"] = self.sorted
         return packed
 
-    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the numbers, NaN where there is none, and which are written as NaN or infinite."""
+    def get_numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the numbers (missing: NaN), and a mask of those that are NaN or infinite."""
         values = self.load()
         numbers = values.to_numpy().astype(np.float64, copy=False)
         odd = ~np.isfinite(numbers)
@@ -101,18 +101,18 @@ class TypedColumn(Texts):
         return numbers, odd
 
 
-def _of_strings(values: Any) -> Texts:
-    """Return Arrow's large strings as texts."""
+def _convert_strings(values: Any) -> Texts:
+    """Convert large strings of Arrow to `Texts`."""
     import pyarrow as pa
 
     values = pa.concat_arrays(values.chunks) if values.num_chunks != 1 else values.chunk(0)
-    _, places, content = values.buffers()
-    ends = np.frombuffer(places, np.int64)[values.offset : values.offset + len(values) + 1]
-    first, last = int(ends[0]), int(ends[-1])
-    buffer = np.zeros(last - first + WORD, np.uint8)
-    if last > first:
-        buffer[: last - first] = np.frombuffer(content, np.uint8)[first:last]
-    ends = ends - first
+    _, offsets, content = values.buffers()
+    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    start, stop = int(ends[0]), int(ends[-1])
+    buffer = np.zeros(stop - start + WORD, np.uint8)
+    if stop > start:
+        buffer[: stop - start] = np.frombuffer(content, np.uint8)[start:stop]
+    ends = ends - start
     return Texts(buffer, ends[:-1], ends[1:])
 
 
@@ -134,12 +134,12 @@ class ParquetColumns:
         try:
             from pyarrow import parquet
         except ImportError:
-            raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
+            raise build_extra_error("pyarrow", "parquet", f"{path}: Parquet") from None
         self.path = path
         try:
             self.file = parquet.ParquetFile(path, pre_buffer=False)
         except (OSError, ValueError) as error:
-            raise self._damaged(error) from None
+            raise self._build_damage_error(error) from None
         check_parquet(path, self.file.metadata)
         self.schema = self.file.schema_arrow
         self.n_rows = self.file.metadata.num_rows
@@ -150,25 +150,25 @@ class ParquetColumns:
 
         for k, field in enumerate(self.schema):
             numeric = types.is_integer(field.type) or types.is_floating(field.type)
-            yield field.name, TypedColumn(self._loading(k), self.n_rows, numeric=numeric)
+            yield field.name, TypedColumn(self._build_loader(k), self.n_rows, numeric=numeric)
 
-    def _loading(self, k: int) -> Callable[[], Any]:
-        return lambda: self.values(k)
+    def _build_loader(self, k: int) -> Callable[[], Any]:
+        return lambda: self.read_values(k)
 
-    def values(self, k: int) -> Any:
-        """Return the values of a column, in chunks."""
+    def read_values(self, k: int) -> Any:
+        """Return the values of one column as a chunked Arrow array."""
         try:
             return self.file.read(columns=[self.schema.names[k]], use_threads=False).column(0)
         except (OSError, ValueError) as error:
-            raise self._damaged(error) from None
+            raise self._build_damage_error(error) from None
 
-    def nested(self) -> dict[str, list[Any]]:
+    def read_nested(self) -> dict[str, list[Any]]:
         """Return the columns that hold objects or lists."""
         from pyarrow import types
 
         names = [(k, field.name) for k, field in enumerate(self.schema) if types.is_nested(field.type)]
-        found = ((name, self.values(k).to_pylist()) for k, name in names)
-        return {name: cells for name, cells in found if any(isinstance(cell, dict | list) for cell in cells)}
+        columns = ((name, self.read_values(k).to_pylist()) for k, name in names)
+        return {name: cells for name, cells in columns if any(isinstance(cell, dict | list) for cell in cells)}
 
-    def _damaged(self, error: Exception) -> InputError:
+    def _build_damage_error(self, error: Exception) -> InputError:
         return InputError(f"{self.path}: damaged Parquet file ({error})")

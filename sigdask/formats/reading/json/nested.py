@@ -1,4 +1,4 @@
-"""Objects and lists in the cells of a table (JSON, Parquet): never compared whole; `prediction.label` leads inside."""
+"""Objects and lists in table cells (JSON, Parquet): only their fields, as `a.b`, are compared."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.rows import as_text
-from sigdask.text import listed
+from sigdask.formats.reading.rows import format_cell
+from sigdask.text import format_list
 
 SHOWN = 6
 ABSENT = object()
@@ -18,25 +18,25 @@ DEEPEST = 1000
 """Parts of a name that leads inside."""
 
 
-def columns_of(rows: Sequence[tuple[int, Sequence[Any]]]) -> dict[int, list[Any]]:
-    """Return the columns with objects or lists in them, by number; the first row is the header."""
+def find_nested_columns(rows: Sequence[tuple[int, Sequence[Any]]]) -> dict[int, list[Any]]:
+    """Return the columns that contain objects or lists, by number; the first row is the header."""
     holders = sorted({k for _, cells in rows[1:] for k, cell in enumerate(cells) if isinstance(cell, dict | list)})
     return {k: [cells[k] for _, cells in rows[1:]] for k in holders}
 
 
-def written_in(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
-    """Return the columns of text whose every cell is an object or a list as JSON or Python writes it, or empty."""
-    found = {}
+def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
+    """Return the text columns whose cells are all objects or lists in JSON or Python syntax, or empty."""
+    parsed = {}
     for name, cells in columns.items():
-        first = next((cell for cell in cells if cell), "")
-        if first[:1] in {"{", "["} and _parsed(first) is not None:
-            values = [_parsed(cell) for cell in cells]
+        first_cell = next((cell for cell in cells if cell), "")
+        if first_cell[:1] in {"{", "["} and _parse_cell(first_cell) is not None:
+            values = [_parse_cell(cell) for cell in cells]
             if all(value is not None or not cell for cell, value in zip(cells, values, strict=True)):
-                found[name] = values
-    return found
+                parsed[name] = values
+    return parsed
 
 
-def _parsed(cell: str) -> Any:
+def _parse_cell(cell: str) -> Any:
     for parse in (json.loads, ast.literal_eval):
         try:
             value = parse(cell)
@@ -46,53 +46,53 @@ def _parsed(cell: str) -> Any:
     return None
 
 
-def field(nested: Mapping[str, Sequence[Any]], name: str) -> list[str] | None:
-    """Return a field within the objects of a column as text; None where no cell has it, or it is an object itself.
+def get_field(nested: Mapping[str, Sequence[Any]], name: str) -> list[str] | None:
+    """Return a field inside the objects of a column as text; None if absent or itself an object.
 
     Examples
     --------
-    >>> field({"prediction": [{"label": "A", "p": [0.1, 0.9]}, None]}, "prediction.label")
+    >>> get_field({"prediction": [{"label": "A", "p": [0.1, 0.9]}, None]}, "prediction.label")
     ['A', '']
-    >>> field({"prediction": [{"label": "A", "p": [0.1, 0.9]}]}, "prediction.p.1")
+    >>> get_field({"prediction": [{"label": "A", "p": [0.1, 0.9]}]}, "prediction.p.1")
     ['0.9']
     """
     if name.count(".") > DEEPEST:
         return None
     for column in (name[:k] for k, mark in enumerate(name) if mark == "."):
         if column in nested:
-            found = [_within(cell, name[len(column) + 1 :]) for cell in nested[column]]
-            if any(cell is not ABSENT for cell in found) and not any(isinstance(cell, dict | list) for cell in found):
-                return ["" if cell is ABSENT else as_text(cell).strip() for cell in found]
+            values = [_follow_path(cell, name[len(column) + 1 :]) for cell in nested[column]]
+            if any(cell is not ABSENT for cell in values) and not any(isinstance(cell, dict | list) for cell in values):
+                return ["" if cell is ABSENT else format_cell(cell).strip() for cell in values]
     return None
 
 
-def _within(value: Any, path: str) -> Any:
-    """Follow keys and places (0 is the first) into a value."""
+def _follow_path(value: Any, path: str) -> Any:
+    """Follow a dotted path of keys and list indices (from 0) into a value."""
     if isinstance(value, dict) and path in value:
         return value[path]
-    for part in path.split("."):
-        if isinstance(value, dict) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
-            value = value[int(part)]
+    for key in path.split("."):
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
         else:
             return ABSENT
     return value
 
 
-def refused(path: Path, name: str, lines: Sequence[int], cells: Sequence[Any]) -> InputError:
-    """Return the error for a column that was to be compared whole."""
+def build_nested_error(path: Path, name: str, lines: Sequence[int], cells: Sequence[Any]) -> InputError:
+    """Return the error for a column of objects or lists that was used as a whole."""
     row = next(k for k, cell in enumerate(cells) if isinstance(cell, dict | list))
-    what = "an object" if isinstance(cells[row], dict) else "a list"
-    inner = _fields(name, cells[row])
-    remedy = f"name one of its fields instead: {listed(inner, SHOWN)}" if inner else "it has no fields"
+    kind = "an object" if isinstance(cells[row], dict) else "a list"
+    inner = _list_fields(name, cells[row])
+    remedy = f"name one of its fields instead: {format_list(inner, SHOWN)}" if inner else "it has no fields"
     leave = f"or, where it is no system's, leave it out with --ignore {name}"
-    return InputError(f"{path}, line {lines[row]}: {name!r} is {what}, which is not compared whole; {remedy}; {leave}")
+    return InputError(f"{path}, line {lines[row]}: {name!r} is {kind}, which is not compared whole; {remedy}; {leave}")
 
 
-def _fields(name: str, value: Any) -> list[str]:
-    """Return the names of the single values within a value."""
+def _list_fields(name: str, value: Any) -> list[str]:
+    """Return the dotted names of all single values inside a value."""
     if not isinstance(value, dict | list):
         return [name]
-    parts = value.items() if isinstance(value, dict) else enumerate(value)
-    return [inner for key, part in parts for inner in _fields(f"{name}.{key}", part)]
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    return [inner for key, item in entries for inner in _list_fields(f"{name}.{key}", item)]

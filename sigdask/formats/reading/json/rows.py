@@ -1,4 +1,4 @@
-"""Records of logs: JSON in any arrangement, Parquet or a delimited table."""
+"""Read log records from JSON in any layout, Parquet, or a delimited table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sigdask.errors import InputError, missing_extra
+from sigdask.errors import InputError, build_extra_error
 from sigdask.formats.reading.files import is_parquet, open_text
-from sigdask.formats.reading.json.records import as_object, is_json, read_records
-from sigdask.formats.reading.rows import as_text, delimited_rows, delimiter_of
+from sigdask.formats.reading.json.records import get_object, is_json, read_records
+from sigdask.formats.reading.rows import find_delimiter, format_cell, read_delimited_rows
 from sigdask.formats.reading.tables import check_header
 from sigdask.io.compression import check_parquet
 
@@ -27,8 +27,8 @@ HEAD = 1 << 22
 """Characters within which the first record must end to be looked at."""
 
 
-def records(path: Path) -> Iterator[tuple[str, Record]]:
-    """Yield the records of a file with their places: JSON lines, a JSON array, or a delimited table.
+def iter_records(path: Path) -> Iterator[tuple[str, Record]]:
+    """Yield each record of a file with its location: JSON lines, JSON array, Parquet or a table.
 
     Raises
     ------
@@ -36,70 +36,70 @@ def records(path: Path) -> Iterator[tuple[str, Record]]:
         Naming file and line or record.
     """
     if is_parquet(path):
-        yield from _of_parquet(path)
+        yield from _iter_parquet(path)
     elif is_json(path):
         for record in read_records(path, lambda _: True):
-            yield f"{path}, {record.place}", as_object(path, record)
+            yield f"{path}, {record.place}", get_object(path, record)
     else:
-        yield from _of_table(path)
+        yield from _iter_table(path)
 
 
-def first_record(path: Path, *, tables: bool = False) -> Record | None:
-    """Return the first record of a file without reading the rest; None where it has none that can be told.
+def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
+    """Return the first record of a file without reading the rest, or None if there is none.
 
     Of a delimited table, where these are asked for, it is the header, with empty cells.
     """
     try:
         if is_parquet(path):
-            return next(_of_parquet(path, 1))[1]
+            return next(_iter_parquet(path, 1))[1]
         with open_text(path) as text:
             head = text.read(HEAD).lstrip()
     except InputError:
         return None
     if not head.startswith(("{", "[")):
-        return _first_row(head) if tables else None
+        return _read_header_record(head) if tables else None
     start = len(head) - len(head.removeprefix("[").lstrip()) if head.startswith("[") else 0
     try:
-        found, _ = json.JSONDecoder().raw_decode(head, start)
+        value, _ = json.JSONDecoder().raw_decode(head, start)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def lookup(record: Record, name: str, *within: str) -> str | None:
-    """Return a field as text: of the record itself, of one of the objects within it, or by a dotted path."""
-    for holder in (record, *(record.get(key) for key in within)):
+def find_field(record: Record, name: str, *containers: str) -> str | None:
+    """Return a field as text, from the record, from an object inside it, or by a dotted path."""
+    for holder in (record, *(record.get(key) for key in containers)):
         if isinstance(holder, dict) and name in holder:
-            return _text(holder[name])
+            return _format_value(holder[name])
     value: Any = record
-    for part in name.split("."):
-        if not isinstance(value, dict) or part not in value:
+    for segment in name.split("."):
+        if not isinstance(value, dict) or segment not in value:
             return None
-        value = value[part]
-    return _text(value)
+        value = value[segment]
+    return _format_value(value)
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else as_text(value)
+def _format_value(value: Any) -> str:
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else format_cell(value)
 
 
-def _first_row(head: str) -> Record | None:
-    first = "".join(islice(io.StringIO(head), 1)).strip()
-    mark = delimiter_of(first)
+def _read_header_record(head: str) -> Record | None:
+    header_line = "".join(islice(io.StringIO(head), 1)).strip()
+    mark = find_delimiter(header_line)
     if mark is None or head.startswith("PK"):
         return None
     try:
-        return dict.fromkeys((name.strip() for name in next(csv.reader([first], delimiter=mark))), "")
+        return dict.fromkeys((name.strip() for name in next(csv.reader([header_line], delimiter=mark))), "")
     except csv.Error:
         return None
 
 
-def _of_parquet(path: Path, batch: int = BATCH) -> Iterator[tuple[str, Record]]:
-    """Yield the rows of a Parquet file, some at a time: conversations are large."""
+def _iter_parquet(path: Path, batch: int = BATCH) -> Iterator[tuple[str, Record]]:
+    """Yield the rows of a Parquet file in small batches, since conversations are large."""
     try:
         from pyarrow import parquet
     except ImportError:
-        raise missing_extra("pyarrow", "parquet", f"{path}: Parquet") from None
+        raise build_extra_error("pyarrow", "parquet", f"{path}: Parquet") from None
     number = 0
     try:
         with parquet.ParquetFile(path, pre_buffer=False) as file:
@@ -114,8 +114,8 @@ def _of_parquet(path: Path, batch: int = BATCH) -> Iterator[tuple[str, Record]]:
         raise InputError(f"{path}: has no rows, expected one row an item")
 
 
-def _of_table(path: Path) -> Iterator[tuple[str, Record]]:
-    rows = delimited_rows(path)
+def _iter_table(path: Path) -> Iterator[tuple[str, Record]]:
+    rows = read_delimited_rows(path)
     _, header = next(rows)
     names = [name.strip() for name in header]
     check_header(path, names)
@@ -126,12 +126,12 @@ def _of_table(path: Path) -> Iterator[tuple[str, Record]]:
         raise InputError(f"{path}: has a header and no rows, expected one row an item")
 
 
-def number(value: Any) -> float | None:
-    """Return a number or truth value as a float, also one written as text; None for all else.
+def parse_number(value: Any) -> float | None:
+    """Convert a number, a truth value, or text of either to float; None for anything else.
 
     Examples
     --------
-    >>> number(True), number("False"), number("0.25"), number("C"), number([1])
+    >>> parse_number(True), parse_number("False"), parse_number("0.25"), parse_number("C"), parse_number([1])
     (1.0, 0.0, 0.25, None, None)
     """
     if isinstance(value, bool | int | float):
@@ -144,7 +144,7 @@ def number(value: Any) -> float | None:
     if value.lower() in {"true", "false"}:
         return float(value.lower() == "true")
     try:
-        found = float(value)
+        result = float(value)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return result if math.isfinite(result) else None

@@ -1,1 +1,1 @@
-"""Answers to questions, held against those that people gave."""
+"""Answers to questions, compared with answers by people."""

@@ -1,4 +1,4 @@
-"""Exact match and F1 of an answer, as SQuAD's official scripts have them.
+"""Exact match and F1 of an answer, as in SQuAD's official scripts.
 
 Rajpurkar, Zhang, Lopyrev & Liang 2016, "SQuAD: 100,000+ Questions for Machine Comprehension of Text"
 (evaluate-v1.1.py); Rajpurkar, Jia & Liang 2018, "Know What You Don't Know" (evaluate-v2.0.py). The two differ where
@@ -16,23 +16,23 @@ ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def words_of(answer: str) -> list[str]:
+def normalize_words(answer: str) -> list[str]:
     """Return the words of an answer, without case, punctuation and articles.
 
     Examples
     --------
-    >>> words_of("The  Denver Broncos' (AFC)!")
+    >>> normalize_words("The  Denver Broncos' (AFC)!")
     ['denver', 'broncos', 'afc']
     """
     return ARTICLES.sub(" ", answer.lower().translate(PUNCTUATION)).split()
 
 
-def scores(given: str, gold: Sequence[Sequence[str]], *, nothing_is_an_answer: bool) -> tuple[float, float]:
+def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_answer: bool) -> tuple[float, float]:
     """Return exact match and F1, each the best over the gold answers.
 
     Parameters
     ----------
-    given : str
+    answer : str
         The answer.
     gold : sequence of sequence of str
         The words of each gold answer.
@@ -41,16 +41,18 @@ def scores(given: str, gold: Sequence[Sequence[str]], *, nothing_is_an_answer: b
 
     Examples
     --------
-    >>> scores("the Denver team", [["denver", "broncos"], ["broncos"]], nothing_is_an_answer=False)
+    >>> compute_scores("the Denver team", [["denver", "broncos"], ["broncos"]], nothing_is_an_answer=False)
     (0.0, 0.5)
     """
-    words = words_of(given)
-    exact = any(words == right for right in gold)
-    return float(exact), max(_f1(words, right, nothing_is_an_answer=nothing_is_an_answer) for right in gold)
+    words = normalize_words(answer)
+    exact = any(words == gold_words for gold_words in gold)
+    return float(exact), max(
+        _compute_f1(words, gold_words, nothing_is_an_answer=nothing_is_an_answer) for gold_words in gold
+    )
 
 
-def _f1(words: Sequence[str], right: Sequence[str], *, nothing_is_an_answer: bool) -> float:
-    if not words or not right:
-        return float(nothing_is_an_answer and list(words) == list(right))
-    n_same = sum((Counter(words) & Counter(right)).values())
-    return 2 * n_same / (len(words) + len(right))
+def _compute_f1(words: Sequence[str], gold_words: Sequence[str], *, nothing_is_an_answer: bool) -> float:
+    if not words or not gold_words:
+        return float(nothing_is_an_answer and list(words) == list(gold_words))
+    n_same = sum((Counter(words) & Counter(gold_words)).values())
+    return 2 * n_same / (len(words) + len(gold_words))

@@ -1,4 +1,4 @@
-"""What of a store is not as it was kept, found by looking at every row."""
+"""Search for the damaged rows of a store, checking every row."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, exc, text
 
-from sigdask.metrics.extraction.packed import unpack
+from sigdask.metrics.extraction.packed import unpack_statistics
 from sigdask.nightly.store import tallies
-from sigdask.nightly.store.checksums import SEALED, are_possible, is_whole, keys_of, rows_of
-from sigdask.nightly.store.database import fault_of_file
-from sigdask.nightly.store.migrations import WITH_CHECKSUMS, version_of
-from sigdask.nightly.store.packing import unpacked
+from sigdask.nightly.store.checksums import SEALED, are_possible, compute_keys, is_intact, iter_sealed_rows
+from sigdask.nightly.store.database import find_file_fault
+from sigdask.nightly.store.migrations import WITH_CHECKSUMS, read_version
+from sigdask.nightly.store.packing import unpack_columns
 
 COMPARISONS_AT_ONCE = 50_000
 
 TABLES = ("tallies", *SEALED, "comparisons", "extracted", "leases")
 
-RUNS = 2**16
+MAX_RUNS = 2**16
 """More than a comparison has."""
 
-PACKED = {"found": "columns", "ended": "places"}
+PACKED_COLUMNS = {"found": "columns", "ended": "places"}
 
-CALLED = {
+ROW_DESCRIPTIONS = {
     "arrays": "comparison {comparison}, run {run}, trials from {first}",
     "runs": "run {id} of plan {plan}",
     "progress": "how far run {run} came, test set {position}",
@@ -37,13 +37,13 @@ CALLED = {
     "ended": "what run {run} ended of block {block}",
 }
 
-BELONGS = (("progress", "run", "runs"), ("found", "since", "runs"), ("ended", "block", "found"))
+PARENTS = (("progress", "run", "runs"), ("found", "since", "runs"), ("ended", "block", "found"))
 """Rows, and what they are nothing without: tables and the column that names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with a row.
+    """The damage of a row.
 
     Attributes
     ----------
@@ -60,46 +60,46 @@ class Fault:
     text: str
 
 
-def n_rows_in(connection: Connection) -> int:
-    """Return the number of rows, as far as they can be counted."""
-    found = 0
+def count_rows(connection: Connection) -> int:
+    """Return the number of rows in all tables that can be read."""
+    n_rows = 0
     for table in TABLES:
         try:
             with connection.begin_nested():
-                found += connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
+                n_rows += connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
         except (exc.SQLAlchemyError, UnicodeDecodeError):
             continue
-    return found
+    return n_rows
 
 
-def faults_in(connection: Connection) -> Iterator[Fault]:
-    """Yield what is wrong, table by table."""
+def iter_faults(connection: Connection) -> Iterator[Fault]:
+    """Yield what is damaged or missing, table by table."""
     if connection.dialect.name == "sqlite":
-        yield from _of_file(connection)
-    if version_of(connection) < WITH_CHECKSUMS:
-        yield from _looked_at(connection, "tallies", _impossible)
+        yield from _check_file(connection)
+    if read_version(connection) < WITH_CHECKSUMS:
+        yield from _check_table(connection, "tallies", _check_counts)
         return
-    yield from _looked_at(connection, "tallies", _of_tallies)
+    yield from _check_table(connection, "tallies", _check_tallies)
     for table in SEALED:
-        yield from _looked_at(connection, table, _of_sealed, table)
-    for each in BELONGS:
-        yield from _looked_at(connection, each[0], _orphans, *each)
-    yield from _looked_at(connection, "extracted", _of_extracted)
-    yield from _looked_at(connection, "leases", _of_leases)
+        yield from _check_table(connection, table, _check_sealed, table)
+    for relation in PARENTS:
+        yield from _check_table(connection, relation[0], _check_parents, *relation)
+    yield from _check_table(connection, "extracted", _check_extracted)
+    yield from _check_table(connection, "leases", _check_leases)
 
 
-def _looked_at(connection: Connection, table: str, look: Any, *more: Any) -> Iterator[Fault]:
-    """Yield what is found of a table; where it cannot be read, that."""
+def _check_table(connection: Connection, table: str, check: Any, *arguments: Any) -> Iterator[Fault]:
+    """Yield the faults of a table; if it cannot be read, that is the fault."""
     try:
         with connection.begin_nested():
-            yield from list(look(connection, *more))
+            yield from list(check(connection, *arguments))
     except (exc.SQLAlchemyError, ValueError, TypeError) as error:
-        why = str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__]
-        yield Fault("", (), f"{table}: cannot be read ({why[0]})")
+        reason = str(getattr(error, "orig", None) or error).splitlines() or [type(error).__name__]
+        yield Fault("", (), f"{table}: cannot be read ({reason[0]})")
 
 
-def _of_file(connection: Connection) -> Iterator[Fault]:
-    if (fault := fault_of_file(Path(connection.engine.url.database or ""))) is not None:
+def _check_file(connection: Connection) -> Iterator[Fault]:
+    if (fault := find_file_fault(Path(connection.engine.url.database or ""))) is not None:
         yield Fault("", (), f"the file: {fault}")
     try:
         for (words,) in connection.execute(text("PRAGMA integrity_check(20)")):
@@ -115,28 +115,28 @@ TALLIES = (
 )
 
 
-def _of_tallies(connection: Connection) -> Iterator[Fault]:
-    for rows in _parts(connection, "checksum"):
-        values = _numbers(rows)
-        keys = keys_of([b"" if row[-1] is None else row[-1] for row in rows])
+def _check_tallies(connection: Connection) -> Iterator[Fault]:
+    for rows in _iter_tally_rows(connection, "checksum"):
+        values = _to_array(rows)
+        keys = compute_keys([b"" if row[-1] is None else row[-1] for row in rows])
         is_known = np.array([row[-1] is not None for row in rows], np.bool_)
-        whole = is_known & tallies.are_whole(keys, values[:, 1], values[:, 2:])
-        yield from _told(rows, whole)
-        yield from _gaps(values, whole)
+        is_intact = is_known & tallies.are_intact(keys, values[:, 1], values[:, 2:])
+        yield from _iter_row_faults(rows, is_intact)
+        yield from _iter_gaps(values, is_intact)
 
 
-def _impossible(connection: Connection) -> Iterator[Fault]:
-    for rows in _parts(connection, "-1"):
-        yield from _told(rows, _are_possible(_numbers(rows)))
+def _check_counts(connection: Connection) -> Iterator[Fault]:
+    for rows in _iter_tally_rows(connection, "-1"):
+        yield from _iter_row_faults(rows, _are_possible(_to_array(rows)))
 
 
 def _are_possible(values: Any) -> Any:
     return are_possible(values[:, 2], values[:, 3], values[:, 4:7])
 
 
-def _parts(connection: Connection, checksum: str) -> Iterator[Sequence[Any]]:
-    last = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one() or 0
-    lows = range(0, last + 1, COMPARISONS_AT_ONCE)
+def _iter_tally_rows(connection: Connection, checksum: str) -> Iterator[Sequence[Any]]:
+    max_id = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one() or 0
+    lows = range(0, max_id + 1, COMPARISONS_AT_ONCE)
     for low in lows:
         ends = [f"comparison >= {low}"] if low else []
         ends += [f"comparison < {low + COMPARISONS_AT_ONCE}"] if low != lows[-1] else []
@@ -145,48 +145,48 @@ def _parts(connection: Connection, checksum: str) -> Iterator[Sequence[Any]]:
             yield rows
 
 
-def _numbers(rows: Sequence[Any]) -> Any:
-    """Return rows without their digests; what is no number in them is -1, which none of them holds."""
+def _to_array(rows: Sequence[Any]) -> Any:
+    """Return rows without digests; what is no number becomes -1, which no sound row holds."""
     return np.array([[v if type(v) is int else -1 for v in row[:-1]] for row in rows], np.int64)
 
 
-def _told(rows: Sequence[Any], whole: Any) -> Iterator[Fault]:
-    is_possible = _are_possible(_numbers(rows))
-    for k in np.flatnonzero(~whole).tolist():
-        why = "another checksum" if is_possible[k] else "counts that no trials give"
-        yield Fault("tallies", tuple(rows[k][:3]), f"{_called(*rows[k][:4])}: {why}")
+def _iter_row_faults(rows: Sequence[Any], is_intact: Any) -> Iterator[Fault]:
+    is_possible = _are_possible(_to_array(rows))
+    for k in np.flatnonzero(~is_intact).tolist():
+        reason = "another checksum" if is_possible[k] else "counts that no trials give"
+        yield Fault("tallies", tuple(rows[k][:3]), f"{_describe_row(*rows[k][:4])}: {reason}")
 
 
-def _called(comparison: Any, run: Any, first: Any, stop: Any) -> str:
+def _describe_row(comparison: Any, run: Any, first: Any, stop: Any) -> str:
     if all(type(value) is int for value in (comparison, run, first, stop)):
-        return tallies.told(comparison, run, first, stop)
+        return tallies.describe_row(comparison, run, first, stop)
     return f"tallies: comparison {comparison!r}, run {run!r}, trials from {first!r}"
 
 
-def _gaps(values: Any, whole: Any) -> Iterator[Fault]:
-    """Yield what is missing before rows, where no damaged one stands for it."""
-    runs = values[:, 0] * RUNS + values[:, 1]
-    values = values[whole & ~np.isin(runs, runs[~whole])]
+def _iter_gaps(values: Any, is_intact: Any) -> Iterator[Fault]:
+    """Yield the trials that are missing before rows, except in runs with damaged rows."""
+    runs = values[:, 0] * MAX_RUNS + values[:, 1]
+    values = values[is_intact & ~np.isin(runs, runs[~is_intact])]
     number, run, first, stop = values[np.lexsort((values[:, 2], values[:, 1], values[:, 0]))][:, :4].T
     is_new = (np.diff(number, prepend=-1) != 0) | (np.diff(run, prepend=-1) != 0)
-    before = np.where(is_new, 0, np.roll(stop, 1))
-    for k in np.flatnonzero(first != before).tolist():
-        called = tallies.told(number[k], run[k], before[k], first[k])
-        yield Fault("tallies", (), f"{called}, are missing")
+    expected = np.where(is_new, 0, np.roll(stop, 1))
+    for k in np.flatnonzero(first != expected).tolist():
+        description = tallies.describe_row(number[k], run[k], expected[k], first[k])
+        yield Fault("tallies", (), f"{description}, are missing")
 
 
-def _of_sealed(connection: Connection, table: str) -> Iterator[Fault]:
-    for row in rows_of(connection, table):
-        if not (is_whole(table, row) and _can_be_read(table, row)):
+def _check_sealed(connection: Connection, table: str) -> Iterator[Fault]:
+    for row in iter_sealed_rows(connection, table):
+        if not (is_intact(table, row) and _can_unpack(table, row)):
             key = tuple(row[name] for name in SEALED[table].key)
-            yield Fault(table, key, f"{table}: {CALLED[table].format(**row)}")
+            yield Fault(table, key, f"{table}: {ROW_DESCRIPTIONS[table].format(**row)}")
 
 
-def _can_be_read(table: str, row: Any) -> bool:
-    """Say whether bytes and JSON are some; stores of versions before had rows without checksums."""
+def _can_unpack(table: str, row: Any) -> bool:
+    """Return whether a row's bytes and JSON are valid; earlier versions had no checksums."""
     try:
-        if table in PACKED:
-            unpacked(row[PACKED[table]])
+        if table in PACKED_COLUMNS:
+            unpack_columns(row[PACKED_COLUMNS[table]])
         elif table == "runs":
             json.loads(row["details"])
     except (ValueError, TypeError, KeyError, IndexError, zlib.error, struct.error):
@@ -194,20 +194,20 @@ def _can_be_read(table: str, row: Any) -> bool:
     return table != "arrays" or tallies.is_sound(row)
 
 
-def _orphans(connection: Connection, table: str, column: str, parent: str) -> Iterator[Fault]:
+def _check_parents(connection: Connection, table: str, column: str, parent: str) -> Iterator[Fault]:
     names = ", ".join(SEALED[table].key)
     query = f"SELECT {names} FROM {table} WHERE {column} NOT IN (SELECT id FROM {parent})"  # noqa: S608
     for row in connection.execute(text(query)).mappings():
-        yield Fault(table, tuple(row.values()), f"{table}: {CALLED[table].format(**row)}, which is not there")
+        yield Fault(table, tuple(row.values()), f"{table}: {ROW_DESCRIPTIONS[table].format(**row)}, which is not there")
 
 
-def _of_extracted(connection: Connection) -> Iterator[Fault]:
+def _check_extracted(connection: Connection) -> Iterator[Fault]:
     for digest, content in connection.execute(text("SELECT digest, content FROM extracted")):
-        if not isinstance(content, bytes) or unpack(digest, content) is None:
+        if not isinstance(content, bytes) or unpack_statistics(digest, content) is None:
             yield Fault("extracted", (digest,), f"extracted: {digest!r}")
 
 
-def _of_leases(connection: Connection) -> Iterator[Fault]:
+def _check_leases(connection: Connection) -> Iterator[Fault]:
     for name, holder in connection.execute(text("SELECT name, holder FROM leases")):
         try:
             json.loads(holder)

@@ -34,115 +34,115 @@ HEADER = {0: b"SQLite format 3\0", 18: b"\1\1\0\x40\x20\x20", 32: bytes(8), 44: 
 """What stands in the header of every store, by its place; of pages that are free nothing is said."""
 
 PAGE = 4096
-LAST = 2**40
-TRIES, HOPELESS = 100_000, 2000
+MAX_ID = 2**40
+MAX_FAILURES, MAX_FIRST_FAILURES = 100_000, 2000
 """Ranges of a table that cannot be read, after which the rest is given up; and where none could be."""
 
 
 def is_readable(path: Path) -> bool:
-    """Say whether SQLite finds nothing wrong with a file."""
+    """Return whether SQLite finds nothing wrong with a file."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            return [row[0] for row in opened.execute("PRAGMA integrity_check(1)")] == ["ok"]
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return [row[0] for row in connection.execute("PRAGMA integrity_check(1)")] == ["ok"]
     except (sqlite3.Error, ValueError):
         return False
 
 
-def salvaged(path: Path) -> Path:
-    """Put a store of all rows that can be read in a file's place; return where the damaged one is now.
+def salvage_store(path: Path) -> Path:
+    """Replace a file by a store of all readable rows; return where the damaged file is now.
 
     Raises
     ------
     InputError
         No row can be.
     """
-    source, made = (path.with_name(f"{path.name}.{what}") for what in ("read", "mended"))
+    source, mended = (path.with_name(f"{path.name}.{suffix}") for suffix in ("read", "mended"))
     try:
-        if not _copied(path, source, made, is_fresh=False) and not _copied(path, source, made, is_fresh=True):
+        if not _copy_rows(path, source, mended, is_fresh=False) and not _copy_rows(path, source, mended, is_fresh=True):
             raise InputError(
                 f"store {path}: no row of it can be read; move the file away, and the next run counts all again"
             )
-        aside = _free_name(path)
+        aside = _find_free_name(path)
         shutil.copy2(path, aside)
         with suppress(FileNotFoundError):
-            _journal(path).replace(_journal(aside))
-        made.replace(path)  # killed before, all is as it was
+            _get_journal_path(path).replace(_get_journal_path(aside))
+        mended.replace(path)  # killed before, all is as it was
     finally:
-        for own in (source, _journal(source), made, _journal(made)):
-            own.unlink(missing_ok=True)
+        for leftover in (source, _get_journal_path(source), mended, _get_journal_path(mended)):
+            leftover.unlink(missing_ok=True)
     return aside
 
 
-def _journal(path: Path) -> Path:
+def _get_journal_path(path: Path) -> Path:
     return path.with_name(f"{path.name}-journal")
 
 
-def _free_name(path: Path) -> Path:
+def _find_free_name(path: Path) -> Path:
     names = (path.with_name(f"{path.name}.damaged{'' if k == 1 else f'-{k}'}") for k in range(1, 10_000))
     return next(name for name in names if not name.exists())
 
 
-def _copied(path: Path, source: Path, made: Path, *, is_fresh: bool) -> bool:
-    """Copy what can be read; say whether all tables could be. Where the first page is lost, a new store's may do."""
-    made.unlink(missing_ok=True)
-    open_to_write(str(made)).close()
+def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> bool:
+    """Copy readable rows, if `is_fresh` under a new first page; return whether that was enough."""
+    mended.unlink(missing_ok=True)
+    open_to_write(str(mended)).close()
     shutil.copyfile(path, source)
-    if not is_fresh and _journal(path).exists():
-        shutil.copyfile(_journal(path), _journal(source))
-    _give_header(source, made.read_bytes()[: PAGE if is_fresh else 0])
-    copied, is_whole = 0, True
-    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(made)) as new:
-        old.text_factory = _text
+    if not is_fresh and _get_journal_path(path).exists():
+        shutil.copyfile(_get_journal_path(path), _get_journal_path(source))
+    _write_header(source, mended.read_bytes()[: PAGE if is_fresh else 0])
+    copied, is_complete = 0, True
+    with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(mended)) as new:
+        old.text_factory = _decode
         for pragma in ("writable_schema = ON", "cell_size_check = ON", "query_only = ON"):
             with suppress(sqlite3.Error):
                 old.execute(f"PRAGMA {pragma}")
         for table, order in TABLES.items():
             names = [row[1] for row in new.execute(f"PRAGMA table_info({table})")]
-            if not _has(old, table, names):
-                is_whole = False
+            if not _has_columns(old, table, names):
+                is_complete = False
                 continue
             marks = ", ".join("?" * len(names))
             insert = f"INSERT OR IGNORE INTO {table} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
-            for rows in _read(old, table, order, names):
+            for rows in _iter_rows(old, table, order, names):
                 copied += new.executemany(insert, rows).rowcount
         new.commit()
-    return copied > 0 and (is_whole or is_fresh)
+    return copied > 0 and (is_complete or is_fresh)
 
 
-def _give_header(file: Path, first: bytes) -> None:
-    """Write what is known of a store's header, after what is given of its first page."""
-    with file.open("r+b") as opened:
-        size = opened.seek(0, 2)
-        known = {16: PAGE.to_bytes(2, "big"), 28: (size // PAGE).to_bytes(4, "big")}
-        for at, said in [(0, first), *HEADER.items(), *known.items()]:
-            opened.seek(at)
-            opened.write(said)
+def _write_header(file: Path, first_bytes: bytes) -> None:
+    """Write the given first bytes, then what every store's header holds."""
+    with file.open("r+b") as stream:
+        size = stream.seek(0, 2)
+        size_fields = {16: PAGE.to_bytes(2, "big"), 28: (size // PAGE).to_bytes(4, "big")}
+        for offset, content in [(0, first_bytes), *HEADER.items(), *size_fields.items()]:
+            stream.seek(offset)
+            stream.write(content)
 
 
-def _has(old: sqlite3.Connection, table: str, names: list[str]) -> bool:
+def _has_columns(old: sqlite3.Connection, table: str, names: list[str]) -> bool:
     try:
         return {row[1] for row in old.execute(f"PRAGMA table_info({table})")} >= {*names}
     except (sqlite3.Error, ValueError):
         return False
 
 
-def _text(found: bytes) -> str:
-    return found.decode("utf-8", "replace")
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
-def _last(old: sqlite3.Connection, table: str, order: str) -> int:
+def _find_last_id(old: sqlite3.Connection, table: str, order: str) -> int:
     with suppress(sqlite3.Error):
-        last = old.execute(f"SELECT max({order}) FROM {table}").fetchone()[0]  # noqa: S608
-        if isinstance(last, int):
-            return last
-    return LAST
+        last_id = old.execute(f"SELECT max({order}) FROM {table}").fetchone()[0]  # noqa: S608
+        if isinstance(last_id, int):
+            return last_id
+    return MAX_ID
 
 
-def _read(old: sqlite3.Connection, table: str, order: str, names: list[str]) -> Iterator[Any]:
-    """Yield rows, some at a time: the halves of what cannot be read, widest first."""
+def _iter_rows(old: sqlite3.Connection, table: str, order: str, names: list[str]) -> Iterator[Any]:
+    """Yield rows in batches; a range that cannot be read is halved, widest ranges first."""
     query = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE {order} BETWEEN ? AND ?"  # noqa: S608
-    ranges, tries, has_any = deque([(0, _last(old, table, order))]), 0, False
-    while ranges and tries < (TRIES if has_any else HOPELESS):
+    ranges, tries, has_any = deque([(0, _find_last_id(old, table, order))]), 0, False
+    while ranges and tries < (MAX_FAILURES if has_any else MAX_FIRST_FAILURES):
         low, high = ranges.popleft()
         try:
             rows = old.execute(query, (low, high)).fetchall()

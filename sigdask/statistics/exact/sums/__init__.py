@@ -1,1 +1,1 @@
-"""Sums of signed numbers: a method a module."""
+"""Exact tails of sums of signed numbers: one method per module."""

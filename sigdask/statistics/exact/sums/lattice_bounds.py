@@ -1,4 +1,4 @@
-"""Sums of many real numbers between limits: sizes are rounded to a coarse lattice, of which sums are computed.
+"""Bounds for sums of many real numbers: sizes are rounded to a coarse lattice whose sums are computed.
 
 With sizes w = h k + r, the sum X of a random half of them is h K + sum(r) / 2 + E, where E is half of a sum of random
 signs of the small r: |E| is at most half of sum |r|, and larger than d with a probability of at most
@@ -16,18 +16,18 @@ import numpy as np
 from sigdask.statistics.exact.problems import StepSizes
 from sigdask.statistics.exact.result import Check, TailProbability
 from sigdask.statistics.exact.sums import convolution
-from sigdask.statistics.exact.sums.saddlepoint import log_tail
+from sigdask.statistics.exact.sums.saddlepoint import estimate_log_tail
 
 TARGET = 4 * 10**8
 """Additions that the lattice is made for: the finer, the nearer are the limits."""
 
-BEYOND = 1e-10
+WIDENING_SHARE = 1e-10
 """Share of p by which E may widen the limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class CoarseSizes:
-    """Sizes on a coarse lattice.
+    """Sizes rounded to a coarse lattice.
 
     Attributes
     ----------
@@ -50,52 +50,52 @@ class CoarseSizes:
     outside: float
 
     @staticmethod
-    def of(steps: StepSizes) -> CoarseSizes:
+    def from_steps(steps: StepSizes) -> CoarseSizes:
         """Round sizes to a lattice on which sums take about `TARGET` additions."""
-        log_p = math.floor(log_tail(*steps.groups, 2 * max(steps.thresholds[0], 0) - steps.total))
-        within = TARGET / max(steps.n, 1)  # places of the window
-        width = math.sqrt(2 * steps.squares * (math.log(4 / convolution.LOST) - log_p))
-        step = max(math.ceil(width / within), 1)
+        log_p = math.floor(estimate_log_tail(*steps.groups, 2 * max(steps.thresholds[0], 0) - steps.total))
+        n_points = TARGET / max(steps.n, 1)  # places of the window
+        width = math.sqrt(2 * steps.squares * (math.log(4 / convolution.LOST_SHARE) - log_p))
+        step = max(math.ceil(width / n_points), 1)
         coarse = (steps.weights + step // 2) // step
-        left = steps.weights - step * coarse
-        squares = float((left.astype(np.float64) ** 2).sum())
-        likely = math.sqrt(squares / 2 * (math.log(1 / BEYOND) - log_p))
-        most = int(np.abs(left).sum())  # twice the largest E
-        reach = min(2 * math.ceil(likely), most)
-        outside = 0.0 if reach == most else math.exp(-(reach**2) / (2 * squares)) * (1 + 1e-12)
-        own = np.sort(coarse[coarse > 0])
-        middle = _ceil(2 * steps.thresholds[0] - int(left.sum()), 2 * step)
-        rounded = replace(steps, weights=own, reached=middle, slack=0, known=0)
-        return CoarseSizes(rounded, step, int(left.sum()), reach, outside)
+        residuals = steps.weights - step * coarse
+        squares = float((residuals.astype(np.float64) ** 2).sum())
+        likely = math.sqrt(squares / 2 * (math.log(1 / WIDENING_SHARE) - log_p))
+        max_reach = int(np.abs(residuals).sum())  # twice the largest E
+        reach = min(2 * math.ceil(likely), max_reach)
+        outside = 0.0 if reach == max_reach else math.exp(-(reach**2) / (2 * squares)) * (1 + 1e-12)
+        weights = np.sort(coarse[coarse > 0])
+        middle = _divide_up(2 * steps.thresholds[0] - int(residuals.sum()), 2 * step)
+        rounded = replace(steps, weights=weights, reached=middle, slack=0, known=0)
+        return CoarseSizes(rounded, step, int(residuals.sum()), reach, outside)
 
-    def thresholds(self, x: int) -> tuple[int, int]:
-        """Return K that X >= x needs at least, and K that is enough, where E is within its reach."""
+    def compute_thresholds(self, x: int) -> tuple[int, int]:
+        """Return K necessary for X >= x, and K sufficient, if E is within its reach."""
         doubled = 2 * x - self.rest
-        return _ceil(doubled - self.reach, 2 * self.step), _ceil(doubled + self.reach, 2 * self.step)
+        return _divide_up(doubled - self.reach, 2 * self.step), _divide_up(doubled + self.reach, 2 * self.step)
 
 
-def operations(coarse: CoarseSizes) -> int:
-    """Return the additions."""
-    return convolution.operations(coarse.steps)
+def estimate_operations(coarse: CoarseSizes) -> int:
+    """Return the number of additions."""
+    return convolution.estimate_operations(coarse.steps)
 
 
-def n_bytes(coarse: CoarseSizes) -> int:
-    """Return the memory it takes."""
-    return convolution.n_bytes(coarse.steps)
+def estimate_bytes(coarse: CoarseSizes) -> int:
+    """Return the estimated memory in bytes."""
+    return convolution.estimate_bytes(coarse.steps)
 
 
-def tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
+def compute_tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
     """Return limits of P(X >= threshold) for both thresholds."""
-    coarse = CoarseSizes.of(steps)
-    needed = [coarse.thresholds(x) for x in steps.thresholds]
-    found = convolution.uppers(coarse.steps, [k for pair in needed for k in pair], check)
-    reached, passed = (_within(found[i + 1], found[i], coarse.outside) for i in (0, 2))
+    coarse = CoarseSizes.from_steps(steps)
+    needed = [coarse.compute_thresholds(x) for x in steps.thresholds]
+    limits = convolution.compute_tails_at(coarse.steps, [k for pair in needed for k in pair], check)
+    reached, passed = (_widen(limits[i + 1], limits[i], coarse.outside) for i in (0, 2))
     return reached, passed
 
 
-def _within(enough: TailProbability, least: TailProbability, outside: float) -> TailProbability:
-    return TailProbability(max(float(enough.low) - outside, 0.0), min(float(least.high) + outside, 1.0))
+def _widen(sufficient: TailProbability, necessary: TailProbability, outside: float) -> TailProbability:
+    return TailProbability(max(float(sufficient.low) - outside, 0.0), min(float(necessary.high) + outside, 1.0))
 
 
-def _ceil(a: int, b: int) -> int:
+def _divide_up(a: int, b: int) -> int:
     return -(-a // b)

@@ -1,4 +1,4 @@
-"""Integer sums counted without rounding: the coefficients of prod (1 + z**w), w the sizes of differences.
+"""Integer sums counted exactly, as coefficients of prod (1 + z**w), w the sizes of differences.
 
 Up to 62 units coefficients are numbers of 64 bits and the product is split into two of half as many
 factors, which never meet: tails are made of the one and of the sums of the other. Beyond that the whole
@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.io.compiled_cache import compiled
+from sigdask.io.compiled_cache import cached_njit
 from sigdask.statistics.exact.problems import StepSizes
 from sigdask.statistics.exact.result import Check
 
@@ -26,84 +26,84 @@ MOST_UNITS = 62
 WORD = 64
 
 
-def operations(steps: StepSizes) -> int:
-    """Return the additions of coefficients."""
+def estimate_operations(steps: StepSizes) -> int:
+    """Return the number of additions of coefficients."""
     if steps.n <= MOST_UNITS:
-        return sum(_additions(half) + int(half.sum()) for half in _halves(steps))
-    return _additions(steps.weights) * (steps.n // WORD + 1)
+        return sum(_count_additions(half) + int(half.sum()) for half in _split_halves(steps))
+    return _count_additions(steps.weights) * (steps.n // WORD + 1)
 
 
-def n_bytes(steps: StepSizes) -> int:
-    """Return the memory it takes."""
+def estimate_bytes(steps: StepSizes) -> int:
+    """Return the estimated memory in bytes."""
     if steps.n <= MOST_UNITS:
         return 8 * (steps.total + 2)
     return 3 * (steps.total + 1) * (steps.n + 1) // 8
 
 
-def count(steps: StepSizes, check: Check) -> tuple[int, int]:
+def count_arrangements(steps: StepSizes, check: Check) -> tuple[int, int]:
     """Return how many arrangements reach each of the two thresholds."""
     if steps.n <= MOST_UNITS:
-        return _in_words(steps, check)
-    return _in_one_integer(steps, check)
+        return _count_in_words(steps, check)
+    return _count_in_integer(steps, check)
 
 
-def _halves(steps: StepSizes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _split_halves(steps: StepSizes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return steps.weights[::2], steps.weights[1::2]
 
 
-def _additions(weights: NDArray[np.int64]) -> int:
+def _count_additions(weights: NDArray[np.int64]) -> int:
     return int(np.cumsum(weights.astype(np.float64)).sum())
 
 
-def _in_words(steps: StepSizes, check: Check) -> tuple[int, int]:
-    one, other = (_coefficients(half, check) for half in _halves(steps))
-    tails = np.cumsum(other[::-1])[::-1]
-    reached, passed = (int(_tail(one, tails, threshold)) for threshold in steps.thresholds)
+def _count_in_words(steps: StepSizes, check: Check) -> tuple[int, int]:
+    first, second = (_compute_coefficients(half, check) for half in _split_halves(steps))
+    tails = np.cumsum(second[::-1])[::-1]
+    reached, passed = (int(_sum_tail(first, tails, threshold)) for threshold in steps.thresholds)
     return reached, passed
 
 
-def _coefficients(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
-    found = np.zeros(int(weights.sum()) + 1, np.int64)
-    found[0] = 1
+def _compute_coefficients(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
+    coefficients = np.zeros(int(weights.sum()) + 1, np.int64)
+    coefficients[0] = 1
     reach = 0
     for w in weights.tolist():
-        _add(found, reach, w)
+        _multiply_factor(coefficients, reach, w)
         reach += w
         check()
-    return found
+    return coefficients
 
 
-@compiled()
-def _add(found, reach, w):
+@cached_njit()
+def _multiply_factor(coefficients, reach, w):
     """Multiply the polynomial of degree `reach` by 1 + z**w."""
     for x in range(reach, -1, -1):
-        found[x + w] += found[x]
+        coefficients[x + w] += coefficients[x]
 
 
-@compiled()
-def _tail(one, tails, threshold):
-    """Sum one[x] tails[threshold - x], the coefficients at the threshold and above."""
-    found = 0
-    for x in range(one.shape[0]):
+@cached_njit()
+def _sum_tail(first, tails, threshold):
+    """Sum first[x] tails[threshold - x]: the coefficients at the threshold and above."""
+    total = 0
+    for x in range(first.shape[0]):
         rest = max(threshold - x, 0)
         if rest < tails.shape[0]:
-            found += one[x] * tails[rest]
-    return found
+            total += first[x] * tails[rest]
+    return total
 
 
-def _in_one_integer(steps: StepSizes, check: Check) -> tuple[int, int]:
+def _count_in_integer(steps: StepSizes, check: Check) -> tuple[int, int]:
     bits = steps.n + 1
     product = 1
     for w in steps.weights.tolist():
         product += product << (w * bits)
         check()
     slot = (1 << bits) - 1
-    reached, passed = (_sum_of_slots(product >> (max(x, 0) * bits), bits, slot) for x in steps.thresholds)
+    reached, passed = (_sum_slots(product >> (max(x, 0) * bits), bits, slot) for x in steps.thresholds)
     return reached, passed
 
 
-def _sum_of_slots(number: int, bits: int, slot: int) -> int:
-    """Add the slots of a large integer, whose sum is less than a slot holds, halving it while it is long."""
+def _sum_slots(number: int, bits: int, slot: int) -> int:
+    """Return the sum of the slots of a large integer, which fits a slot, by repeated halving."""
     while number > slot:
         half = (number.bit_length() // bits + 2) // 2 * bits
         number = (number & ((1 << half) - 1)) + (number >> half)

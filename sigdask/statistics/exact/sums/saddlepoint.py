@@ -1,4 +1,4 @@
-"""The tail of a sum of random signs at once: an approximation, never what is judged.
+"""Saddlepoint approximation of the tail of a sum of random signs; it decides no verdict.
 
 References
 ----------
@@ -18,11 +18,11 @@ from scipy import special
 Array = NDArray[np.float64]
 Numbers = NDArray[Any]
 
-NEWTON = 100
+MAX_NEWTON_STEPS = 100
 
 
-def tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
-    """Return theta at which sum of counts * sizes * tanh(theta sizes) is s, for |s| below the total.
+def find_tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
+    """Return theta at which sum of counts * sizes * tanh(theta sizes) equals s, for |s| below the total.
 
     Newton's steps on a concave function from the left never pass the root of s > 0.
     """
@@ -33,7 +33,7 @@ def tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
     while float((m * w * np.tanh(high * w)).sum()) < size and high * largest < 1e4:
         low, high = high, 2 * high
     theta = 0.5 * (low + high)
-    for _ in range(NEWTON):
+    for _ in range(MAX_NEWTON_STEPS):
         t = np.tanh(theta * w)
         value, slope = float((m * w * t).sum()) - size, float((m * w * w * (1 - t * t)).sum())
         if value < 0:
@@ -58,7 +58,7 @@ def log_cosh(x: Numbers) -> Array:
     )
 
 
-def log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
+def estimate_log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
     """Return about log P(S >= s), S the sum of random signs of sizes; rather too small than too large.
 
     Of s at 0 or below: log(1/2).
@@ -69,7 +69,7 @@ def log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
         return -math.log(2)
     if s >= total:
         return -n * math.log(2)
-    theta = tilt(sizes, counts, s)
+    theta = find_tilt(sizes, counts, s)
     w, m = sizes.astype(np.float64), counts.astype(np.float64)
     exponent = float((m * log_cosh(theta * w)).sum()) - theta * s
     variance = float((m * (w / np.cosh(np.minimum(theta * w, 300.0))) ** 2).sum())
@@ -77,8 +77,8 @@ def log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
     return max(exponent - math.log(width * math.sqrt(2 * math.pi)) - 1.0, -n * math.log(2))
 
 
-def approximate(sizes: Numbers, counts: NDArray[np.int64], s: int, span: int = 2) -> float:
-    """Return P(S >= s), approximately, for s > 0 that the lattice of steps of `span` reaches.
+def approximate_tail(sizes: Numbers, counts: NDArray[np.int64], s: int, span: int = 2) -> float:
+    """Return approximately P(S >= s) for s > 0 on a lattice of steps of `span`.
 
     Parameters
     ----------
@@ -93,10 +93,10 @@ def approximate(sizes: Numbers, counts: NDArray[np.int64], s: int, span: int = 2
     n = int(counts.sum())
     if s >= total:
         return 2.0**-n if s == total else 0.0
-    at = float(s) - span / 2
-    theta = tilt(sizes, counts, at)
+    corrected = float(s) - span / 2
+    theta = find_tilt(sizes, counts, corrected)
     w, m = sizes.astype(np.float64), counts.astype(np.float64)
-    exponent = float((m * log_cosh(theta * w)).sum()) - theta * at
+    exponent = float((m * log_cosh(theta * w)).sum()) - theta * corrected
     variance = float((m * (w / np.cosh(np.minimum(theta * w, 300.0))) ** 2).sum())
     r = math.copysign(math.sqrt(max(-2 * exponent, 0.0)), theta)
     step = 2 * math.sinh(theta * span / 2) / span if span else theta

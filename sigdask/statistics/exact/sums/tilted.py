@@ -1,4 +1,4 @@
-"""Integer sums by the fast Fourier transform of a tilted distribution: exact but for rounding, even far out.
+"""Integer sums, by the fast Fourier transform of a tilted distribution: accurate even far in the tail.
 
 Under weights proportional to exp(theta S) the threshold is where the mean is, so that the tail is not lost in
 the rounding of a transform; what the transform wraps around is bounded and made negligible by its length.
@@ -18,7 +18,7 @@ from scipy import fft
 
 from sigdask.statistics.exact.problems import StepSizes
 from sigdask.statistics.exact.result import Check, TailProbability
-from sigdask.statistics.exact.sums.saddlepoint import log_cosh, tilt
+from sigdask.statistics.exact.sums.saddlepoint import find_tilt, log_cosh
 
 CLAIMED = 1e-10
 """Relative error that is claimed."""
@@ -27,10 +27,10 @@ REACH = 17.0
 """Standard deviations on both sides of the threshold that the transform holds at least."""
 
 SLAB = 2**16
-NEARLY_NONE = -1 + 1e-15
+NEARLY_MINUS_ONE = -1 + 1e-15
 
 
-def length(steps: StepSizes) -> int:
+def compute_length(steps: StepSizes) -> int:
     """Return the length of the transform."""
     if steps.n == 0:
         return 1
@@ -38,53 +38,55 @@ def length(steps: StepSizes) -> int:
     return 1 << max(math.ceil(needed) - 1, 1).bit_length()
 
 
-def operations(steps: StepSizes) -> int:
-    """Return about how many nanoseconds of complex arithmetic it takes: each distinct size at each frequency."""
-    n = length(steps)
+def estimate_operations(steps: StepSizes) -> int:
+    """Return the estimated nanoseconds: each distinct size at each frequency."""
+    n = compute_length(steps)
     return n // 2 * (25 * len(steps.groups[0]) + 2 * n.bit_length())
 
 
-def n_bytes(steps: StepSizes) -> int:
-    """Return the memory it takes."""
-    return 40 * length(steps)
+def estimate_bytes(steps: StepSizes) -> int:
+    """Return the estimated memory in bytes."""
+    return 40 * compute_length(steps)
 
 
-def tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
-    """Return P(X >= threshold) for both thresholds, each between limits as claimed."""
-    reached, passed = (_tail(steps, x, check) for x in steps.thresholds)
+def compute_tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
+    """Return P(X >= threshold) for both thresholds, with limits by the claimed error."""
+    reached, passed = (_compute_tail(steps, x, check) for x in steps.thresholds)
     return reached, passed
 
 
-def _tail(steps: StepSizes, threshold: int, check: Check) -> TailProbability:
+def _compute_tail(steps: StepSizes, threshold: int, check: Check) -> TailProbability:
     if threshold <= 0:
         return TailProbability(1.0, 1.0)
     if threshold > steps.total:
         return TailProbability(0.0, 0.0)
     if 2 * threshold <= steps.total:  # most of it is above: what is below is made
-        rest = _tail(steps, steps.total - threshold + 1, check)
+        rest = _compute_tail(steps, steps.total - threshold + 1, check)
         return TailProbability(max(1.0 - float(rest.high), 0.0), min(1.0 - float(rest.low), 1.0))
-    p = _upper(steps, threshold, check)
+    p = _compute_upper_tail(steps, threshold, check)
     return TailProbability(p * (1 - CLAIMED), min(p * (1 + CLAIMED), 1.0))
 
 
-def _upper(steps: StepSizes, threshold: int, check: Check) -> float:
-    """Return P(X >= threshold), of a threshold above the mean."""
+def _compute_upper_tail(steps: StepSizes, threshold: int, check: Check) -> float:
+    """Return P(X >= threshold) for a threshold above the mean."""
     sizes, counts = steps.groups
     s = 2 * threshold - steps.total
-    theta = tilt(sizes, counts, min(s, steps.total * (1 - 1e-9)))  # of S = 2 X - total
+    theta = find_tilt(sizes, counts, min(s, steps.total * (1 - 1e-9)))  # of S = 2 X - total
     slopes = np.tanh(theta * sizes)
     mean = round((steps.total + float((counts * sizes * slopes).sum())) / 2)
-    n = length(steps)
-    around = fft.irfft(_characteristic(steps, slopes, mean, n, check), n)  # P(X = mean + k mod n), tilted
+    n = compute_length(steps)
+    probabilities = fft.irfft(
+        _compute_characteristic(steps, slopes, mean, n, check), n
+    )  # P(X = mean + k mod n), tilted
     first = threshold - mean
     last = steps.total - mean if n > steps.total else n // 2
     k = np.arange(first, last + 1)
     log_mass = float((counts * log_cosh(theta * sizes)).sum()) - theta * s
-    own = np.take(around, k, mode="wrap") * np.exp(-2 * theta * (k - first))
-    return math.exp(log_mass) * math.fsum(own) if log_mass > -745 else 0.0
+    terms = np.take(probabilities, k, mode="wrap") * np.exp(-2 * theta * (k - first))
+    return math.exp(log_mass) * math.fsum(terms) if log_mass > -745 else 0.0
 
 
-def _characteristic(
+def _compute_characteristic(
     steps: StepSizes, slopes: NDArray[np.float64], mean: int, n: int, check: Check
 ) -> NDArray[np.complex128]:
     """Return the transform of the tilted distribution of X - mean, shape (n // 2 + 1,).
@@ -92,16 +94,16 @@ def _characteristic(
     That of one size w is exp(i a) (cos a + i tanh(theta w) sin a), a = -pi k w / n.
     """
     sizes, counts = steps.groups
-    found = np.empty(n // 2 + 1, np.complex128)
-    for start in range(0, len(found), SLAB):
-        k = np.arange(start, min(start + SLAB, len(found)))
+    transform = np.empty(n // 2 + 1, np.complex128)
+    for start in range(0, len(transform), SLAB):
+        k = np.arange(start, min(start + SLAB, len(transform)))
         log_size = np.zeros(len(k))
         angle = -np.pi / n * (k * (steps.total - 2 * mean) % (2 * n))
         for w, m, slope in zip(sizes.tolist(), counts.tolist(), slopes.tolist(), strict=True):
             half = -np.pi / n * (k * w % (2 * n))
             sine = np.sin(half)
-            log_size += 0.5 * m * np.log1p(np.maximum((slope * slope - 1) * sine * sine, NEARLY_NONE))
+            log_size += 0.5 * m * np.log1p(np.maximum((slope * slope - 1) * sine * sine, NEARLY_MINUS_ONE))
             angle += m * np.arctan2(slope * sine, np.cos(half))
-        found[start : start + len(k)] = np.exp(log_size) * np.exp(1j * angle)
+        transform[start : start + len(k)] = np.exp(log_size) * np.exp(1j * angle)
         check()
-    return found
+    return transform
