@@ -1,1 +1,1 @@
-"""Side by side with the tools users have: `python -m benchmarks`."""
+"""Benchmarks of sigdask against other tools: `python -m benchmarks`."""

@@ -1,4 +1,4 @@
-"""The data of the benchmarks, made on the spot, or the real sets where they lie beside the project."""
+"""Benchmark data: synthetic, or real test sets from ../shared/data if present."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
 WORDS = [f"w{k}" for k in range(3000)]
 
 
-def scores(n_items, n_systems=2, digits=None):
-    """Item scores; real-valued unless digits are given."""
+def draw_scores(n_items, n_systems=2, digits=None):
+    """Draw item scores, real-valued unless digits are given."""
     rng = np.random.default_rng(n_items + n_systems)
-    made = np.clip(rng.beta(2, 3, (n_items, 1)) + rng.normal(0, 0.1, (n_items, n_systems)), 0, 1)
-    return made if digits is None else np.round(made, digits)
+    values = np.clip(rng.beta(2, 3, (n_items, 1)) + rng.normal(0, 0.1, (n_items, n_systems)), 0, 1)
+    return values if digits is None else np.round(values, digits)
 
 
-def trec():
-    """129 runs x 50 topics: adhoc8_ap where it is at hand."""
+def load_trec():
+    """Load adhoc8_ap (129 runs x 50 topics), or draw a matrix of the same size."""
     path = SHARED / "matrix_trec_urbano" / "adhoc8_ap.csv"
     if path.is_file():
         return np.loadtxt(path, delimiter=",", skiprows=1), "adhoc8_ap"
-    return scores(50, 129, 4), "synthetic 129 x 50"
+    return draw_scores(50, 129, 4), "synthetic 129 x 50"
 
 
-def texts(n_segments=2000, n_systems=2):
-    """Systems and one reference of about 20 words a segment."""
+def draw_texts(n_segments=2000, n_systems=2):
+    """Draw system outputs and one reference, about 20 words a segment."""
     rng = np.random.default_rng(0)
     reference = [rng.choice(WORDS, rng.integers(10, 31)) for _ in range(n_segments)]
 
@@ -34,16 +34,16 @@ def texts(n_segments=2000, n_systems=2):
         out = []
         for words in reference:
             changed = words.copy()
-            where = rng.random(len(words)) < 0.3
-            changed[where] = rng.choice(WORDS, where.sum())
+            is_changed = rng.random(len(words)) < 0.3
+            changed[is_changed] = rng.choice(WORDS, is_changed.sum())
             out.append(" ".join(changed[: len(words) - rng.integers(0, 3)]))
         return out
 
     return [system() for _ in range(n_systems)], [" ".join(words) for words in reference]
 
 
-def text_counts(systems, reference):
-    """Counts of made texts."""
+def build_text_counts(systems, reference):
+    """Build counts from drawn texts."""
     from sigdask.counts import Counts, Outputs
 
     gold = np.empty(len(reference), object)
@@ -54,12 +54,12 @@ def text_counts(systems, reference):
     return Counts(names, {"segments": ones, "items": ones}, len(reference), outputs=outputs)
 
 
-def wmt24():
-    """26 systems of WMT24 en-de where they are at hand, else as many made ones."""
+def load_wmt24():
+    """Load the 26 systems of WMT24 en-de, or draw as many synthetic ones."""
     from sigdask.formats import read
 
     folder = SHARED / "mt_wmt24_en-de"
     if folder.is_dir():
         systems = sorted((folder / "systems").glob("*.txt"))
         return read(*systems, gold=folder / "en-de.refA.txt", format="segments"), "mt_wmt24_en-de"
-    return text_counts(*texts(997, 26)), "synthetic 26 x 997"
+    return build_text_counts(*draw_texts(997, 26)), "synthetic 26 x 997"

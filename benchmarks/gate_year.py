@@ -25,12 +25,12 @@ from sigdask.nightly.gate import FALSE_ALARMS_PER_YEAR
 from sigdask.statistics import online_fdr
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "results-gate-year.json"
+RESULTS = ROOT / "benchmarks" / "results-gate-year.json"
 PAGE = ROOT / "docs" / "howto" / "nights.md"
 BEGIN, END = (f"<!-- made by python -m benchmarks.gate_year: {edge} -->" for edge in ("begin", "end"))
 
 NIGHTS, QUIET, N_YEARS = 365, 100, 2000
-DIFFERING = 0.1
+DIFFERING_SHARE = 0.1
 """Share of items on which the two systems differ while nothing is worse."""
 
 ITEMS, LOSSES = (300, 3000), (0.01, 0.02, 0.05)
@@ -38,120 +38,121 @@ UNCHANGED, SAME_ITEMS, FRESH = CASES = ("unchanged outputs", "new outputs, same 
 BETS = (0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 """Shares of losses among differing items that the e-values bet on."""
 
-Numbers = NDArray[np.float64]
-Truths = NDArray[np.bool_]
-Rule = Callable[[NDArray[np.int64], NDArray[np.int64]], Truths]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Rule = Callable[[NDArray[np.int64], NDArray[np.int64]], BoolArray]
 """Wins and losses of each observation, shape (n_years, n_observations), to alarms."""
 
 
-def p_values(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> Numbers:
-    """Return the exact two-sided p of each night, 1 where nothing was lost.
+def compute_p_values(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> FloatArray:
+    """Return the exact two-sided p-value of each night, 1 unless losses outnumber wins.
 
     Examples
     --------
-    >>> p_values(np.array([0, 14]), np.array([14, 0])).round(6).tolist()
+    >>> compute_p_values(np.array([0, 14]), np.array([14, 0])).round(6).tolist()
     [0.000122, 1.0]
     """
     p = 2 * special.bdtrc(losses - 1, wins + losses, 0.5)
     return np.where(losses > wins, np.minimum(p, 1.0), 1.0)
 
 
-def at_level(level: float) -> Rule:
-    """Return the rule that holds every night against one level."""
-    return lambda wins, losses: p_values(wins, losses) <= level
+def build_level_rule(level: float) -> Rule:
+    """Return the rule that tests every night at one level."""
+    return lambda wins, losses: compute_p_values(wins, losses) <= level
 
 
-def online(rule: online_fdr.OnlineRule, alpha: float) -> Rule:
-    """Return LORD++ or LOND, all years side by side."""
+def build_online_rule(rule: online_fdr.OnlineRule, alpha: float) -> Rule:
+    """Return the LORD++ or LOND rule, computed for all years at once."""
 
-    def alarms(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> Truths:
-        p = p_values(wins, losses)
+    def alarms(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> BoolArray:
+        p = compute_p_values(wins, losses)
         weights = np.array([online_fdr.compute_weight(j) for j in range(1, p.shape[1] + 1)])
         share = online_fdr.FIRST_SHARE
-        found, first = np.zeros(p.shape), np.full(len(p), -1)
+        is_alarm, first_alarm = np.zeros(p.shape), np.full(len(p), -1)
         for t in range(p.shape[1]):
             if rule == "lond":
-                level = alpha * weights[t] * (1 + found[:, :t].sum(axis=1))
+                level = alpha * weights[t] * (1 + is_alarm[:, :t].sum(axis=1))
             else:
-                of_first = np.where(first >= 0, weights[t - 1 - first], 0.0)
-                level = alpha * (share * weights[t] + found[:, :t] @ weights[:t][::-1] - share * of_first)
-            found[:, t] = p[:, t] <= level
-            first = np.where((first < 0) & (found[:, t] > 0), t, first)
-        return found.astype(np.bool_)
+                first_weight = np.where(first_alarm >= 0, weights[t - 1 - first_alarm], 0.0)
+                level = alpha * (share * weights[t] + is_alarm[:, :t] @ weights[:t][::-1] - share * first_weight)
+            is_alarm[:, t] = p[:, t] <= level
+            first_alarm = np.where((first_alarm < 0) & (is_alarm[:, t] > 0), t, first_alarm)
+        return is_alarm.astype(np.bool_)
 
     return alarms
 
 
-def accumulated(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> Truths:
-    """Alarm by e-values that add up over nights (Shiryaev-Roberts), begun anew after each alarm.
+def alarm_by_accumulation(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> BoolArray:
+    """Raise alarms by Shiryaev-Roberts sums of e-values, which restart after each alarm.
 
     Independent nights without a loss take `NIGHTS / FALSE_ALARMS_PER_YEAR` nights to an alarm on average, or more
     (Shin, Ramdas & Rinaldo 2023, "E-detectors").
     """
     shares = np.array(BETS)
     log_e = losses[..., None] * np.log(2 * shares) + wins[..., None] * np.log(2 * (1 - shares))
-    found = np.zeros(wins.shape, np.bool_)
+    is_alarm = np.zeros(wins.shape, np.bool_)
     log_sum = np.full((len(wins), len(BETS)), -np.inf)
     for t in range(wins.shape[1]):
         log_sum = np.logaddexp(log_sum, 0.0) + log_e[:, t]
         mean = special.logsumexp(log_sum, axis=1) - np.log(len(BETS))
-        found[:, t] = mean >= np.log(NIGHTS / FALSE_ALARMS_PER_YEAR)
-        log_sum[found[:, t]] = -np.inf
-    return found
+        is_alarm[:, t] = mean >= np.log(NIGHTS / FALSE_ALARMS_PER_YEAR)
+        log_sum[is_alarm[:, t]] = -np.inf
+    return is_alarm
 
 
-def multiplied(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> Truths:
-    """Alarm where the same outputs, taken for new evidence every night, have multiplied to 1 / 0.05: the mistake."""
+def alarm_by_product(wins: NDArray[np.int64], losses: NDArray[np.int64]) -> BoolArray:
+    """Raise alarms by multiplying the same e-value every night, wrongly, as if it were new evidence."""
     shares = np.array(BETS)
     log_e = losses[..., None] * np.log(2 * shares) + wins[..., None] * np.log(2 * (1 - shares))
-    each_night = np.arange(1, NIGHTS + 1)[:, None] * log_e  # one observation a year, shape (n_years, 1, n_bets)
-    alarm = special.logsumexp(each_night, axis=2) - np.log(len(BETS)) >= np.log(20)
+    log_products = np.arange(1, NIGHTS + 1)[:, None] * log_e  # one observation a year, shape (n_years, 1, n_bets)
+    alarm = special.logsumexp(log_products, axis=2) - np.log(len(BETS)) >= np.log(20)
     return np.asarray(alarm.any(axis=1, keepdims=True))
 
 
-DEFAULT = f"false_alarms_per_year = {FALSE_ALARMS_PER_YEAR:g}"
+DEFAULT_RULE = f"false_alarms_per_year = {FALSE_ALARMS_PER_YEAR:g}"
 RULES: dict[str, Rule] = {
-    DEFAULT: at_level(FALSE_ALARMS_PER_YEAR / NIGHTS),
-    "alpha = 0.05": at_level(0.05),
-    "LORD++, alpha = 0.05": online("lord++", 0.05),
-    "LOND, alpha = 0.05": online("lond", 0.05),
-    "LOND, alpha = 0.01": online("lond", 0.01),
-    "e-values added up": accumulated,
+    DEFAULT_RULE: build_level_rule(FALSE_ALARMS_PER_YEAR / NIGHTS),
+    "alpha = 0.05": build_level_rule(0.05),
+    "LORD++, alpha = 0.05": build_online_rule("lord++", 0.05),
+    "LOND, alpha = 0.05": build_online_rule("lond", 0.05),
+    "LOND, alpha = 0.01": build_online_rule("lond", 0.01),
+    "e-values added up": alarm_by_accumulation,
 }
 
 
-def draw(
+def draw_years(
     case: str, n_items: int, loss: float, n_years: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return wins and losses of each observation of some years; with a loss of 0 all nights are quiet."""
-    half = DIFFERING / 2
+    """Draw wins and losses of each observation of some years; a loss of 0 means quiet nights only."""
+    half = DIFFERING_SHARE / 2
     if case == UNCHANGED:
         wins, losses = (rng.binomial(n_items, half, (n_years, 1 + (loss > 0))) for _ in range(2))
         losses[:, 1:] += rng.binomial(n_items, loss, losses[:, 1:].shape)
         return wins, losses
-    own = 0.5 if case == SAME_ITEMS else 0.0
+    item_share = 0.5 if case == SAME_ITEMS else 0.0
     wins, losses = (
-        rng.binomial(n_items, half * own, (n_years, 1)) + rng.binomial(n_items, half * (1 - own), (n_years, NIGHTS))
+        rng.binomial(n_items, half * item_share, (n_years, 1))
+        + rng.binomial(n_items, half * (1 - item_share), (n_years, NIGHTS))
         for _ in range(2)
     )
-    more = rng.binomial(n_items, loss * own, (n_years, 1))
-    losses[:, QUIET:] += more + rng.binomial(n_items, loss * (1 - own), (n_years, NIGHTS - QUIET))
+    item_losses = rng.binomial(n_items, loss * item_share, (n_years, 1))
+    losses[:, QUIET:] += item_losses + rng.binomial(n_items, loss * (1 - item_share), (n_years, NIGHTS - QUIET))
     return wins, losses
 
 
-def measured(n_years: int = N_YEARS) -> Iterator[dict[str, Any]]:
-    """Yield what each rule does in each case: one row a case, number of items and rule."""
+def iter_results(n_years: int = N_YEARS) -> Iterator[dict[str, Any]]:
+    """Yield a row of results for each case, number of items and rule."""
     for case in CASES:
         for n_items in ITEMS:
-            yield from _rows(case, n_items, n_years)
+            yield from _iter_rows(case, n_items, n_years)
 
 
-def _rows(case: str, n_items: int, n_years: int) -> Iterator[dict[str, Any]]:
+def _iter_rows(case: str, n_items: int, n_years: int) -> Iterator[dict[str, Any]]:
     years = {}
     for loss in (0.0, *LOSSES):
         rng = np.random.default_rng(zlib.crc32(f"{case}, {n_items}, {loss}".encode()))
-        years[loss] = draw(case, n_items, loss, n_years, rng)
-    rules = RULES | ({"e-values multiplied every night": multiplied} if case == UNCHANGED else {})
+        years[loss] = draw_years(case, n_items, loss, n_years, rng)
+    rules = RULES | ({"e-values multiplied every night": alarm_by_product} if case == UNCHANGED else {})
     for name, rule in rules.items():
         n_alarms = rule(*years[0.0]).sum(axis=1)
         row: dict[str, Any] = {
@@ -160,22 +161,22 @@ def _rows(case: str, n_items: int, n_years: int) -> Iterator[dict[str, Any]]:
             "error": round(float(n_alarms.std(ddof=1)) / n_years**0.5, 4),
             "years_with_some": round(float((n_alarms > 0).mean()), 4), "losses": {},
         }  # fmt: skip
-        if rule is not multiplied:
-            row["losses"] = {f"{100 * loss:g}": _delay(rule(*years[loss]), case) for loss in LOSSES}
+        if rule is not alarm_by_product:
+            row["losses"] = {f"{100 * loss:g}": _compute_delay(rule(*years[loss]), case) for loss in LOSSES}
         yield row
 
 
-def _delay(alarm: Truths, case: str) -> dict[str, float | None]:
-    """Return how many nights of the loss pass until half of the years see it, and how many see it at all."""
-    after = alarm[:, 1 if case == UNCHANGED else QUIET :]
-    caught = after.any(axis=1)
-    nights = np.where(caught, after.argmax(axis=1) + 1, np.inf)
+def _compute_delay(alarm: BoolArray, case: str) -> dict[str, float | None]:
+    """Return the median nights until a loss is detected, and the share of years that detect it."""
+    loss_alarms = alarm[:, 1 if case == UNCHANGED else QUIET :]
+    caught = loss_alarms.any(axis=1)
+    nights = np.where(caught, loss_alarms.argmax(axis=1) + 1, np.inf)
     median = float(np.quantile(nights, 0.5, method="higher"))
     return {"median": median if np.isfinite(median) else None, "caught": round(float(caught.mean()), 4)}
 
 
-def table(rows: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the table of the page, line by line."""
+def format_table(rows: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of the page's table."""
     for case in CASES:
         yield ""
         yield f"**{case[0].upper()}{case[1:]}**"
@@ -184,13 +185,13 @@ def table(rows: list[Mapping[str, Any]]) -> Iterator[str]:
         yield f"| rule | items | false alarms a year | years with one | {losses} |"
         yield "|---" * (4 + len(LOSSES)) + "|"
         for row in (row for row in rows if row["case"] == case):
-            cells = [_cell(row["losses"].get(f"{100 * loss:g}")) for loss in LOSSES]
+            cells = [_format_cell(row["losses"].get(f"{100 * loss:g}")) for loss in LOSSES]
             alarms = f"{row['false_alarms']:.2f} ± {max(row['error'], 0.005):.2f}"
-            some = f"{100 * row['years_with_some']:.0f} %"
-            yield f"| {row['rule']} | {row['n_items']:,} | {alarms} | {some} | {' | '.join(cells)} |"
+            with_alarm = f"{100 * row['years_with_some']:.0f} %"
+            yield f"| {row['rule']} | {row['n_items']:,} | {alarms} | {with_alarm} | {' | '.join(cells)} |"
 
 
-def _cell(delay: Mapping[str, float | None] | None) -> str:
+def _format_cell(delay: Mapping[str, float | None] | None) -> str:
     if delay is None:
         return ""
     caught, median = delay["caught"] or 0.0, delay["median"]
@@ -200,21 +201,21 @@ def _cell(delay: Mapping[str, float | None] | None) -> str:
     return f"{'–' if median is None else f'{median:g}'} ({share})"
 
 
-def write(rows: list[Mapping[str, Any]], page: Path = PAGE) -> None:
-    """Write the table between the marks."""
+def write_table(rows: list[Mapping[str, Any]], page: Path = PAGE) -> None:
+    """Write the table between the page's markers."""
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    page.write_text("\n".join([before + BEGIN, *table(rows), "", END]) + after)
+    page.write_text("\n".join([before + BEGIN, *format_table(rows), "", END]) + after)
 
 
 def main() -> None:
-    """Measure, keep and write."""
+    """Measure, save the results and write the table."""
     start = time.process_time()
-    rows = [*measured()]
-    KEPT.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
-    print("\n".join(table(rows)))
+    rows = [*iter_results()]
+    RESULTS.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+    print("\n".join(format_table(rows)))
     print(f"{time.process_time() - start:.0f} s of CPU")
-    write(rows)
+    write_table(rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What an install weighs, and how long a command takes to start: `python -m benchmarks.install` writes results-install.md.
+"""Measure installed size and start-up time: `python -m benchmarks.install` writes results-install.md.
 
 The wheel is built and installed into a new environment, as a user would; each extra is then added to the same one and what
 comes with it is counted. Seconds are medians of whole processes, on a machine that does nothing else.
@@ -17,10 +17,10 @@ from statistics import median
 
 HERE = Path(__file__).parent
 EXTRAS = ("frame", "parquet", "mt", "ir", "asr", "report", "postgres", "s3", "clusters", "slurm", "ssh")
-COUNTING = ("llvmlite", "numba", "numpy", "numpy.libs", "scipy", "scipy.libs")
-PLANS = ("sqlalchemy", "greenlet", "pydantic", "pydantic_core")
-NETWORK = ("dask", "distributed", "tornado", "msgpack", "cryptography", "cffi", "fsspec", "zict", "psutil")
-METRICS = [part for metric in ("recall", "f1", "precision") for part in ("--metric", metric)]
+COUNTING_PACKAGES = ("llvmlite", "numba", "numpy", "numpy.libs", "scipy", "scipy.libs")
+PLAN_PACKAGES = ("sqlalchemy", "greenlet", "pydantic", "pydantic_core")
+NETWORK_PACKAGES = ("dask", "distributed", "tornado", "msgpack", "cryptography", "cffi", "fsspec", "zict", "psutil")
+METRIC_OPTIONS = [part for metric in ("recall", "f1", "precision") for part in ("--metric", metric)]
 ROUNDS = 7
 PAGE = HERE.parent / "docs" / "install.md"
 BEGIN, END = "<!-- weight: made by python -m benchmarks.install -->", "<!-- weight: end -->"
@@ -28,114 +28,114 @@ BEGIN, END = "<!-- weight: made by python -m benchmarks.install -->", "<!-- weig
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(Path(folder))
-    (HERE / "results-install.json").write_text(json.dumps(found, indent=1) + "\n")
-    lines = text(found)
-    (HERE / "results-install.md").write_text(lines)
-    PAGE.write_text(with_weight(PAGE.read_text(), lines))
-    print(lines)
+        results = measure_install(Path(folder))
+    (HERE / "results-install.json").write_text(json.dumps(results, indent=1) + "\n")
+    page_text = render_page(results)
+    (HERE / "results-install.md").write_text(page_text)
+    PAGE.write_text(update_page(PAGE.read_text(), page_text))
+    print(page_text)
 
 
-def measured(folder: Path) -> dict:
-    """Install what is built of this checkout, and look at it."""
-    wheel, sdist = built(folder / "dist")
+def measure_install(folder: Path) -> dict:
+    """Build this checkout, install it and measure its sizes and times."""
+    wheel, sdist = build_packages(folder / "dist")
     environment = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    before = weights(environment)
-    _pip(environment, str(wheel))
-    after = weights(environment)
+    before = measure_sizes(environment)
+    _install(environment, str(wheel))
+    after = measure_sizes(environment)
     core = {name: size - before.get(name, 0) for name, size in after.items() if size != before.get(name, 0)}
-    found = {
+    results = {
         "wheel": wheel.stat().st_size, "sdist": sdist.stat().st_size, "core": core,
-        "bytecode": bytecode(environment), "seconds": seconds(environment, folder), "extras": {},
+        "bytecode": measure_bytecode(environment), "seconds": time_commands(environment, folder), "extras": {},
     }  # fmt: skip
     total = sum(after.values())
     for extra in EXTRAS:
-        _pip(environment, f"{wheel}[{extra}]")
-        now = sum(weights(environment).values())
-        found["extras"][extra], total = now - total, now
-    return found
+        _install(environment, f"{wheel}[{extra}]")
+        size_now = sum(measure_sizes(environment).values())
+        results["extras"][extra], total = size_now - total, size_now
+    return results
 
 
-def built(folder: Path) -> tuple[Path, Path]:
-    """Build the wheel (of the sdist, as build does) and the sdist; return their paths."""
+def build_packages(folder: Path) -> tuple[Path, Path]:
+    """Build the sdist and, from it, the wheel; return the paths of wheel and sdist."""
     subprocess.run([sys.executable, "-m", "build", "--outdir", folder, HERE.parent], check=True, capture_output=True)
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
 
 
-def _pip(environment: Path, *what: str) -> None:
-    subprocess.run([environment / "bin" / "pip", "install", "-q", *what], check=True)
+def _install(environment: Path, *requirements: str) -> None:
+    subprocess.run([environment / "bin" / "pip", "install", "-q", *requirements], check=True)
 
 
-def _packages(environment: Path) -> Path:
-    [found] = (environment / "lib").glob("python*/site-packages")
-    return found
+def _find_site_packages(environment: Path) -> Path:
+    [site_packages] = (environment / "lib").glob("python*/site-packages")
+    return site_packages
 
 
-def weights(environment: Path) -> dict[str, int]:
-    """Bytes of each thing in an environment, as a disk holds them."""
-    return {each.name: _bytes(each) for each in _packages(environment).iterdir()}
+def measure_sizes(environment: Path) -> dict[str, int]:
+    """Return the disk usage in bytes of each installed package."""
+    return {path.name: _count_bytes(path) for path in _find_site_packages(environment).iterdir()}
 
 
-def bytecode(environment: Path) -> int:
-    """Bytes of what pip compiles while it installs, which `--no-compile` leaves out."""
-    return sum(_bytes(each) for each in _packages(environment).rglob("*.pyc"))
+def measure_bytecode(environment: Path) -> int:
+    """Return the bytes of bytecode that pip compiles unless given `--no-compile`."""
+    return sum(_count_bytes(path) for path in _find_site_packages(environment).rglob("*.pyc"))
 
 
-def _bytes(path: Path) -> int:
-    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
-    return sum(each.stat().st_blocks * 512 for each in files if not each.is_symlink())
+def _count_bytes(path: Path) -> int:
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return sum(file.stat().st_blocks * 512 for file in files if not file.is_symlink())
 
 
-def seconds(environment: Path, folder: Path) -> dict[str, float]:
-    """Wall seconds of whole processes, the first comparison with nothing compiled yet."""
+def time_commands(environment: Path, folder: Path) -> dict[str, float]:
+    """Return wall seconds of whole processes; the first comparison compiles its kernels."""
     example = HERE.parent / "sigdask" / "examples" / "yeh2000.tsv"
     python, sigdask = environment / "bin" / "python", environment / "bin" / "sigdask"
-    compare = [sigdask, "compare", example, *METRICS]
-    took([python, "-c", "import numpy, numba"], folder)
+    compare = [sigdask, "compare", example, *METRIC_OPTIONS]
+    time_command([python, "-c", "import numpy, numba"], folder)
     return {
-        "first": took(compare, folder),
-        "verify": took([sigdask, "verify"], folder),
-        "numba": _median([python, "-c", "import numpy, numba"], folder),
-        "compare": _median(compare, folder),
-        "help": _median([sigdask, "--help"], folder),
-        "usage": _median([sigdask, "compare", "--no-such-option"], folder),
-        "file": _median([sigdask, "compare", "no-such-file.csv"], folder),
+        "first": time_command(compare, folder),
+        "verify": time_command([sigdask, "verify"], folder),
+        "numba": _time_median([python, "-c", "import numpy, numba"], folder),
+        "compare": _time_median(compare, folder),
+        "help": _time_median([sigdask, "--help"], folder),
+        "usage": _time_median([sigdask, "compare", "--no-such-option"], folder),
+        "file": _time_median([sigdask, "compare", "no-such-file.csv"], folder),
     }
 
 
-def _median(command: list, folder: Path) -> float:
-    return median(took(command, folder) for _ in range(ROUNDS))
+def _time_median(command: list, folder: Path) -> float:
+    return median(time_command(command, folder) for _ in range(ROUNDS))
 
 
-def took(command: list, folder: Path) -> float:
-    """Wall seconds of a process."""
-    quiet = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def time_command(command: list, folder: Path) -> float:
+    """Return the wall seconds of a process."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
-    subprocess.run(command, cwd=folder, env=quiet, capture_output=True, check=False)
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     return time.perf_counter() - start
 
 
-def text(found: dict) -> str:
-    """The page of what was found."""
-    core, s = found["core"], found["seconds"]
-    whole = sum(core.values())
+def render_page(results: dict) -> str:
+    """Render the page of results."""
+    core, s = results["core"], results["seconds"]
+    total = sum(core.values())
     parts = {
-        "counting (numpy, scipy, numba with llvmlite)": _of(core, COUNTING),
-        "clusters and remote files (dask, distributed, fsspec, cryptography, ...)": _of(core, NETWORK),
-        "plans and their store (pydantic, SQLAlchemy)": _of(core, PLANS),
-        "sigdask": _of(core, ("sigdask",)),
+        "counting (numpy, scipy, numba with llvmlite)": _sum_sizes(core, COUNTING_PACKAGES),
+        "clusters and remote files (dask, distributed, fsspec, cryptography, ...)": _sum_sizes(core, NETWORK_PACKAGES),
+        "plans and their store (pydantic, SQLAlchemy)": _sum_sizes(core, PLAN_PACKAGES),
+        "sigdask": _sum_sizes(core, ("sigdask",)),
     }
-    rest = whole - sum(parts.values())
-    rows = [*parts.items(), ("the rest (click, rich, jinja2, narwhals, ...)", rest), ("**whole**", whole)]
+    rest = total - sum(parts.values())
+    rows = [*parts.items(), ("the rest (click, rich, jinja2, narwhals, ...)", rest), ("**whole**", total)]
     lines = [
         "# Install weight and start", "",
-        f"`python -m benchmarks.install`. Wheel {_kb(found['wheel'])}, sdist {_kb(found['sdist'])}.", "",
-        "| what `pip install` brings | MB |", "|---|---|", *(f"| {name} | {_mb(size)} |" for name, size in rows), "",
-        f"Of it {_mb(found['bytecode'])} MB are bytecode, which `pip install --no-compile` leaves out.", "",
+        f"`python -m benchmarks.install`. Wheel {_format_kb(results['wheel'])}, sdist {_format_kb(results['sdist'])}.", "",
+        "| what `pip install` brings | MB |", "|---|---|", *(f"| {name} | {_format_mb(size)} |" for name, size in rows), "",
+        f"Of it {_format_mb(results['bytecode'])} MB are bytecode, which `pip install --no-compile` leaves out.", "",
         "| extra, added in this order | MB more |", "|---|---|",
-        *(f"| {name} | {_mb(size)} |" for name, size in found["extras"].items()), "",
+        *(f"| {name} | {_format_mb(size)} |" for name, size in results["extras"].items()), "",
         "| process | wall s |", "|---|---|",
         f"| `python -c 'import numpy, numba'` | {s['numba']:.2f} |",
         f"| `sigdask compare` on Yeh's example, three metrics | {s['compare']:.2f} ({s['compare'] - s['numba']:.2f} beyond) |",
@@ -148,22 +148,22 @@ def text(found: dict) -> str:
     return "\n".join(lines)
 
 
-def with_weight(page: str, lines: str) -> str:
-    """The page of installing with what was found between its marks."""
+def update_page(page: str, report: str) -> str:
+    """Return the installation page with new tables between its markers."""
     before, rest = page.split(BEGIN)
-    tables = lines.partition("`.")[2].partition("\n\n")[2]
+    tables = report.partition("`.")[2].partition("\n\n")[2]
     return f"{before}{BEGIN}\n{tables.strip()}\n{END}{rest.partition(END)[2]}"
 
 
-def _of(core: dict[str, int], names: tuple[str, ...]) -> int:
+def _sum_sizes(core: dict[str, int], names: tuple[str, ...]) -> int:
     return sum(core.get(name, 0) for name in names)
 
 
-def _mb(size: int) -> str:
+def _format_mb(size: int) -> str:
     return f"{size / 1e6:,.0f}"
 
 
-def _kb(size: int) -> str:
+def _format_kb(size: int) -> str:
     return f"{size / 1e3:,.0f} kB"
 
 

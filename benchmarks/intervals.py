@@ -1,4 +1,4 @@
-"""Cases of intervals, as those of `benchmarks.cases`: resamples, and all that is made of them."""
+"""Benchmark cases of intervals: resampling and everything computed from the resamples."""
 
 from __future__ import annotations
 
@@ -6,61 +6,63 @@ import numpy as np
 
 from benchmarks import data
 
-BLEU = 10**5
-MEANS = 10**4
+BLEU_RESAMPLES = 10**5
+MEAN_RESAMPLES = 10**4
 
 
-def _alone(counts, metric, n_resamples):
+def _prepare_intervals(counts, metric, n_resamples):
     from sigdask.analysis.comparison.intervals.plan import IntervalJobs
     from sigdask.analysis.comparison.jobs import ComparisonJobs
     from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
     from sigdask.execution.run import count_jobs
 
-    wanted = CompareSpec(metrics=[metric]).bind_metrics(counts)  # extraction is not timed
-    exchange = ComparisonJobs.from_spec(counts, wanted, second_run=False)
+    spec = CompareSpec(metrics=[metric]).bind_metrics(counts)  # extraction is not timed
+    comparison_jobs = ComparisonJobs.from_spec(counts, spec, second_run=False)
 
     def run(n=n_resamples):
-        sought = IntervalJobs.from_comparisons(exchange, IntervalSpec("bootstrap", resamples=n))
-        sought.build_columns(dict(zip(sought.jobs, count_jobs(sought.jobs, cluster="none"), strict=True)))
+        interval_jobs = IntervalJobs.from_comparisons(comparison_jobs, IntervalSpec("bootstrap", resamples=n))
+        interval_jobs.build_columns(
+            dict(zip(interval_jobs.jobs, count_jobs(interval_jobs.jobs, cluster="none"), strict=True))
+        )
 
     run(100)
     return run, 1.0
 
 
-def bleu_sigdask():
-    return _alone(data.text_counts(*data.texts()), "BLEU", BLEU)
+def prepare_bleu_sigdask():
+    return _prepare_intervals(data.build_text_counts(*data.draw_texts()), "BLEU", BLEU_RESAMPLES)
 
 
-def bleu_sacrebleu(few=2000):
-    """sacrebleu's paired bootstrap after extraction."""
+def prepare_bleu_sacrebleu(n_timed=2000):
+    """Prepare sacrebleu's paired bootstrap after extraction."""
     import sacrebleu
     from sacrebleu import significance
 
-    systems, reference = data.texts()
+    systems, reference = data.draw_texts()
     tool = sacrebleu.BLEU(force=True, references=[reference])
     statistics = [np.array(tool._extract_corpus_statistics(s, None)) for s in systems]  # noqa: SLF001
     base = significance.Result(tool._aggregate_and_compute(statistics[0]).score)  # noqa: SLF001
     tool._extract_corpus_statistics = lambda *_: statistics[1]  # noqa: SLF001
 
     def run():
-        significance._paired_bs_test({"BLEU": (statistics[0], base)}, "s1", systems[1], None, {"BLEU": tool}, few)  # noqa: SLF001
+        significance._paired_bs_test({"BLEU": (statistics[0], base)}, "s1", systems[1], None, {"BLEU": tool}, n_timed)  # noqa: SLF001
 
-    return run, few / BLEU
+    return run, n_timed / BLEU_RESAMPLES
 
 
-def means_sigdask():
+def prepare_means_sigdask():
     from sigdask.counts import Counts
 
-    a, b = data.scores(1000).T
-    return _alone(Counts.from_scores({"a": a, "b": b}), "mean", MEANS)
+    a, b = data.draw_scores(1000).T
+    return _prepare_intervals(Counts.from_scores({"a": a, "b": b}), "mean", MEAN_RESAMPLES)
 
 
-def means_scipy():
+def prepare_means_scipy():
     from scipy import stats
 
-    a, b = data.scores(1000).T
+    a, b = data.draw_scores(1000).T
 
-    def run(n=MEANS):
+    def run(n=MEAN_RESAMPLES):
         stats.bootstrap(
             (a, b), lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis), paired=True, vectorized=True,
             n_resamples=n, batch=1000, method="BCa", rng=np.random.default_rng(0),
@@ -70,15 +72,23 @@ def means_scipy():
     return run, 1.0
 
 
-def all_pairs():
+def prepare_all_pairs():
     from sigdask.counts import Counts
 
-    scores = data.trec()[0]
-    return _alone(Counts.from_scores({f"s{k}": column for k, column in enumerate(scores.T)}), "mean", MEANS)
+    scores = data.load_trec()[0]
+    return _prepare_intervals(
+        Counts.from_scores({f"s{k}": column for k, column in enumerate(scores.T)}), "mean", MEAN_RESAMPLES
+    )
 
 
 CASES = {
-    "intervals: BLEU of 2,000 segments, 10^5 resamples": {"sigdask": bleu_sigdask, "sacrebleu": bleu_sacrebleu},
-    "intervals: pair of 1,000 items, 10^4 resamples, BCa": {"sigdask": means_sigdask, "scipy": means_scipy},
-    "intervals: 8,256 pairs of 129 x 50, 10^4 resamples, BCa": {"sigdask": all_pairs},
+    "intervals: BLEU of 2,000 segments, 10^5 resamples": {
+        "sigdask": prepare_bleu_sigdask,
+        "sacrebleu": prepare_bleu_sacrebleu,
+    },
+    "intervals: pair of 1,000 items, 10^4 resamples, BCa": {
+        "sigdask": prepare_means_sigdask,
+        "scipy": prepare_means_scipy,
+    },
+    "intervals: 8,256 pairs of 129 x 50, 10^4 resamples, BCa": {"sigdask": prepare_all_pairs},
 }

@@ -1,4 +1,4 @@
-"""What a page of many comparisons costs: `python -m benchmarks.page` writes results-page.md.
+"""Measure HTML pages of many comparisons: `python -m benchmarks.page` writes results-page.md.
 
 CPU seconds to make it, its size, and in headless Chromium the milliseconds until its script is done, until all rows are
 sorted by p and until a word is found in them, and how many elements it has. The numbers are of one machine; nothing holds them.
@@ -27,18 +27,19 @@ CASES = {
 
 def main() -> None:
     sys.path.insert(0, str(HERE.parent / "tests"))
-    from browser import started
+    from browser import start_browser
 
     lines = [
         "| page | comparisons | CPU s to make | MB | ms to ready | ms to sort | ms to find | elements |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    with tempfile.TemporaryDirectory() as folder, started() as browser:
+    with tempfile.TemporaryDirectory() as folder, start_browser() as browser:
         for name, (n_sets, n_systems, options) in CASES.items():
             file = Path(folder) / "page.html"
-            n, seconds = made(file, n_sets, n_systems, options)
+            n, seconds = write_page(file, n_sets, n_systems, options)
             ready, sort, find, elements = (
-                round(median(each)) for each in zip(*(shown_in(browser, file) for _ in range(ROUNDS)), strict=True)
+                round(median(times))
+                for times in zip(*(measure_page(browser, file) for _ in range(ROUNDS)), strict=True)
             )
             lines.append(
                 f"| {name} | {n:,} | {seconds:.2f} | {file.stat().st_size / 1e6:.2f} | {ready} | {sort} | {find} | {elements:,} |"
@@ -49,8 +50,8 @@ def main() -> None:
     )
 
 
-def made(file: Path, n_sets: int, n_systems: int, options: dict) -> tuple[int, float]:
-    """Write a page; return how many comparisons it has, and the CPU seconds."""
+def write_page(file: Path, n_sets: int, n_systems: int, options: dict) -> tuple[int, float]:
+    """Write a page; return its number of comparisons and the CPU seconds."""
     from sigdask.api import compare_sets
     from sigdask.counts import Counts
     from sigdask.report.page import render_page
@@ -61,26 +62,28 @@ def made(file: Path, n_sets: int, n_systems: int, options: dict) -> tuple[int, f
         Counts.from_scores({f"system-{k}": np.round(rng.normal(k % 7 / 3, 2, 50), 2) for k in range(n_systems)}, name=f"set-{s}")
         for s in range(n_sets)
     ]  # fmt: skip
-    found = compare_sets(data, **{"metrics": ["mean"], "trials": 999, "adjust": "none", "interval": "none", **options})
-    table = found.table
+    results = compare_sets(
+        data, **{"metrics": ["mean"], "trials": 999, "adjust": "none", "interval": "none", **options}
+    )
+    table = results.table
     sets = {
-        name: Results(table.take(np.flatnonzero(table.test_set.codes == k)), found.seed, found.alpha)
+        name: Results(table.take(np.flatnonzero(table.test_set.codes == k)), results.seed, results.alpha)
         for k, name in enumerate(table.test_set.values)
     }
     render_page({"": Results(table.take(slice(0, 3)), 0, 0.05)}, title="what is loaded once")
-    before = time.process_time()
+    start = time.process_time()
     text = render_page(sets, title="many")
-    seconds = time.process_time() - before
+    seconds = time.process_time() - start
     file.write_text(text, encoding="utf-8")
     return len(table), seconds
 
 
-def shown_in(browser: object, file: Path) -> tuple[float, float, float, int]:
-    """Return the milliseconds to ready, to sort and to find, and the number of elements."""
-    from browser import shown
+def measure_page(browser: object, file: Path) -> tuple[float, float, float, int]:
+    """Return milliseconds to load, sort and search the page, and its number of elements."""
+    from browser import open_page
 
-    with shown(browser, file) as opened:
-        found = opened.evaluate(
+    with open_page(browser, file) as page:
+        timings = page.evaluate(
             """() => {
               const grid = document.querySelector("[data-grid=comparisons]");
               const took = (act) => { const before = performance.now(); act(); grid.getBoundingClientRect(); return performance.now() - before; };
@@ -92,7 +95,7 @@ def shown_in(browser: object, file: Path) -> tuple[float, float, float, int]:
               return [ready, took(() => head.click()), took(find), elements];
             }"""
         )
-    return tuple(found)
+    return tuple(timings)
 
 
 if __name__ == "__main__":

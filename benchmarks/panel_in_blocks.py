@@ -1,4 +1,4 @@
-"""A panel of 2 GB on worker processes of 700 MB: `python -m benchmarks.panel_in_blocks [systems items workers trials]`.
+"""Count a 2 GB panel on workers of 700 MB: `python -m benchmarks.panel_in_blocks [systems items workers trials]`.
 
 Precision of systems that count hits and answers, all pairs, on dask workers with a memory limit each. Prints CPU
 seconds of the driver and of the workers, their peak memory, and whether some pairs, counted apart, agree.
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-LIMIT = "700MB"
+MEMORY_LIMIT = "700MB"
 PARAMETERS = (1000, 10**6, 7, 2048)
-CHECKED = 5
+N_CHECKED = 5
 
 
-def panel_of(n_systems, n_items):
+def build_panel(n_systems, n_items):
     from sigdask.counts import Counts
     from sigdask.metrics.base import BoundMetric
     from sigdask.metrics.forms import Ratios
@@ -39,10 +39,10 @@ def panel_of(n_systems, n_items):
     return placed.panel
 
 
-def used():
-    own = resource.getrusage(resource.RUSAGE_SELF)
+def measure_usage():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
     status = Path("/proc/self/status").read_text()  # ru_maxrss is that of the process that this one was started by
-    return round(own.ru_utime + own.ru_stime, 1), int(re.search(r"VmHWM:\s*(\d+)", status)[1]) // 1024
+    return round(usage.ru_utime + usage.ru_stime, 1), int(re.search(r"VmHWM:\s*(\d+)", status)[1]) // 1024
 
 
 def main():
@@ -51,21 +51,25 @@ def main():
     from sigdask.randomization.jobs import Job
 
     n_systems, n_items, n_workers, n_trials = [int(a) for a in sys.argv[1:]] or PARAMETERS
-    panel = panel_of(n_systems, n_items)
-    print(f"panel of {panel.nbytes / 1e9:.2f} GB, {len(panel.pairs):,} pairs; driver so far (s, MiB): {used()}")
+    panel = build_panel(n_systems, n_items)
+    print(
+        f"panel of {panel.nbytes / 1e9:.2f} GB, {len(panel.pairs):,} pairs; driver so far (s, MiB): {measure_usage()}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.toml"
-        file.write_text(f'class = "local"\nworkers = {n_workers}\n[options]\nmemory_limit = "{LIMIT}"\n')
+        file.write_text(f'class = "local"\nworkers = {n_workers}\n[options]\nmemory_limit = "{MEMORY_LIMIT}"\n')
         with connect(str(file)) as cluster:
             start = time.perf_counter()
             [tally] = count_jobs([Job(panel, n_trials)], cluster=cluster)
             seconds = time.perf_counter() - start
-            of_workers = cluster.client.run(used)
-    print(f"counted {n_trials:,} trials in {seconds:.0f} s; driver: {used()}; workers: {sorted(of_workers.values())}")
-    rows = np.linspace(0, len(panel.pairs) - 1, CHECKED).astype(int)
-    apart = panel.select(rows.tolist()).tally(n_trials=n_trials)
-    assert (apart.counts == tally.counts[rows]).all()
-    print(f"{CHECKED} pairs counted apart: the same")
+            worker_usage = cluster.client.run(measure_usage)
+    print(
+        f"counted {n_trials:,} trials in {seconds:.0f} s; driver: {measure_usage()}; workers: {sorted(worker_usage.values())}"
+    )
+    rows = np.linspace(0, len(panel.pairs) - 1, N_CHECKED).astype(int)
+    separate = panel.select(rows.tolist()).tally(n_trials=n_trials)
+    assert (separate.counts == tally.counts[rows]).all()
+    print(f"{N_CHECKED} pairs counted apart: the same")
 
 
 if __name__ == "__main__":

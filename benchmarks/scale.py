@@ -1,4 +1,4 @@
-"""Large comparisons as commands, each in a process of its own: `python -m benchmarks.scale [PART OF A NAME] [--small]`.
+"""Measure large comparisons as commands: `python -m benchmarks.scale [PART OF A NAME] [--small]`.
 
 Writes `results-scale.md` with the goal of each beside wall time, CPU and peak memory, those of worker processes included;
 a run of some of them replaces their lines alone.
@@ -24,8 +24,8 @@ from benchmarks import scale_cases
 
 HERE = Path(__file__).parent
 MIB = 2**20
-KEPT = HERE / "results-scale.json"
-HEAD = (
+RESULTS = HERE / "results-scale.json"
+TABLE_HEAD = (
     "# Scale",
     "",
     "`python -m benchmarks.scale`: every command in a process of its own, from its start to its end; peaks are of all its",
@@ -37,8 +37,8 @@ HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What a command took.
+class CommandUsage:
+    """Exit status, time and memory of a command.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Spent:
         Seconds, of it and all its children.
     peak : float
         Bytes: of the command itself the most that were resident, with its children the most seen at once.
-    said : str
+    output_end : str
         The end of what it wrote.
     """
 
@@ -56,88 +56,92 @@ class Spent:
     wall: float
     cpu: float
     peak: float
-    said: str
+    output_end: str
 
 
 def main() -> None:
     words = [word for word in sys.argv[1:] if word != "--small"]
     small = "--small" in sys.argv
-    kept = json.loads(KEPT.read_text()) if KEPT.is_file() and not small else {}
-    for case, took in measure(words[0] if words else "", size="small" if small else "full"):
-        kept[case.name] = row(case, took)
-        print(kept[case.name])
+    rows = json.loads(RESULTS.read_text()) if RESULTS.is_file() and not small else {}
+    for case, usage in measure(words[0] if words else "", size="small" if small else "full"):
+        rows[case.name] = format_row(case, usage)
+        print(rows[case.name])
         if not small:  # what a run of some cases finds replaces only theirs
-            KEPT.write_text(json.dumps(kept, indent=1) + "\n")
-            KEPT.with_suffix(".md").write_text("\n".join([*HEAD, *kept.values(), ""]))
-    for name, why in scale_cases.skipped():
-        print(f"{name}: skipped, {why}")
+            RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+            RESULTS.with_suffix(".md").write_text("\n".join([*TABLE_HEAD, *rows.values(), ""]))
+    for name, reason in scale_cases.iter_skipped():
+        print(f"{name}: skipped, {reason}")
 
 
-def measure(part: str = "", *, size: str = "full") -> Iterator[tuple[scale_cases.Case, Spent]]:
-    """Measure the cases with a part in their names, each in a folder of its own."""
+def measure(name_part: str = "", *, size: str = "full") -> Iterator[tuple[scale_cases.Case, CommandUsage]]:
+    """Measure the cases whose group names contain a text, each group in its own folder."""
     for group in scale_cases.GROUPS:
-        if part not in group.__doc__:
+        if name_part not in group.__doc__:
             continue
         with tempfile.TemporaryDirectory() as folder:
             for case in group(Path(folder), size):
                 print(case.name, file=sys.stderr)
-                yield case, spent([sys.executable, "-m", "sigdask", *case.arguments], Path(folder))
+                yield case, run_measured([sys.executable, "-m", "sigdask", *case.arguments], Path(folder))
 
 
-def spent(command: list[str], folder: Path, *, env: dict[str, str] | None = None) -> Spent:
-    """Run a command in a folder, and look at it and its children until it ends."""
-    said = folder / "said"
+def run_measured(command: list[str], folder: Path, *, env: dict[str, str] | None = None) -> CommandUsage:
+    """Run a command in a folder and measure it and its children until it ends."""
+    output_path = folder / "said"
     start = time.perf_counter()
     root = {"PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
-    with said.open("wb") as out:
+    with output_path.open("wb") as out:
         process = subprocess.Popen(
             command, cwd=folder, stdout=out, stderr=out, env={**os.environ, **root, **(env or {})}
         )
-        together: list[float] = []
-        looking = threading.Thread(target=_look, args=(process.pid, together), daemon=True)
-        looking.start()
+        samples: list[float] = []
+        watcher = threading.Thread(target=_watch_memory, args=(process.pid, samples), daemon=True)
+        watcher.start()
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - start
-    looking.join()
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if used.ru_maxrss > own:  # a child begins with the most that this process ever held
-        together.append(used.ru_maxrss * 1024.0)
-    with said.open("rb") as file:
-        file.seek(max(0, said.stat().st_size - 400))
+    watcher.join()
+    own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if used.ru_maxrss > own_peak:  # a child begins with the most that this process ever held
+        samples.append(used.ru_maxrss * 1024.0)
+    with output_path.open("rb") as file:
+        file.seek(max(0, output_path.stat().st_size - 400))
         end = file.read().decode("utf-8", "replace")
-    return Spent(process.returncode, wall, used.ru_utime + used.ru_stime, max(together), end)
+    return CommandUsage(process.returncode, wall, used.ru_utime + used.ru_stime, max(samples), end)
 
 
-def _look(pid: int, together: list[float]) -> None:
-    """Note the most that a process held, and with its children what they hold together: shared pages count once."""
+def _watch_memory(pid: int, samples: list[float]) -> None:
+    """Sample a process's peak memory, and the total with its children, shared pages counted once."""
     try:
         process = psutil.Process(pid)
         while process.status() != psutil.STATUS_ZOMBIE:
-            together.append(_most_held(pid))
+            samples.append(_read_peak(pid))
             if children := process.children(recursive=True):
-                together.append(float(sum(_held(each) for each in (process, *children))))
+                samples.append(float(sum(_read_memory(member) for member in (process, *children))))
             time.sleep(0.1)
     except (psutil.NoSuchProcess, FileNotFoundError):
         return
 
 
-def _most_held(pid: int) -> float:
+def _read_peak(pid: int) -> float:
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0.0)
 
 
-def _held(process: psutil.Process) -> int:
+def _read_memory(process: psutil.Process) -> int:
     try:
         return process.memory_full_info().pss
     except (psutil.NoSuchProcess, psutil.AccessDenied, FileNotFoundError):
         return 0
 
 
-def row(case: scale_cases.Case, took: Spent) -> str:
-    """The result of a case as a line of Markdown."""
-    more = case.more() if took.status == 0 else f"status {took.status}: {''.join(took.said.strip().splitlines()[-1:])}"
-    return f"| {case.name} | {case.goal} | {took.wall:.1f} | {took.cpu:.1f} | {took.peak / MIB:,.0f} | {more} |"
+def format_row(case: scale_cases.Case, usage: CommandUsage) -> str:
+    """Format the result of a case as a line of Markdown."""
+    note = (
+        case.describe_result()
+        if usage.status == 0
+        else f"status {usage.status}: {''.join(usage.output_end.strip().splitlines()[-1:])}"
+    )
+    return f"| {case.name} | {case.goal} | {usage.wall:.1f} | {usage.cpu:.1f} | {usage.peak / MIB:,.0f} | {note} |"
 
 
 if __name__ == "__main__":

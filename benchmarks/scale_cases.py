@@ -1,4 +1,4 @@
-"""The commands of `benchmarks.scale` with their data, large or small, and the goal of each.
+"""Commands of `benchmarks.scale` with their data, in full or small size, and the goal of each.
 
 A group shares its data. Every case is a name, its goal and the arguments of `sigdask`.
 """
@@ -15,18 +15,18 @@ import numpy as np
 from benchmarks.data import SHARED
 
 WMT = SHARED / "mt_wmt24_en-de"
-ROWS = 100_000
+BLOCK_ROWS = 100_000
 """Rows that are written at once."""
 
 
-def nothing() -> str:
-    """Nothing more is to be said."""
+def describe_nothing() -> str:
+    """Return an empty description."""
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A command and what it should take.
+    """A command and the goal for its time and memory.
 
     Attributes
     ----------
@@ -34,20 +34,20 @@ class Case:
         In words.
     arguments : list of str
         Of `sigdask`, in the folder of its group.
-    more : callable
+    describe_result : callable
         What else there is to say once it has run.
     """
 
     name: str
     goal: str
     arguments: Sequence[str]
-    more: Callable[[], str] = nothing
+    describe_result: Callable[[], str] = describe_nothing
 
 
 def pairs_of_300(folder: Path, size: str) -> Iterator[Case]:
     """300 systems x 1,000 items"""
     n_systems, n_items = (300, 1000) if size == "full" else (12, 50)
-    write_table(folder / "scores.csv", right(n_systems, n_items))
+    write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
     name = f"{n_systems} systems x {n_items:,} items of 0/1, all pairs, 2,000 trials, two runs"
     yield Case(name, "2.5 s beyond the start", ["compare", "scores.csv", "--trials", "2000"])
     yield Case(f"{name}, Holm", "likewise", ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm"])
@@ -56,18 +56,18 @@ def pairs_of_300(folder: Path, size: str) -> Iterator[Case]:
 def pairs_of_1000(folder: Path, size: str) -> Iterator[Case]:
     """1,000 systems x 1,000 items"""
     n_systems, n_items = (1000, 1000) if size == "full" else (12, 50)
-    write_table(folder / "scores.csv", right(n_systems, n_items))
+    write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
     name = f"{n_systems:,} systems x {n_items:,} items of 0/1, all pairs, 2,000 trials, JSON"
     arguments = ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm", "--json", "out.json"]
-    yield Case(name, "15 s, 1 GB", arguments, partial(megabytes, folder / "out.json"))
+    yield Case(name, "15 s, 1 GB", arguments, partial(describe_file_size, folder / "out.json"))
     arguments = ["compare", "scores.csv", "--trials", "2000", "--json", "out.json"]
-    yield Case(f"{name}, max-T", "likewise", arguments, partial(megabytes, folder / "out.json"))
+    yield Case(f"{name}, max-T", "likewise", arguments, partial(describe_file_size, folder / "out.json"))
 
 
 def millions_of_items(folder: Path, size: str) -> Iterator[Case]:
     """2 systems x 10^6 and 10^7 items, CSV"""
     for n_items, goal in ((10**6, "3 s, 350 MB"), (10**7, "25 s, 3 GB")) if size == "full" else ((1000, "none"),):
-        write_table(folder / "scores.csv", right(2, n_items))
+        write_table(folder / "scores.csv", draw_answers(2, n_items))
         arguments = ["compare", "scores.csv", "--trials", "10000"]
         yield Case(f"2 systems x {n_items:,} items, CSV, 10,000 trials", goal, arguments)
 
@@ -75,8 +75,8 @@ def millions_of_items(folder: Path, size: str) -> Iterator[Case]:
 def documents(folder: Path, size: str) -> Iterator[Case]:
     """10^6 items in 10^5 documents"""
     n_items, n_documents = (10**6, 10**5) if size == "full" else (1000, 100)
-    of = np.sort(np.random.default_rng(1).integers(0, n_documents, n_items))
-    write_table(folder / "scores.csv", right(2, n_items), document=[f"document-{k}" for k in of])
+    document_numbers = np.sort(np.random.default_rng(1).integers(0, n_documents, n_items))
+    write_table(folder / "scores.csv", draw_answers(2, n_items), document=[f"document-{k}" for k in document_numbers])
     arguments = ["compare", "scores.csv", "--trials", "10000", "--unit", "document"]
     yield Case(f"{n_items:,} items in {n_documents:,} documents, 10,000 trials", "6 s", arguments)
 
@@ -100,12 +100,12 @@ def parquet(folder: Path, size: str) -> Iterator[Case]:
 def plan(folder: Path, size: str) -> Iterator[Case]:
     """plan of 100,128 comparisons"""
     n_systems, n_items, n_trials = (448, 1000, 10_000) if size == "full" else (12, 50, 1000)
-    write_table(folder / "scores.csv", right(n_systems, n_items))
+    write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
     write_plan(folder, [("scores", "scores.csv")], n_trials)
     n = n_systems * (n_systems - 1) // 2
     yield Case(f"plan of {n:,} comparisons: check", "3 s", ["check", "plan.toml"])
-    each = partial(bytes_a_comparison, folder / "plan.sqlite", n)
-    yield Case(f"plan of {n:,} comparisons: run", "15 s, 600 MB", ["run", "plan.toml"], each)
+    describe_size = partial(describe_store_size, folder / "plan.sqlite", n)
+    yield Case(f"plan of {n:,} comparisons: run", "15 s, 600 MB", ["run", "plan.toml"], describe_size)
     yield Case(f"plan of {n:,} comparisons: run again", "3 s", ["run", "plan.toml"])
 
 
@@ -114,10 +114,10 @@ def nights(folder: Path, size: str) -> Iterator[Case]:
     if not WMT.is_dir():
         return
     files = sorted((WMT / "systems").glob("*.txt"))[: 26 if size == "full" else 3]
-    lines = None if size == "full" else 20
+    max_lines = None if size == "full" else 20
     (folder / "systems").mkdir()
     for path in (*files, WMT / "en-de.refA.txt"):
-        text = path.read_text(encoding="utf-8").splitlines()[:lines]
+        text = path.read_text(encoding="utf-8").splitlines()[:max_lines]
         (folder / ("gold.txt" if path.parent == WMT else f"systems/{path.name}")).write_text(
             "\n".join(text) + "\n", encoding="utf-8"
         )
@@ -129,29 +129,29 @@ def nights(folder: Path, size: str) -> Iterator[Case]:
     night = ["run", "plan.toml", "--cluster", "local", "--workers", "2"] if size == "full" else ["run", "plan.toml"]
     name = f"{len(files)} systems of mt_wmt24_en-de, BLEU and chrF"
     yield Case(f"{name}: first night", "15 s", night)
-    for changed, where, arguments in ((files[0], "", night), (files[1], ", without a cluster of its own", night[:2])):
-        own = folder / "systems" / changed.name
-        own.write_text(own.read_text(encoding="utf-8").replace(".", "!", 5), encoding="utf-8")
-        yield Case(f"{name}: another night, one changed file{where}", "3 s", arguments)
+    for changed, suffix, arguments in ((files[0], "", night), (files[1], ", without a cluster of its own", night[:2])):
+        changed_file = folder / "systems" / changed.name
+        changed_file.write_text(changed_file.read_text(encoding="utf-8").replace(".", "!", 5), encoding="utf-8")
+        yield Case(f"{name}: another night, one changed file{suffix}", "3 s", arguments)
 
 
 def few_units(folder: Path, size: str) -> Iterator[Case]:
     """few units and many systems"""
     n_systems, n_items = (2000, 20) if size == "full" else (20, 8)
-    write_table(folder / "scores.csv", right(n_systems, n_items))
+    write_table(folder / "scores.csv", draw_answers(n_systems, n_items))
     arguments = ["compare", "scores.csv", "--trials", "2000", "--adjust", "holm", "--json", "out.json"]
     yield Case(
         f"{n_systems:,} systems x {n_items} items, all pairs, JSON",
         "none",
         arguments,
-        partial(megabytes, folder / "out.json"),
+        partial(describe_file_size, folder / "out.json"),
     )
 
 
 def long_ids(folder: Path, size: str) -> Iterator[Case]:
     """ids of 200 characters"""
     n_items = 10**6 if size == "full" else 1000
-    write_table(folder / "scores.csv", right(2, n_items), stem="x" * 190)
+    write_table(folder / "scores.csv", draw_answers(2, n_items), stem="x" * 190)
     yield Case(
         f"2 systems x {n_items:,} items with ids of 200 characters",
         "none",
@@ -163,7 +163,7 @@ def subsets(folder: Path, size: str) -> Iterator[Case]:
     """many subsets"""
     n_items, n_subsets, n_systems = (50_000, 500, 20) if size == "full" else (200, 10, 3)
     topics = [f"topic-{k % n_subsets}" for k in range(n_items)]
-    write_table(folder / "scores.csv", right(n_systems, n_items), topic=topics)
+    write_table(folder / "scores.csv", draw_answers(n_systems, n_items), topic=topics)
     arguments = ["compare", "scores.csv", "--by", "topic", "--trials", "2000", "--adjust", "holm"]
     yield Case(f"{n_systems} systems x {n_items:,} items in {n_subsets} subsets", "none", arguments)
 
@@ -173,7 +173,7 @@ def test_sets(folder: Path, size: str) -> Iterator[Case]:
     n_sets = 2000 if size == "full" else 5
     names = [f"set-{k}" for k in range(n_sets)]
     for k, name in enumerate(names):
-        write_table(folder / f"{name}.csv", right(3, 50, seed=k))
+        write_table(folder / f"{name}.csv", draw_answers(3, 50, seed=k))
     write_plan(folder, [(name, f"{name}.csv") for name in names], 2000)
     yield Case(f"plan of {n_sets:,} test sets of 3 systems: check", "none", ["check", "plan.toml"])
     yield Case(f"plan of {n_sets:,} test sets of 3 systems: run", "none", ["run", "plan.toml"])
@@ -186,51 +186,51 @@ GROUPS = (
 )  # fmt: skip
 
 
-def skipped() -> Iterator[tuple[str, str]]:
-    """Say what is not measured here, and why."""
+def iter_skipped() -> Iterator[tuple[str, str]]:
+    """Yield the groups that cannot be measured here, with the reason."""
     if not WMT.is_dir():
         yield nights.__doc__ or "", f"{WMT} is not there"
 
 
-def right(n_systems: int, n_items: int, seed: int = 0) -> np.ndarray:
-    """Answers that are right or wrong, shape (n_items, n_systems): items of many difficulties, systems of many skills."""
+def draw_answers(n_systems: int, n_items: int, seed: int = 0) -> np.ndarray:
+    """Draw 0/1 answers, shape (n_items, n_systems); items differ in difficulty, systems in skill."""
     rng = np.random.default_rng([n_systems, n_items, seed])
     skill = np.linspace(-0.1, 0.1, n_systems, dtype=np.float32)
-    found = np.empty((n_items, n_systems), np.int8)
-    for first in range(0, n_items, ROWS):
-        n = min(ROWS, n_items - first)
+    answers = np.empty((n_items, n_systems), np.int8)
+    for first in range(0, n_items, BLOCK_ROWS):
+        n = min(BLOCK_ROWS, n_items - first)
         noise = rng.normal(0, 0.3, (n, n_systems)).astype(np.float32)
-        found[first : first + n] = rng.random((n, 1), np.float32) + skill + noise > 0.5
-    return found
+        answers[first : first + n] = rng.random((n, 1), np.float32) + skill + noise > 0.5
+    return answers
 
 
 def write_table(path: Path, scores: np.ndarray, stem: str = "item", **columns: Sequence[str]) -> None:
-    """Write a wide table of scores with ids, and further columns."""
+    """Write a wide table of scores with ids and further columns."""
     with path.open("w", encoding="utf-8") as file:
         print("item", *columns, *(f"system-{k}" for k in range(scores.shape[1])), sep=",", file=file)
-        for first in range(0, len(scores), ROWS):
-            part = scores[first : first + ROWS]
-            digits = np.empty((len(part), 2 * scores.shape[1]), np.uint8)
-            digits[:, ::2], digits[:, 1::2] = part + ord("0"), ord(",")
+        for first in range(0, len(scores), BLOCK_ROWS):
+            block = scores[first : first + BLOCK_ROWS]
+            digits = np.empty((len(block), 2 * scores.shape[1]), np.uint8)
+            digits[:, ::2], digits[:, 1::2] = block + ord("0"), ord(",")
             digits[:, -1] = ord("\n")
             for k, row in enumerate(digits):
-                before = [f"{stem}-{first + k}", *(column[first + k] for column in columns.values()), ""]
-                file.write(",".join(before) + row.tobytes().decode("ascii"))
+                cells = [f"{stem}-{first + k}", *(column[first + k] for column in columns.values()), ""]
+                file.write(",".join(cells) + row.tobytes().decode("ascii"))
 
 
 def write_plan(folder: Path, sets: Sequence[tuple[str, str]], n_trials: int) -> None:
-    """Write a plan of tables."""
+    """Write a plan with one test set for each table."""
     lines = [f"trials = {n_trials}", "seed = 1", 'adjust = "holm"']
     for name, systems in sets:
         lines += ["[[test_set]]", f'name = "{name}"', f'systems = "{systems}"', 'metrics = ["mean"]']
     (folder / "plan.toml").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def bytes_a_comparison(store: Path, n: int) -> str:
-    """Say how much a store keeps of each."""
+def describe_store_size(store: Path, n: int) -> str:
+    """Describe the store's size per comparison."""
     return f"store {store.stat().st_size / n:.0f} bytes a comparison (goal 400)"
 
 
-def megabytes(path: Path) -> str:
-    """Say how large a file is."""
+def describe_file_size(path: Path) -> str:
+    """Describe the size of a file."""
     return f"JSON {path.stat().st_size / 2**20:,.0f} MiB"

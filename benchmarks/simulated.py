@@ -1,4 +1,4 @@
-"""A panel whose trials cost nothing, for what surrounds the counting."""
+"""A panel whose trials cost nothing, to measure everything except counting."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 
-class Waited:
-    """A panel of as many pairs and bytes as asked, which finds no exceedance."""
+class SimulatedPanel:
+    """Panel of a given number of pairs and bytes, which finds no exceedance."""
 
     manner: ClassVar[CountingMethod] = CountingMethod(grain=1, timed=1)
     is_whole: ClassVar[bool] = False
@@ -27,6 +27,6 @@ class Waited:
         return Tally(n_trials, np.zeros((*self.shape, 3), np.int64))
 
     @staticmethod
-    def of(result):
-        """Whether this is what a task counted, and not a panel that it was sent."""
+    def is_result(result):
+        """Return whether this is a task's result, not a panel sent to a worker."""
         return isinstance(result, list)

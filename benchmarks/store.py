@@ -1,4 +1,4 @@
-"""How fast the store is: `python -m benchmarks.store [FILE|URL] [COMPARISONS]`.
+"""Measure the speed of the store: `python -m benchmarks.store [FILE|URL] [COMPARISONS]`.
 
 Prints tallies kept a second in batches of 5,000, the time of `read_status`, and the share of a run's time
 that goes into keeping.
@@ -19,38 +19,40 @@ from sigdask.randomization.panels.digests import pack_digests
 BATCH = 5000
 
 
-def throughput(where, n):
-    """Tallies a second: first rounds inserted, then lengthened."""
+def measure_throughput(location, n):
+    """Print tallies per second: first rounds inserted, then updated."""
     greater = np.random.default_rng(0).integers(0, 2048, BATCH)
     counts = np.column_stack([greater, 2048 - greater, greater])
-    with open_store(where, "million") as store:
+    with open_store(location, "million") as store:
         store.begin_run("", {"settings": {}}, [Progress("s", n, 0, 0, 0, 0, 4096 * n)])
         start = time.perf_counter()
         ids = store.fetch_ids(pack_digests(k.to_bytes(20) for k in range(n)), ["pair"] * n)
         print(f"{n:,} comparisons entered in {time.perf_counter() - start:.1f} s")
         for first, stop in ((0, 2048), (2048, 4096)):  # each row is written whole
             start = time.perf_counter()
-            for at in range(0, n, BATCH):
-                kept = StoredTallies(ids[at : at + BATCH], 0, 0, stop, counts[: len(ids[at : at + BATCH])])
-                store.commit([kept], [(0, Progress("s", n, at, 0, 0, at * stop, 4096 * n))])
+            for offset in range(0, n, BATCH):
+                tallies = StoredTallies(
+                    ids[offset : offset + BATCH], 0, 0, stop, counts[: len(ids[offset : offset + BATCH])]
+                )
+                store.commit([tallies], [(0, Progress("s", n, offset, 0, 0, offset * stop, 4096 * n))])
             seconds = time.perf_counter() - start
             print(f"trials {first:,} to {stop:,}: {n / seconds:,.0f} tallies a second in batches of {BATCH:,}")
     start = time.perf_counter()
-    status.read_status(where, "million")
+    status.read_status(location, "million")
     print(f"status of {n:,} comparisons: {time.perf_counter() - start:.3f} s")
 
 
-def share(seconds):
-    """The share of a run that goes into keeping, with one busy table of 60 systems."""
-    spent = [0.0]
+def measure_store_share(seconds):
+    """Print the share of a run's time spent on saving, for one table of 60 systems."""
+    save_seconds = [0.0]
     commit = driver.Store.commit
 
-    def timed(self, *arguments):
+    def timed_commit(self, *arguments):
         start = time.perf_counter()
         commit(self, *arguments)
-        spent[0] += time.perf_counter() - start
+        save_seconds[0] += time.perf_counter() - start
 
-    driver.Store.commit = timed
+    driver.Store.commit = timed_commit
     with tempfile.TemporaryDirectory() as folder:
         scores = np.random.default_rng(0).random((200, 60)).round(4)
         header = ",".join(f"s{k}" for k in range(60))
@@ -60,11 +62,13 @@ def share(seconds):
         )
         start = time.perf_counter()
         outcome = driver.run_plan(load_plan(Path(folder) / "x.toml"), deadline=time.time() + seconds)
-        whole = time.perf_counter() - start
-    print(f"1,770 pairs for {whole:.0f} s: {outcome.n_counted:,} trials, {spent[0] / whole:.1%} of the time kept them")
+        total_seconds = time.perf_counter() - start
+    print(
+        f"1,770 pairs for {total_seconds:.0f} s: {outcome.n_counted:,} trials, {save_seconds[0] / total_seconds:.1%} of the time kept them"
+    )
 
 
 if __name__ == "__main__":
     place = sys.argv[1] if len(sys.argv) > 1 else str(Path(tempfile.mkdtemp()) / "store.sqlite")
-    throughput(place, int((sys.argv[2:] or ["1000000"])[0]))
-    share(60)
+    measure_throughput(place, int((sys.argv[2:] or ["1000000"])[0]))
+    measure_store_share(60)

@@ -1,4 +1,4 @@
-"""How the site is built of these pages: `sphinx-build -W -n -c docs . site`, whose first page is site/index.html.
+"""Sphinx configuration of the site: `sphinx-build -W -n -c docs . site`, first page site/index.html.
 
 Pages are the Markdown files of the repository as they stand, so that a link between two of them is the same one on the
 site and in any view of the repository. Two things are added while they are read: `from_code` fills places that say so,
@@ -22,7 +22,7 @@ import from_code  # noqa: E402
 
 project = "sigdask"
 author = "the authors of sigdask"
-release = version = from_code.version()
+release = version = from_code.get_release()
 html_title = f"sigdask {release}"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
@@ -51,16 +51,16 @@ html_permalinks_icon = "#"
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"
 
 
-TITLED = re.compile(r'^```(\w+) title="([^"]+)"$', re.MULTILINE)
-COLOURED = {"python", "toml", "json"}
+TITLED_BLOCK = re.compile(r'^```(\w+) title="([^"]+)"$', re.MULTILINE)
+HIGHLIGHTED = {"python", "toml", "json"}
 
 
-def contents(text: str) -> str:
-    r"""Return hidden tables of contents: a section's lists and tables of links are a part of them.
+def build_contents(text: str) -> str:
+    r"""Return hidden tables of contents from the lists and tables of links in each section.
 
     Examples
     --------
-    >>> print(contents("## Start\n- [First](a.md): how\n"))
+    >>> print(build_contents("## Start\n- [First](a.md): how\n"))
     ```{toctree}
     :hidden:
     :caption: Start
@@ -68,38 +68,38 @@ def contents(text: str) -> str:
     First <a.md>
     ```
     """
-    found = []
+    toctrees = []
     for section in re.split(r"^##? ", text, flags=re.MULTILINE)[1:]:
         pages = re.findall(r"^(?:-|\|) \[([^\]]+)\]\(([^)#]+\.md)\)", section, re.MULTILINE)
         if pages:
-            listed = "\n".join(f"{title} <{page}>" for title, page in pages)
-            found.append(f"```{{toctree}}\n:hidden:\n:caption: {section.splitlines()[0]}\n\n{listed}\n```")
-    return "\n\n".join(found)
+            entries = "\n".join(f"{title} <{page}>" for title, page in pages)
+            toctrees.append(f"```{{toctree}}\n:hidden:\n:caption: {section.splitlines()[0]}\n\n{entries}\n```")
+    return "\n\n".join(toctrees)
 
 
-def captioned(block: re.Match[str]) -> str:
-    """Return the beginning of a block that is a file, as Sphinx has it."""
-    return f"```{{code-block}} {block[1] if block[1] in COLOURED else 'text'}\n:caption: {block[2]}\n"
+def format_caption(block: re.Match[str]) -> str:
+    """Return the first lines of a Sphinx code block with the file's name as caption."""
+    return f"```{{code-block}} {block[1] if block[1] in HIGHLIGHTED else 'text'}\n:caption: {block[2]}\n"
 
 
 def read(_: Sphinx, page: str, source: list[str]) -> None:
-    """Fill what the program itself says, and the contents; a block that is a file has its name above it."""
-    source[0] = TITLED.sub(captioned, from_code.filled(source[0]))
+    """Fill in generated text and contents, and convert titled blocks to captions."""
+    source[0] = TITLED_BLOCK.sub(format_caption, from_code.fill_places(source[0]))
     if page in WITH_CONTENTS:
-        source[0] += f"\n{contents(source[0])}\n"
+        source[0] += f"\n{build_contents(source[0])}\n"
 
 
-def lead_in(app: Sphinx, failed: Exception | None) -> None:
-    """Write the page that leads from the site's folder to its first page."""
+def write_redirect(app: Sphinx, failed: Exception | None) -> None:
+    """Write site/index.html, which redirects to the first page."""
     if not failed:
         page = f'<!DOCTYPE html><html lang="en"><title>{project}</title>'
-        to = f"{root_doc}.html"
-        page += f'<meta http-equiv="refresh" content="0; url={to}"><a href="{to}">{project}</a></html>\n'
+        target = f"{root_doc}.html"
+        page += f'<meta http-equiv="refresh" content="0; url={target}"><a href="{target}">{project}</a></html>\n'
         (Path(app.outdir) / "index.html").write_text(page)
 
 
-def for_all(_: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
-    """Give the contents' headings their level, and let a keyboard scroll wide blocks, as assistive programs need."""
+def improve_accessibility(_: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
+    """Set heading levels in the contents, and let the keyboard scroll wide blocks and tables."""
     contents_ = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = contents_.replace('role="heading"', 'role="heading" aria-level="2"')
     body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
@@ -107,8 +107,8 @@ def for_all(_: Sphinx, _page: str, _template: str, context: dict[str, Any], _tre
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Tell Sphinx."""
+    """Connect the functions of this file to Sphinx."""
     app.connect("source-read", read)
-    app.connect("html-page-context", for_all, priority=900)  # after the theme's own
-    app.connect("build-finished", lead_in)
+    app.connect("html-page-context", improve_accessibility, priority=900)  # after the theme's own
+    app.connect("build-finished", write_redirect)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

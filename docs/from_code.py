@@ -1,6 +1,6 @@
-"""What the reference says of commands, keys, metrics and names, made from the program as Markdown.
+"""Generate the reference of commands, keys, metrics and names from the program, as Markdown.
 
-A page has a comment such as `<!-- from code: commands -->` where `filled` puts what it makes. So nothing of it is
+A page has a comment such as `<!-- from code: commands -->` where `fill_places` puts what it makes. So nothing of it is
 copied by hand, and the page can be no older than the program.
 """
 
@@ -30,53 +30,57 @@ from sigdask.results.schema import read_schema as results_schema
 PLACE = re.compile(r"<!-- from code: ([a-z-]+) -->")
 
 
-def filled(text: str) -> str:
-    """Return a page with all its places filled.
+def fill_places(text: str) -> str:
+    """Return a page with generated text at all its places.
 
     Examples
     --------
-    >>> "| `mean` | mean of item scores |" in filled("<!-- from code: metrics -->")
+    >>> "| `mean` | mean of item scores |" in fill_places("<!-- from code: metrics -->")
     True
     """
-    return PLACE.sub(lambda place: MAKERS[place[1]](), text)
+    return PLACE.sub(lambda match: MAKERS[match[1]](), text)
 
 
-def version() -> str:
-    """Return that of the program."""
+def get_release() -> str:
+    """Return the program's version number."""
     return get_version().split()[-1].rstrip(",")
 
 
 # commands
 
 
-def commands() -> str:
-    """Return every command with its options, in the groups that its help shows."""
-    parts = []
-    for name, command, context in every_command():
-        parts += [f"## {name}", prose(command.help or ""), fenced(command.get_usage(context).removeprefix("Usage: "))]
-        for title, options in option_groups(command, context):
-            parts += [f"### {title}" if title else "", table(("option", "meaning"), options)]
+def render_commands() -> str:
+    """Render every command with its options, in the groups of its help."""
+    sections = []
+    for name, command, context in iter_commands():
+        sections += [
+            f"## {name}",
+            escape_markup(command.help or ""),
+            format_block(command.get_usage(context).removeprefix("Usage: ")),
+        ]
+        for title, options in iter_option_groups(command, context):
+            sections += [f"### {title}" if title else "", format_table(("option", "meaning"), options)]
         if examples := getattr(command, "examples", ()):
-            parts += ["### Examples", fenced("\n".join(examples))]
-    return "\n\n".join(filter(None, parts))
+            sections += ["### Examples", format_block("\n".join(examples))]
+    return "\n\n".join(filter(None, sections))
 
 
-def every_command() -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Yield the program itself and each of its commands, also those of groups, as they are typed."""
+def iter_commands() -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Yield the program, its commands and subcommands, each with its full name and context."""
     waiting: list[tuple[str, click.Command, click.Context | None]] = [("sigdask", all_commands, None)]
     while waiting:
         name, command, parent = waiting.pop(0)
         context = command.context_class(command, parent, name.split()[-1])
         context.terminal_width = 100
         yield name, command, context
-        of_group = command.commands if isinstance(command, click.Group) else {}
-        waiting = [(f"{name} {own}", one, context) for own, one in of_group.items()] + waiting
+        subcommands = command.commands if isinstance(command, click.Group) else {}
+        waiting = [(f"{name} {subname}", subcommand, context) for subname, subcommand in subcommands.items()] + waiting
 
 
-def option_groups(command: click.Command, context: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield title, options and what each is; without a title where help has no groups."""
-    said = [param.get_help_record(context) for param in command.get_params(context)]
-    records = [(code(names), prose(text)) for names, text in filter(None, said)]
+def iter_option_groups(command: click.Command, context: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the title and options of each group; the title is empty if help has no groups."""
+    help_records = [param.get_help_record(context) for param in command.get_params(context)]
+    records = [(format_code(names), escape_markup(text)) for names, text in filter(None, help_records)]
     for title, n in getattr(command, "groups", {}).items():
         yield title, records[:n]
         records = records[n:]
@@ -86,26 +90,34 @@ def option_groups(command: click.Command, context: click.Context) -> Iterator[tu
 # plans
 
 
-def plan_keys() -> str:
-    """Return every table of a plan with its keys, types, bounds and defaults."""
-    whole = build_schema()
-    tables = {"A plan": whole, **{heading(name): part for name, part in whole["$defs"].items() if "properties" in part}}
-    parts = []
-    for title, part in tables.items():
-        needed = part.get("required", ())
+def render_plan_keys() -> str:
+    """Render every table of a plan with its keys, types, bounds and defaults."""
+    schema = build_schema()
+    tables = {
+        "A plan": schema,
+        **{get_heading(name): definition for name, definition in schema["$defs"].items() if "properties" in definition},
+    }
+    sections = []
+    for title, definition in tables.items():
+        required = definition.get("required", ())
         rows = [
-            (f"`{key}`" + (" (needed)" if key in needed else ""), typed(said), default(said), prose(described(said)))
-            for key, said in part["properties"].items()
+            (
+                f"`{key}`" + (" (needed)" if key in required else ""),
+                describe_type(key_schema),
+                format_default(key_schema),
+                escape_markup(get_description(key_schema)),
+            )
+            for key, key_schema in definition["properties"].items()
         ]
-        parts += [
+        sections += [
             f"## {title}",
-            prose(part.get("description", "")),
-            table(("key", "value", "default", "meaning"), rows),
+            escape_markup(definition.get("description", "")),
+            format_table(("key", "value", "default", "meaning"), rows),
         ]
-    return "\n\n".join(parts)
+    return "\n\n".join(sections)
 
 
-TABLES = {
+HEADINGS = {
     "TestSetKeys": "[[test_set]]", "RankingsKeys": "[[rankings]]", "IndependenceKeys": "[[independence]]",
     "ReportKeys": "[report]", "GateKeys": "[gate]", "NotWorseKeys": 'gate.rules: rule = "not-worse"',
     "NonInferiorKeys": 'gate.rules: rule = "non-inferior"', "EquivalentKeys": 'gate.rules: rule = "equivalent"',
@@ -115,185 +127,197 @@ TABLES = {
 """As plans write them."""
 
 
-def heading(name: str) -> str:
-    """Return how a plan writes what the schema calls by the name of a class."""
-    return TABLES.get(name, name)
+def get_heading(name: str) -> str:
+    """Return the name of a table in plans for a class name of the schema."""
+    return HEADINGS.get(name, name)
 
 
-def typed(said: Mapping[str, Any], keyed: str = "table") -> str:
-    """Return what a key may be, in words; `keyed` is the word for what has keys of its own.
+def describe_type(schema: Mapping[str, Any], keyed: str = "table") -> str:
+    """Describe the type of a key in words; `keyed` is the word for something with keys of its own.
 
     Examples
     --------
-    >>> typed({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
+    >>> describe_type({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
     'number, above 0, below 1'
-    >>> typed({"anyOf": [{"const": "all", "type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+    >>> describe_type({"anyOf": [{"const": "all", "type": "string"}, {"type": "array", "items": {"type": "string"}}]})
     '`"all"`, or list of text'
-    >>> typed({"anyOf": [{"$ref": "#/$defs/exact"}, {"type": "null"}]}, "object")
+    >>> describe_type({"anyOf": [{"$ref": "#/$defs/exact"}, {"type": "null"}]}, "object")
     'object `exact`, or null'
     """
-    if several := said.get("anyOf", said.get("oneOf")):
-        return ", or ".join(dict.fromkeys(typed(one, keyed) for one in several))
-    if "const" in said:
-        return code(json.dumps(said["const"]))
-    if "enum" in said:
-        return ", ".join(code(json.dumps(word)) for word in said["enum"])
-    if "$ref" in said:
-        return f"{keyed} {code(heading(said['$ref'].rpartition('/')[2]))}"
-    types = said.get("type", "object")
-    kind = " or ".join(KINDS.get(name, keyed) for name in ([types] if isinstance(types, str) else types))
+    if alternatives := schema.get("anyOf", schema.get("oneOf")):
+        return ", or ".join(dict.fromkeys(describe_type(alternative, keyed) for alternative in alternatives))
+    if "const" in schema:
+        return format_code(json.dumps(schema["const"]))
+    if "enum" in schema:
+        return ", ".join(format_code(json.dumps(word)) for word in schema["enum"])
+    if "$ref" in schema:
+        return f"{keyed} {format_code(get_heading(schema['$ref'].rpartition('/')[2]))}"
+    types = schema.get("type", "object")
+    kind = " or ".join(TYPE_WORDS.get(name, keyed) for name in ([types] if isinstance(types, str) else types))
     if kind == "list":
-        parts = [said["items"]] if isinstance(said.get("items"), dict) else said.get("prefixItems", [])[:1]
-        return f"list of {typed(parts[0], keyed)}" if parts else kind
-    bounds = [f"{word} {said[key]:,}" for key, word in BOUNDS.items() if key in said]
+        items = [schema["items"]] if isinstance(schema.get("items"), dict) else schema.get("prefixItems", [])[:1]
+        return f"list of {describe_type(items[0], keyed)}" if items else kind
+    bounds = [f"{word} {schema[key]:,}" for key, word in BOUNDS.items() if key in schema]
     return ", ".join([kind, *bounds])
 
 
-KINDS = {
+TYPE_WORDS = {
     "string": "text", "integer": "whole number", "number": "number", "boolean": "`true`, `false`", "array": "list",
     "null": "null",
 }  # fmt: skip
 BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 
 
-def default(said: Mapping[str, Any]) -> str:
-    """Return the default as a plan writes it; none where there is none, or where it is a table of its own."""
-    value = said.get("default")
+def format_default(schema: Mapping[str, Any]) -> str:
+    """Format the default as plans write it; return "" if there is none or it is a table or an empty list."""
+    value = schema.get("default")
     if value is None or isinstance(value, dict) or value == []:
         return ""
-    return code(
+    return format_code(
         str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
     )
 
 
-def described(said: Mapping[str, Any]) -> str:
-    """Return what the schema says of a key."""
-    return str(said.get("description", ""))
+def get_description(schema: Mapping[str, Any]) -> str:
+    """Return the description of a key in its schema."""
+    return str(schema.get("description", ""))
 
 
 # lists
 
 
-def metrics() -> str:
-    """Return the metrics by name."""
-    return table(("metric", "meaning"), [(code(name), prose(text)) for name, (_, text) in METRICS.items()])
+def render_metrics() -> str:
+    """Render the table of metrics."""
+    return format_table(
+        ("metric", "meaning"), [(format_code(name), escape_markup(text)) for name, (_, text) in METRICS.items()]
+    )
 
 
-def formats() -> str:
-    """Return the formats by name, each with a link to what is told of it."""
-    return table(("format", "what it holds"), [(code(name), prose(text)) for name, (_, text) in FORMATS.items()])
+def render_formats() -> str:
+    """Render the table of formats."""
+    return format_table(
+        ("format", "what it holds"), [(format_code(name), escape_markup(text)) for name, (_, text) in FORMATS.items()]
+    )
 
 
-def statuses() -> str:
-    """Return the errors that end a command, by exit status."""
+def render_statuses() -> str:
+    """Render the errors that end a command, by exit status."""
     kinds: dict[int, list[str]] = {}
-    for one in vars(errors).values():
-        if isinstance(one, type) and issubclass(one, errors.SigdaskError) and one is not errors.SigdaskError:
-            kinds.setdefault(one.exit_status, []).append(f"`{one.__name__}`: {prose(summary(one))}")
-    rows = [(f"{status}", "<br>".join(said)) for status, said in sorted(kinds.items())]
-    return table(("status", "errors, as Python raises them"), rows)
+    for error in vars(errors).values():
+        if isinstance(error, type) and issubclass(error, errors.SigdaskError) and error is not errors.SigdaskError:
+            kinds.setdefault(error.exit_status, []).append(f"`{error.__name__}`: {escape_markup(get_summary(error))}")
+    rows = [(f"{status}", "<br>".join(descriptions)) for status, descriptions in sorted(kinds.items())]
+    return format_table(("status", "errors, as Python raises them"), rows)
 
 
 # results
 
 
-def json_keys() -> str:
-    """Return the keys of the JSON of results, object by object, as its schema has them."""
-    whole = json.loads(results_schema())
-    said = {"result": attributes(Result), "": {}}
-    parts = []
-    for name, part in {"": whole, **whole["$defs"]}.items():
-        about = said.get(name, {})
+def render_json_keys() -> str:
+    """Render the keys of the JSON of results, object by object, from its schema."""
+    schema = json.loads(results_schema())
+    summaries_by_name = {"result": read_attributes(Result), "": {}}
+    sections = []
+    for name, definition in {"": schema, **schema["$defs"]}.items():
+        summaries = summaries_by_name.get(name, {})
         rows = [
-            (code(key), typed(one, "object"), prose(described(one) or about.get(key, "")))
-            for key, one in part.get("properties", {}).items()
+            (
+                format_code(key),
+                describe_type(key_schema, "object"),
+                escape_markup(get_description(key_schema) or summaries.get(key, "")),
+            )
+            for key, key_schema in definition.get("properties", {}).items()
         ]
-        parts += [f"### {name}" if name else "", prose(described(part)), table(("key", "value", "meaning"), rows)]
-    return "\n\n".join(filter(None, parts))
+        sections += [
+            f"### {name}" if name else "",
+            escape_markup(get_description(definition)),
+            format_table(("key", "value", "meaning"), rows),
+        ]
+    return "\n\n".join(filter(None, sections))
 
 
-def attributes(of: type) -> dict[str, str]:
-    """Return what the documentation of a class says of its attributes and properties, by name."""
-    found = {name: summary(one) for name, one in vars(of).items() if isinstance(one, property)}
-    for part in NumpyDocString(getdoc(of) or "")["Attributes"]:
-        for name in part.name.split(", "):
-            found[name] = " ".join(part.desc)
-    return found
+def read_attributes(cls: type) -> dict[str, str]:
+    """Return the documentation of a class's attributes and properties, by name."""
+    summaries = {name: get_summary(member) for name, member in vars(cls).items() if isinstance(member, property)}
+    for entry in NumpyDocString(getdoc(cls) or "")["Attributes"]:
+        for name in entry.name.split(", "):
+            summaries[name] = " ".join(entry.desc)
+    return summaries
 
 
 # Python
 
 
-def python() -> str:
-    """Return every public name with its documentation."""
-    return "\n\n".join(documented("sigdask", sigdask.__all__))
+def render_python() -> str:
+    """Render every public name with its documentation."""
+    return "\n\n".join(iter_sections("sigdask", sigdask.__all__))
 
 
-def python_rankings() -> str:
-    """Return the public names of rankings."""
-    return "\n\n".join(documented("sigdask.api", api.RANKING_NAMES))
+def render_python_rankings() -> str:
+    """Render the public names for rankings."""
+    return "\n\n".join(iter_sections("sigdask.api", api.RANKING_NAMES))
 
 
-def python_figures() -> str:
-    """Return the public names of figures."""
-    return "\n\n".join(documented("sigdask.report.plots", [n for n in plots.__all__ if callable(getattr(plots, n))]))
+def render_python_figures() -> str:
+    """Render the public names for figures."""
+    return "\n\n".join(iter_sections("sigdask.report.plots", [n for n in plots.__all__ if callable(getattr(plots, n))]))
 
 
-def documented(module: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield a section for each name: functions first, then classes with what they offer."""
-    found = {name: getattr(import_module(module), name) for name in names}
-    for name in sorted(found, key=lambda name: (isinstance(found[name], type), name.casefold())):
-        kind = "autofunction" if not isinstance(found[name], type) else "autoclass"
-        error = isinstance(found[name], type) and issubclass(found[name], Exception)
+def iter_sections(module: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield a section for each name, functions before classes."""
+    objects = {name: getattr(import_module(module), name) for name in names}
+    for name in sorted(objects, key=lambda name: (isinstance(objects[name], type), name.casefold())):
+        kind = "autofunction" if not isinstance(objects[name], type) else "autoclass"
+        error = isinstance(objects[name], type) and issubclass(objects[name], Exception)
         members = "\n   :members:" if kind == "autoclass" and not error else ""
         yield f"### {name}\n\n```{{eval-rst}}\n.. {kind}:: {module}.{name}{members}\n```"
 
 
-def summary(of: Any) -> str:
-    """Return the first sentence of what a thing says of itself."""
-    return " ".join((getdoc(of) or "").partition("\n\n")[0].split())
+def get_summary(documented_object: Any) -> str:
+    """Return the first paragraph of an object's docstring, as one line."""
+    return " ".join((getdoc(documented_object) or "").partition("\n\n")[0].split())
 
 
 # Markdown
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; a mark that would part cells is escaped."""
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format a Markdown table; vertical bars in cells are escaped."""
     cells = [[cell.replace("|", r"\|").replace("\n", " ") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [[*head], ["---"] * len(head), *cells])
 
 
-def code(text: str) -> str:
-    """Return a text as code."""
+def format_code(text: str) -> str:
+    """Format a text as inline code."""
     return f"`{text}`"
 
 
-def prose(text: str) -> str:
-    r"""Return a text in which no mark is taken for markup; names between backticks stay code.
+def escape_markup(text: str) -> str:
+    r"""Escape Markdown markup in a text; names between backticks stay code.
 
     Examples
     --------
-    >>> print(prose("see `a*b`: f[LABEL], F_beta <x>"))
+    >>> print(escape_markup("see `a*b`: f[LABEL], F_beta <x>"))
     see `a*b`: f\[LABEL\], F\_beta \<x>
     """
-    parts = cleandoc(text).replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n").split("`")
-    return "`".join(part if k % 2 else re.sub(r"([\\*_\[\]<$~])", r"\\\1", part) for k, part in enumerate(parts))
+    pieces = cleandoc(text).replace("\n\n", "\0").replace("\n", " ").replace("\0", "\n\n").split("`")
+    return "`".join(piece if k % 2 else re.sub(r"([\\*_\[\]<$~])", r"\\\1", piece) for k, piece in enumerate(pieces))
 
 
-def fenced(text: str) -> str:
-    """Return a text as it is typed."""
+def format_block(text: str) -> str:
+    """Format a text as a fenced block."""
     return f"```text\n{text}\n```"
 
 
 MAKERS: dict[str, Callable[[], str]] = {
-    "commands": commands,
-    "plan-keys": plan_keys,
-    "metrics": metrics,
-    "formats": formats,
-    "statuses": statuses,
-    "json-keys": json_keys,
-    "python": python,
-    "python-rankings": python_rankings,
-    "python-figures": python_figures,
+    "commands": render_commands,
+    "plan-keys": render_plan_keys,
+    "metrics": render_metrics,
+    "formats": render_formats,
+    "statuses": render_statuses,
+    "json-keys": render_json_keys,
+    "python": render_python,
+    "python-rankings": render_python_rankings,
+    "python-figures": render_python_figures,
 }
 """Of a place to what fills it."""

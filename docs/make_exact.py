@@ -1,4 +1,4 @@
-"""Find exact p-values of all pairs of real evaluations, and hold sampled counts against them.
+"""Compute exact p-values of all pairs of real evaluations, and compare sampled counts with them.
 
     python docs/make_exact.py     # writes the table of docs/statistics.md, in some minutes; data: ../../shared/data
 
@@ -27,30 +27,30 @@ PAGE = Path(__file__).parent / "statistics.md"
 DATA = Path(__file__).parents[2] / "shared" / "data"
 BEGIN, END = "<!-- made by docs/make_exact.py: begin -->", "<!-- made by docs/make_exact.py: end -->"
 TRIALS = 2**18
-FEWEST = 20.0
+MIN_EXPECTED = 20.0
 """Exceedances expected, and trials without, from which a count is nearly normal."""
 
 
 def main() -> None:
-    """Write the table between the marks."""
+    """Write the table between the page's markers."""
     page = PAGE.read_text()
     before, rest = page.split(BEGIN)
-    PAGE.write_text("\n".join([before + BEGIN, *table(), END]) + rest.split(END)[1])
+    PAGE.write_text("\n".join([before + BEGIN, *iter_lines(), END]) + rest.split(END)[1])
 
 
-def table() -> Iterator[str]:
-    """Go through the sets."""
+def iter_lines() -> Iterator[str]:
+    """Yield the lines of the table, one for each set."""
     yield (
         "| data, metric | pairs | units that differ | method (guarantee) | seconds | smallest p | "
         "limits apart, relatively | counts that do not fit | Σz² / cases, p |"
     )
     yield "|---|---|---|---|---|---|---|---|---|"
-    for name, counts, metrics in sets():
-        yield row(name, counts, metrics)
+    for name, counts, metrics in iter_sets():
+        yield format_row(name, counts, metrics)
 
 
-def sets() -> Iterator[tuple[str, Counts, Sequence[str]]]:
-    """Read the sets."""
+def iter_sets() -> Iterator[tuple[str, Counts, Sequence[str]]]:
+    """Yield the name, counts and metrics of each set."""
     counts = read(DATA / "matrix_trec_urbano" / "adhoc8_ap.csv")
     yield "`matrix_trec_urbano` adhoc8_ap, mean AP at four decimals", counts, ["mean"]
     folder = DATA / "seqlab_wnut17"
@@ -64,36 +64,41 @@ def sets() -> Iterator[tuple[str, Counts, Sequence[str]]]:
     yield "`known_results_ar`, mean of 1,621 real scores", counts, ["mean"]
 
 
-def row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
-    """Return a row of the table."""
-    seconds = _seconds(counts, metrics)
+def format_row(name: str, counts: Counts, metrics: Sequence[str]) -> str:
+    """Compare the systems of a set and format the row of its results."""
+    seconds = _time_exact(counts, metrics)
     apart = {"adjust": "none", "beside": False, "second_run": False, "interval": "none"}
-    found = compare_all(counts, metrics=metrics, method="both", trials=TRIALS, **apart)
-    t = found.table
-    methods = Counter(f"{by[0]} ({by[1]})" if by else "none" for by in t.exact_by.to_list())
+    results = compare_all(counts, metrics=metrics, method="both", trials=TRIALS, **apart)
+    t = results.table
+    methods = Counter(f"{entry[0]} ({entry[1]})" if entry else "none" for entry in t.exact_by.to_list())
     differ = f"{t.n_discordant.min():,}–{t.n_discordant.max():,}"
-    least = p_text(float(t.exact_high.min())) if not np.isnan(t.exact_high).all() else "–"
+    smallest_p = format_p(float(t.exact_high.min())) if not np.isnan(t.exact_high).all() else "–"
     alarms = int(np.count_nonzero(t.checks["exact value"].verdict == DISAGREES))
     p, k, n = t.exact_high, t.n_extreme, t.n_trials
-    many = (p - t.exact_low < CLOSE * p) & ~t.is_enumerated & (n * p >= FEWEST) & (n * (1 - p) >= FEWEST)
-    z = (k[many] - n[many] * p[many]) / np.sqrt(n[many] * p[many] * (1 - p[many]))
+    is_tested = (
+        (p - t.exact_low < CLOSE * p) & ~t.is_enumerated & (n * p >= MIN_EXPECTED) & (n * (1 - p) >= MIN_EXPECTED)
+    )
+    z = (k[is_tested] - n[is_tested] * p[is_tested]) / np.sqrt(n[is_tested] * p[is_tested] * (1 - p[is_tested]))
     fit = f"{(z**2).sum():,.1f} / {len(z):,}, {stats.chi2.sf((z**2).sum(), len(z)):.2f}" if len(z) else "–"
-    how = ", ".join(f"{n:,} {method}" for method, n in methods.most_common())
+    methods_text = ", ".join(f"{n:,} {method}" for method, n in methods.most_common())
     with np.errstate(invalid="ignore"):
         apart = np.nanmax((p - t.exact_low) / p)
-    return f"| {name} | {len(t):,} | {differ} | {how} | {seconds:.2f} | {least} | {apart:.1g} | {alarms} | {fit} |"
+    return (
+        f"| {name} | {len(t):,} | {differ} | {methods_text} | {seconds:.2f} | {smallest_p} | {apart:.1g} | {alarms} "
+        f"| {fit} |"
+    )
 
 
-def p_text(p: float) -> str:
-    """Write the smallest p."""
+def format_p(p: float) -> str:
+    """Format the smallest p-value."""
     return f"{p:.2g}"
 
 
-def _seconds(counts: Counts, metrics: Sequence[str]) -> float:
-    """Return what finding exact values takes, all else apart."""
+def _time_exact(counts: Counts, metrics: Sequence[str]) -> float:
+    """Return the CPU seconds of the exact values alone."""
     start = time.process_time()
-    made = ComparisonJobs.from_spec(counts, CompareSpec(metrics, method="both"), second_run=False)
-    for job in made.jobs:
+    jobs = ComparisonJobs.from_spec(counts, CompareSpec(metrics, method="both"), second_run=False)
+    for job in jobs.jobs:
         if isinstance(job.panel, ExactPanel):
             job.panel.tally(first=0, n_trials=job.n_trials)
     return time.process_time() - start

@@ -1,4 +1,4 @@
-"""Make the tables of docs/statistics.md that say what families find, in simulation and in real matrices.
+"""Write the tables of docs/statistics.md on families, simulated and of real matrices.
 
     python docs/make_families.py            # all of them
     python docs/make_families.py matrices   # or errors, power, skewness, resamples
@@ -28,7 +28,7 @@ MATRICES = {
 
 
 def matrices() -> Iterator[str]:
-    """Yield a row a matrix: pairs at 0.05 by each procedure."""
+    """Yield a row for each matrix: the number of pairs at 0.05 by each procedure."""
     from sigdask import compare_all, read
     from sigdask.formats import Options
 
@@ -36,38 +36,38 @@ def matrices() -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|"
     for name, path in MATRICES.items():
         counts = read(DATA / path, options=Options(missing="pairwise"))
-        found = {}
+        significant = {}
         for adjust, trials in (("max-t", TRIALS), ("max-t:raw", TRIALS), ("holm", TRIALS_OF_HOLM)):
             results = compare_all(
                 counts, metrics=["mean"], trials=trials, adjust=adjust, second_run=False, cluster="none", beside=False
             )
             if adjust == "max-t":
-                alone = [(r, (r.p_adjusted_by or {}).get("max-t", r.p_adjusted)) for r in results]
-                found["max-T alone"] = {(r.a, r.b) for r, p in alone if (p or 0.0) <= results.alpha}
-            found[adjust] = {(r.a, r.b) for r in results if (r.p_adjusted or 0.0) <= results.alpha}
-        numbers = [f"{len(own):,}" for own in found.values()]
-        lacking = len(found["holm"] - found["max-T alone"])
+                max_t_rows = [(r, (r.p_adjusted_by or {}).get("max-t", r.p_adjusted)) for r in results]
+                significant["max-T alone"] = {(r.a, r.b) for r, p in max_t_rows if (p or 0.0) <= results.alpha}
+            significant[adjust] = {(r.a, r.b) for r in results if (r.p_adjusted or 0.0) <= results.alpha}
+        numbers = [f"{len(pairs):,}" for pairs in significant.values()]
+        lacking = len(significant["holm"] - significant["max-T alone"])
         print(name, *numbers, lacking, flush=True)
         size = f"{counts.n_systems} × {results[0].n_units:,}"
         yield f"| {name} | {size} | {len(results):,} | {' | '.join(numbers)} | {lacking} |"
 
 
 def errors() -> Iterator[str]:
-    """Yield a row a scenario of equal means: how often anything is found."""
-    from benchmarks.calibration.families import NULLS, errors_and_notes, topics_of
-    from benchmarks.calibration.families import errors as found_in
+    """Yield a row for each scenario of equal means: how often any difference is found."""
+    from benchmarks.calibration.families import NULLS, get_n_topics, measure_errors_and_notes
+    from benchmarks.calibration.families import count_errors as found_in
 
     yield "| 8 systems of one mean, 30 units unless said | max-T alone | `max-t:raw` | Holm | noted as skewed |"
     yield "|---|---|---|---|---|"
     for name, noise in NULLS.items():
         shares = [f"{n / N_SETS:.3f}" for n in found_in(name, N_SETS)]
-        noted = errors_and_notes(noise, N_SETS // 4, seed=name, n_topics=topics_of(name))[1]
+        noted = measure_errors_and_notes(noise, N_SETS // 4, seed=name, n_topics=get_n_topics(name))[1]
         print(name, *shares, noted, flush=True)
         yield f"| {name} | {' | '.join(shares)} | {noted:.0%} |"
 
 
 def power() -> Iterator[str]:
-    """Yield a row a scenario of differing means: the share of true differences found, and sets with a false one."""
+    """Yield a row for each scenario of different means: true differences found, and sets with a false one."""
     from benchmarks.calibration.families import ALTERNATIVES
     from benchmarks.calibration.families import power as found_in
 
@@ -81,33 +81,35 @@ def power() -> Iterator[str]:
 
 
 def skewness() -> Iterator[str]:
-    """Yield a row a skewness: how often anything is found, and how often skewness is noted."""
-    from benchmarks.calibration.families import NULLS, TURNED, errors_and_notes
+    """Yield a row for each skewness: how often a difference is found, and how often skewness is noted."""
+    from benchmarks.calibration.families import FLIPPED_GAMMAS, NULLS, measure_errors_and_notes
 
     sizes = (30, 50, 100, 300)
     yield "| systems of one mean | " + " | ".join(f"{n} units" for n in sizes) + " |"
     yield "|---|" + "---|" * len(sizes)
     scenarios = {"equal normals": NULLS["equal normals"]}
-    scenarios |= {f"gammas of skewness {skew:g}, every other one turned": noise for skew, noise in TURNED.items()}
+    scenarios |= {
+        f"gammas of skewness {skew:g}, every other one turned": noise for skew, noise in FLIPPED_GAMMAS.items()
+    }
     for name, noise in scenarios.items():
-        cells = [errors_and_notes(noise, N_SETS // 2, seed=f"{name} {n}", n_topics=n) for n in sizes]
+        cells = [measure_errors_and_notes(noise, N_SETS // 2, seed=f"{name} {n}", n_topics=n) for n in sizes]
         print(name, *cells, flush=True)
         yield f"| {name} | " + " | ".join(f"{wrong:.3f} ({noted:.0%})" for wrong, noted in cells) + " |"
 
 
 def resamples() -> Iterator[str]:
-    """Yield a row a scenario: what the studentised bootstrap keeps from being found, and what it costs."""
-    from benchmarks.calibration.families import ALTERNATIVES, NULLS, resampled_errors, resampled_power
+    """Yield a row for each scenario: error rates and power of the studentised bootstrap."""
+    from benchmarks.calibration.families import ALTERNATIVES, NULLS, measure_bootstrap_errors, measure_bootstrap_power
 
     yield "| 8 systems of one mean | `max-t` | max-T alone | `bootstrap-t` | Holm | simultaneous intervals hold |"
     yield "|---|---|---|---|---|---|"
     for name in NULLS:
-        shares, held = resampled_errors(name, N_SETS // 2)
-        print(name, *shares, held, flush=True)
-        yield f"| {name} | {' | '.join(f'{share:.3f}' for share in (*shares, held))} |"
+        shares, coverage = measure_bootstrap_errors(name, N_SETS // 2)
+        print(name, *shares, coverage, flush=True)
+        yield f"| {name} | {' | '.join(f'{share:.3f}' for share in (*shares, coverage))} |"
     yield "| **share of true differences found** | | | | | |"
     for name in ALTERNATIVES:
-        shares = resampled_power(name, N_SETS // 4)
+        shares = measure_bootstrap_power(name, N_SETS // 4)
         print(name, *shares, flush=True)
         yield f"| {name} | {' | '.join(f'{share:.3f}' for share in shares)} | |"
 
@@ -116,7 +118,7 @@ TABLES = {made.__name__: made for made in (matrices, errors, power, skewness, re
 
 
 def main(names: list[str]) -> None:
-    """Write the tables into the page."""
+    """Write the tables between the page's markers."""
     sys.path.insert(0, str(HERE.parent))
     for name in names or TABLES:
         table = "\n".join(TABLES[name]())

@@ -1,4 +1,4 @@
-"""Draw what normal counts make of recall, precision and F: Van Asch's illustration.
+"""Draw the distributions of recall, precision and F for normal counts, after Van Asch.
 
     python docs/make_figures.py     # writes docs/figures/normality.svg and its table in docs/statistics.md
 
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 FIGURE, PAGE = HERE / "figures" / "normality.svg", HERE / "statistics.md"
 BEGIN, END = "<!-- made by docs/make_figures.py: begin -->", "<!-- made by docs/make_figures.py: end -->"
 
-RUNS, OF_CLASS_A = 30_000, 500
+RUNS, N_CLASS_A = 30_000, 500
 TRUE_POSITIVES, FALSE_POSITIVES = (400, 80), (60, 15)
 """Mean and standard deviation."""
 
@@ -33,8 +33,8 @@ BINS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """How a score is distributed over the runs.
+class ScoreDistribution:
+    """Distribution of a score over the runs.
 
     Attributes
     ----------
@@ -62,61 +62,78 @@ class Shape:
 
 
 def main() -> None:
-    """Draw the figure and write the table between its marks."""
-    found = shapes()
+    """Draw the figure and write the table between the page's markers."""
+    distributions = shapes()
     FIGURE.parent.mkdir(exist_ok=True)
-    draw(found, FIGURE)
+    draw(distributions, FIGURE)
     before, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text("\n".join([before + BEGIN, *table(found), END]) + rest.split(END)[1])
+    PAGE.write_text("\n".join([before + BEGIN, *table(distributions), END]) + rest.split(END)[1])
 
 
 def scores() -> dict[str, NDArray[np.float64]]:
     """Return recall, precision and F of each run."""
     rng = np.random.Generator(np.random.PCG64(SEED))
     tp, fp = (rng.normal(mean, sd, RUNS) for mean, sd in (TRUE_POSITIVES, FALSE_POSITIVES))
-    return {"recall": tp / OF_CLASS_A, "precision": tp / (tp + fp), "F": 2 * tp / (tp + fp + OF_CLASS_A)}
+    return {"recall": tp / N_CLASS_A, "precision": tp / (tp + fp), "F": 2 * tp / (tp + fp + N_CLASS_A)}
 
 
-def shapes() -> list[Shape]:
-    """Describe the distribution of each score, and test whether it is normal."""
-    return [_shape(name, values) for name, values in scores().items()]
+def shapes() -> list[ScoreDistribution]:
+    """Describe the distribution of each score and test its normality."""
+    return [_describe_scores(name, values) for name, values in scores().items()]
 
 
-def _shape(name: str, values: NDArray[np.float64]) -> Shape:
+def _describe_scores(name: str, values: NDArray[np.float64]) -> ScoreDistribution:
     low, high = np.quantile(values, [0.0005, 0.9995])
     counts, _ = np.histogram(values, BINS, (low, high))
     tested = stats.normaltest(values)
-    return Shape(
+    return ScoreDistribution(
         name, float(values.mean()), float(values.std()), float(stats.skew(values)), float(stats.kurtosis(values)),
         float(tested.statistic), float(tested.pvalue), tuple(counts.tolist()), (float(low), float(high)),
     )  # fmt: skip
 
 
-def table(found: list[Shape]) -> Iterator[str]:
-    """Write what was found."""
+def table(distributions: list[ScoreDistribution]) -> Iterator[str]:
+    """Yield the lines of the table of distributions."""
     yield "| score | mean | standard deviation | skewness | excess kurtosis | K² | p |"
     yield "|---|---|---|---|---|---|---|"
-    for one in found:
-        p = f"{one.p_value:.2f}" if one.p_value > 1e-4 else "below 1e-300" if one.p_value == 0 else f"{one.p_value:.0e}"
+    for distribution in distributions:
+        p = (
+            f"{distribution.p_value:.2f}"
+            if distribution.p_value > 1e-4
+            else "below 1e-300"
+            if distribution.p_value == 0
+            else f"{distribution.p_value:.0e}"
+        )
         yield (
-            f"| {one.name} | {one.mean:.4f} | {one.sd:.4f} | {one.skewness:+.2f} | {one.kurtosis:+.2f} | "
-            f"{one.statistic:,.1f} | {p} |"
+            f"| {distribution.name} | {distribution.mean:.4f} | {distribution.sd:.4f} | {distribution.skewness:+.2f} "
+            f"| {distribution.kurtosis:+.2f} | "
+            f"{distribution.statistic:,.1f} | {p} |"
         )
 
 
-def draw(found: list[Shape], path: Path) -> None:
-    """Draw histograms beside the normal densities of the same mean and deviation; the counts stand in the file."""
+def draw(distributions: list[ScoreDistribution], path: Path) -> None:
+    """Draw histograms and normal densities of the same mean and deviation; the file contains the counts."""
     from sigdask.report.plots import histograms, rendered
 
-    listed = json.dumps({one.name: {"edges": one.edges, "counts": one.counts} for one in found})
-    figure = histograms({f"{one.name}: skewness {one.skewness:+.2f}": _histogram(one) for one in found})
-    path.write_bytes(rendered(figure, "svg", description=listed))
+    numbers = json.dumps(
+        {
+            distribution.name: {"edges": distribution.edges, "counts": distribution.counts}
+            for distribution in distributions
+        }
+    )
+    figure = histograms(
+        {
+            f"{distribution.name}: skewness {distribution.skewness:+.2f}": _build_histogram(distribution)
+            for distribution in distributions
+        }
+    )
+    path.write_bytes(rendered(figure, "svg", description=numbers))
 
 
-def _histogram(one: Shape) -> Histogram:
-    edges, at = np.linspace(*one.edges, BINS + 1), np.linspace(*one.edges, 101)
-    expected = stats.norm.pdf(at, one.mean, one.sd) * RUNS * (edges[1] - edges[0])
-    return Histogram(edges, np.array(one.counts), at, expected)
+def _build_histogram(distribution: ScoreDistribution) -> Histogram:
+    edges, points = np.linspace(*distribution.edges, BINS + 1), np.linspace(*distribution.edges, 101)
+    expected = stats.norm.pdf(points, distribution.mean, distribution.sd) * RUNS * (edges[1] - edges[0])
+    return Histogram(edges, np.array(distribution.counts), points, expected)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run `sigdask compare` on every set of real data and hold its scores against the official ones.
+"""Run `sigdask compare` on every set of real data and compare its scores with the official ones.
 
     python docs/make_formats.py            # writes the table of docs/formats.md
     python docs/make_formats.py NAME...    # makes the rows of these sets alone again
@@ -22,12 +22,12 @@ HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"
 PAGE = HERE / "formats.md"
 BEGIN, END = "<!-- made by docs/make_formats.py: begin -->", "<!-- made by docs/make_formats.py: end -->"
-QUICK = ("--trials", "64", "--no-second-run")
-MOST_DIGITS = 9
+QUICK_OPTIONS = ("--trials", "64", "--no-second-run")
+MAX_DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Official:
+class OfficialScore:
     """Where an official score stands: keys into the reference file, {system}, {subset} and so on filled in.
 
     `scale` and `shift` turn a score of sigdask into the official unit; `within` is the sampling error
@@ -49,14 +49,14 @@ class Row:
 
     folder: str
     command: str
-    official: Sequence[Official]
-    options: Sequence[str] = QUICK
+    official: Sequence[OfficialScore]
+    options: Sequence[str] = QUICK_OPTIONS
     note: str = ""
 
 
-def of(table: Mapping[str, Sequence[str | int]], **more: Any) -> list[Official]:
-    """Return the places of several metrics."""
-    return [Official(metric, keys, **more) for metric, keys in table.items()]
+def list_official(table: Mapping[str, Sequence[str | int]], **options: Any) -> list[OfficialScore]:
+    """Return the official scores of several metrics."""
+    return [OfficialScore(metric, keys, **options) for metric, keys in table.items()]
 
 
 HANS = "*_preds*.txt --gold gold.csv --map non-entailment=neutral,contradiction"
@@ -72,92 +72,242 @@ SLOTS = ("PerpInd", "PerpOrg", "Target", "Victim", "Weapon")
 PUBLISHED = ("published", "{a} vs {b}")
 
 ROWS = [
-    Row("class_hans", HANS, of({"accuracy": ("scores", "{system}.txt", "accuracy"),
-                                "macro-f1": ("scores", "{system}.txt", "macro_f1"),
-                                "f1[non-entailment]": ("scores", "{system}.txt", "f1_non-entailment")})),
-    Row("class_hans", f"{HANS} --by heuristic",
-        of({f"recall[{label}]": ("scores", "{system}.txt", "by_heuristic", f"{{subset}}/{label}")
-            for label in ("entailment", "non-entailment")})),
-    *(Row("matrix_trec_urbano", f"{name}.csv --baseline run1",
-          of({"mean": ("sets", name, "means", "{system}")})) for name in URBANO),
-    *(Row("matrix_trec_urbano", f"adhoc8_ap.csv --baseline run125 --alternative {side}",
-          [Official("mean", ("known_p_values_from_source_README", "mean_difference_126_minus_125"), what="difference",
-                    only=("run125", "run126")),
-           Official("mean", ("known_p_values_from_source_README", "one_tailed_two_tailed", "permutation_1e6", k),
-                    what="p_value", within=within, only=("run125", "run126"))], options=(),
-          note="p within the sampling error of the 1,000,000 permutations published")
-      for k, side, within in ((0, "greater", 0.00018), (1, "two-sided", 0.00025))),
-    Row("matrix_alpacaeval2",
+    Row(
+        "class_hans",
+        HANS,
+        list_official(
+            {
+                "accuracy": ("scores", "{system}.txt", "accuracy"),
+                "macro-f1": ("scores", "{system}.txt", "macro_f1"),
+                "f1[non-entailment]": ("scores", "{system}.txt", "f1_non-entailment"),
+            }
+        ),
+    ),
+    Row(
+        "class_hans",
+        f"{HANS} --by heuristic",
+        list_official(
+            {
+                f"recall[{label}]": ("scores", "{system}.txt", "by_heuristic", f"{{subset}}/{label}")
+                for label in ("entailment", "non-entailment")
+            }
+        ),
+    ),
+    *(
+        Row(
+            "matrix_trec_urbano",
+            f"{name}.csv --baseline run1",
+            list_official({"mean": ("sets", name, "means", "{system}")}),
+        )
+        for name in URBANO
+    ),
+    *(
+        Row(
+            "matrix_trec_urbano",
+            f"adhoc8_ap.csv --baseline run125 --alternative {side}",
+            [
+                OfficialScore(
+                    "mean",
+                    ("known_p_values_from_source_README", "mean_difference_126_minus_125"),
+                    what="difference",
+                    only=("run125", "run126"),
+                ),
+                OfficialScore(
+                    "mean",
+                    ("known_p_values_from_source_README", "one_tailed_two_tailed", "permutation_1e6", k),
+                    what="p_value",
+                    within=within,
+                    only=("run125", "run126"),
+                ),
+            ],
+            options=(),
+            note="p within the sampling error of the 1,000,000 permutations published",
+        )
+        for k, side, within in ((0, "greater", 0.00018), (1, "two-sided", 0.00025))
+    ),
+    Row(
+        "matrix_alpacaeval2",
         "preferences.csv --unit dataset --missing pairwise --baseline FuseChat-Gemma-2-9B-Instruct",
-        [Official("mean", ("systems", "{system}", key), scale=100, shift=-100)
-         for key in ("win_rate_from_file", "published_win_rate")]),
-    *(Row("matrix_mqm", f"{name}.avg_seg_scores.tsv",
-          [Official("mean", ("sets", name, "systems", "{system}", "mean")),
-           Official("mean", ("sets", name, "published_readme", "{head}"), scale=-1, within=0.0055)],
-          note="those of the README, rounded twice, to 0.0055")
-      for name in MQM),
-    *(Row("known_results_ar", f"{a}={a}.scores {b}={b}.scores --alternative {side}",
-          [Official("mean", ("means", "{system}")),
-           Official("mean", (*PUBLISHED, "test_statistic"), what="difference"),
-           Official("mean", (*PUBLISHED, "tail_p"), what="p_value", within=within)], options=(),
-          note="p of one tail, within the sampling error of the 10,000 shuffles published")
-      for a, b, side, within in (("ngram", "fluency", "less", 0.0006), ("fluency", "reversible", "greater", 0.008))),
-    Row("ir_trec_robust03", "runs/*.gz --gold robust03_qrels.txt --format trec",
-        [Official(name, ("runs", "{system}", "scores", f"{name}{of_all}")) for name in TREC
-         for of_all in ("", "__complete")],
-        note="measures by ir-measures; means over topics and over all judged topics"),
-    Row("ir_cleftar2017_topic_scores", "*.results --format trec --missing pairwise --baseline BASELINE.BM25",
-        of({"ap": ("systems", "{system}", "mean_ap")})),
-    Row("mt_ted_comparemt", TED_NAMES.format(".detok"),
-        of({"BLEU": ("scores", "{system}", "BLEU_detok_13a"), "chrF": ("scores", "{system}", "chrF2_detok")})),
-    Row("mt_ted_comparemt", TED_NAMES.format(""),
-        of({"BLEU:tokenize=none": ("scores", "{system}", "BLEU_tokenized_text_tok_none")})),
-    *(Row("mt_multeval", " ".join(f"{name}.opt{k}=hyps.lc.tok.en.{name}.opt{k}" for name in MULTEVAL) + " --gold "
-          "refs.test2010.lc.tok.en.0 --format segments",
-          of({"BLEU:tokenize=none": ("scores", "hyps.lc.tok.en.{system}", "BLEU_tok_none"),
-              "chrF": ("scores", "hyps.lc.tok.en.{system}", "chrF2")})) for k in range(3)),
-    Row("mt_multeval", " ".join(f"{name}=hyps.lc.tok.en.{name}.opt{k}" for name in MULTEVAL for k in range(3))
+        [
+            OfficialScore("mean", ("systems", "{system}", key), scale=100, shift=-100)
+            for key in ("win_rate_from_file", "published_win_rate")
+        ],
+    ),
+    *(
+        Row(
+            "matrix_mqm",
+            f"{name}.avg_seg_scores.tsv",
+            [
+                OfficialScore("mean", ("sets", name, "systems", "{system}", "mean")),
+                OfficialScore("mean", ("sets", name, "published_readme", "{head}"), scale=-1, within=0.0055),
+            ],
+            note="those of the README, rounded twice, to 0.0055",
+        )
+        for name in MQM
+    ),
+    *(
+        Row(
+            "known_results_ar",
+            f"{a}={a}.scores {b}={b}.scores --alternative {side}",
+            [
+                OfficialScore("mean", ("means", "{system}")),
+                OfficialScore("mean", (*PUBLISHED, "test_statistic"), what="difference"),
+                OfficialScore("mean", (*PUBLISHED, "tail_p"), what="p_value", within=within),
+            ],
+            options=(),
+            note="p of one tail, within the sampling error of the 10,000 shuffles published",
+        )
+        for a, b, side, within in (("ngram", "fluency", "less", 0.0006), ("fluency", "reversible", "greater", 0.008))
+    ),
+    Row(
+        "ir_trec_robust03",
+        "runs/*.gz --gold robust03_qrels.txt --format trec",
+        [
+            OfficialScore(name, ("runs", "{system}", "scores", f"{name}{of_all}"))
+            for name in TREC
+            for of_all in ("", "__complete")
+        ],
+        note="measures by ir-measures; means over topics and over all judged topics",
+    ),
+    Row(
+        "ir_cleftar2017_topic_scores",
+        "*.results --format trec --missing pairwise --baseline BASELINE.BM25",
+        list_official({"ap": ("systems", "{system}", "mean_ap")}),
+    ),
+    Row(
+        "mt_ted_comparemt",
+        TED_NAMES.format(".detok"),
+        list_official(
+            {"BLEU": ("scores", "{system}", "BLEU_detok_13a"), "chrF": ("scores", "{system}", "chrF2_detok")}
+        ),
+    ),
+    Row(
+        "mt_ted_comparemt",
+        TED_NAMES.format(""),
+        list_official({"BLEU:tokenize=none": ("scores", "{system}", "BLEU_tokenized_text_tok_none")}),
+    ),
+    *(
+        Row(
+            "mt_multeval",
+            " ".join(f"{name}.opt{k}=hyps.lc.tok.en.{name}.opt{k}" for name in MULTEVAL) + " --gold "
+            "refs.test2010.lc.tok.en.0 --format segments",
+            list_official(
+                {
+                    "BLEU:tokenize=none": ("scores", "hyps.lc.tok.en.{system}", "BLEU_tok_none"),
+                    "chrF": ("scores", "hyps.lc.tok.en.{system}", "chrF2"),
+                }
+            ),
+        )
+        for k in range(3)
+    ),
+    Row(
+        "mt_multeval",
+        " ".join(f"{name}=hyps.lc.tok.en.{name}.opt{k}" for name in MULTEVAL for k in range(3))
         + " --gold refs.test2010.lc.tok.en.0",
-        of({"BLEU:tokenize=none": ("mean_BLEU_over_optimizer_runs", "{system}")}),
-        note="three replicates a system in one test"),
-    *(Row("mt_wmt24_en-de", f"systems/*.txt {files} --documents en-de.docs --baseline MSLC --unit document",
-          of({"BLEU": ("scores", "{system}", reference, "BLEU"), "chrF": ("scores", "{system}", reference, "chrF2")}))
-      for reference, files in REFERENCES.items()),
-    Row("mt_wmt22_liv-en_xml", "wmttest2022.liv-en.all.xml",
-        of({"BLEU": ("scores", "{system}", "ref", "BLEU"), "chrF": ("scores", "{system}", "ref", "chrF2")})
-        + of({"BLEU": ("published_scores", "{system}", "bleu-all")})
-        + of({"chrF": ("published_scores", "{system}", "chrf-all")})),
-    Row("seqlab_wnut17", "submissions/* --gold emerging.test.annotated --format conll",
-        of({name: ("scores", "{system}", key) for name, key in
-            (("f1", "f1"), ("precision", "precision"), ("recall", "recall"), ("accuracy", "token_accuracy"))})
-        + of({"f1": ("published_F1_entity", "{system}")}, scale=100)),
-    Row("timbl_dimin", " ".join(f"{name}={name}" for name in (
-            "dimin.train.bug21.out1", "dimin.train.bug21.out2", "dimin.train.bug21.out3",
-            "dimin.train.loo.M.nw.k1.out")) + " --format timbl",
-        of({"accuracy": ("scores", "{system}", "accuracy"), "macro-f1": ("scores", "{system}", "macro_f1")})),
-    *(Row("seg_sigmorphon2022", f"systems/{name}.*.predictions --gold gold/{name}.test.gold.tsv --format pairs "
-          "--align position",
-          of({metric: ("sets", name, "scores", "{last}", key) for metric, key in
-              (("precision", "precision"), ("recall", "recall"), ("f1", "f_measure"))}, scale=100)
-          + of({"f1": ("sets", name, "scores", "{last}", "published_f_measure")}, scale=100)
-          + of({"accuracy": ("sets", name, "scores", "{last}", "accuracy")}),
-          note="by line, as the official scorer reads: one file is shuffled")
-      for name in ("ces.word", "mon.word")),
-    Row("terms_ateit2026", "system_results/* --gold subtask_a_test_with_labels.json --format terms",
-        of({metric: ("scores", "{system}", kind, k) for kind, metric, k in (
-            ("micro", "precision", 3), ("micro", "recall", 4), ("micro", "f1", 5),
-            ("type", "type-precision", 3), ("type", "type-recall", 4), ("type", "type-f1", 5))})),
-    Row("spans_muc4", " ".join(f"{name}={name}" for name in (
-            "preds_s_t.out", "preds_s_t_no_offset_constraint.out", "preds_s_t_sep_downweigh.out"))
+        list_official({"BLEU:tokenize=none": ("mean_BLEU_over_optimizer_runs", "{system}")}),
+        note="three replicates a system in one test",
+    ),
+    *(
+        Row(
+            "mt_wmt24_en-de",
+            f"systems/*.txt {files} --documents en-de.docs --baseline MSLC --unit document",
+            list_official(
+                {"BLEU": ("scores", "{system}", reference, "BLEU"), "chrF": ("scores", "{system}", reference, "chrF2")}
+            ),
+        )
+        for reference, files in REFERENCES.items()
+    ),
+    Row(
+        "mt_wmt22_liv-en_xml",
+        "wmttest2022.liv-en.all.xml",
+        list_official({"BLEU": ("scores", "{system}", "ref", "BLEU"), "chrF": ("scores", "{system}", "ref", "chrF2")})
+        + list_official({"BLEU": ("published_scores", "{system}", "bleu-all")})
+        + list_official({"chrF": ("published_scores", "{system}", "chrf-all")}),
+    ),
+    Row(
+        "seqlab_wnut17",
+        "submissions/* --gold emerging.test.annotated --format conll",
+        list_official(
+            {
+                name: ("scores", "{system}", key)
+                for name, key in (
+                    ("f1", "f1"),
+                    ("precision", "precision"),
+                    ("recall", "recall"),
+                    ("accuracy", "token_accuracy"),
+                )
+            }
+        )
+        + list_official({"f1": ("published_F1_entity", "{system}")}, scale=100),
+    ),
+    Row(
+        "timbl_dimin",
+        " ".join(
+            f"{name}={name}"
+            for name in (
+                "dimin.train.bug21.out1",
+                "dimin.train.bug21.out2",
+                "dimin.train.bug21.out3",
+                "dimin.train.loo.M.nw.k1.out",
+            )
+        )
+        + " --format timbl",
+        list_official({"accuracy": ("scores", "{system}", "accuracy"), "macro-f1": ("scores", "{system}", "macro_f1")}),
+    ),
+    *(
+        Row(
+            "seg_sigmorphon2022",
+            f"systems/{name}.*.predictions --gold gold/{name}.test.gold.tsv --format pairs --align position",
+            list_official(
+                {
+                    metric: ("sets", name, "scores", "{last}", key)
+                    for metric, key in (("precision", "precision"), ("recall", "recall"), ("f1", "f_measure"))
+                },
+                scale=100,
+            )
+            + list_official({"f1": ("sets", name, "scores", "{last}", "published_f_measure")}, scale=100)
+            + list_official({"accuracy": ("sets", name, "scores", "{last}", "accuracy")}),
+            note="by line, as the official scorer reads: one file is shuffled",
+        )
+        for name in ("ces.word", "mon.word")
+    ),
+    Row(
+        "terms_ateit2026",
+        "system_results/* --gold subtask_a_test_with_labels.json --format terms",
+        list_official(
+            {
+                metric: ("scores", "{system}", kind, k)
+                for kind, metric, k in (
+                    ("micro", "precision", 3),
+                    ("micro", "recall", 4),
+                    ("micro", "f1", 5),
+                    ("type", "type-precision", 3),
+                    ("type", "type-recall", 4),
+                    ("type", "type-f1", 5),
+                )
+            }
+        ),
+    ),
+    Row(
+        "spans_muc4",
+        " ".join(
+            f"{name}={name}"
+            for name in ("preds_s_t.out", "preds_s_t_no_offset_constraint.out", "preds_s_t_sep_downweigh.out")
+        )
         + " --gold test.json --format spans",
-        of({f"{metric}{label}": ("scores", "{system}", slot, key)
-            for metric, key in (("precision", "P"), ("recall", "R"), ("f1", "F1"))
-            for slot, label in [("micro", ""), *((slot, f"[{slot}]") for slot in SLOTS)]})),
-]  # fmt: skip
+        list_official(
+            {
+                f"{metric}{label}": ("scores", "{system}", slot, key)
+                for metric, key in (("precision", "P"), ("recall", "R"), ("f1", "F1"))
+                for slot, label in [("micro", ""), *((slot, f"[{slot}]") for slot in SLOTS)]
+            }
+        ),
+    ),
+]
 
 
 def main(names: Sequence[str]) -> None:
-    """Make the rows of all sets, or of some, and write them; the other rows stay as they are."""
+    """Update the rows of the named sets, or of all, and leave the other rows as they are."""
     before, _, rest = PAGE.read_text().partition(BEGIN)
     old, _, after = rest.partition(END)
     lines = {line.split(" | ")[1]: line for line in old.splitlines() if line.count(" | ") > 1}
@@ -165,52 +315,52 @@ def main(names: Sequence[str]) -> None:
     for row in ROWS:
         if not names or row.folder in names:
             started = time.monotonic()
-            lines[shown(row)] = f"| {row.folder} | {shown(row)} | {agreement(row)} |"
-            print(f"{lines[shown(row)]}  ({time.monotonic() - started:.0f} s)", flush=True)
-        if shown(row) in lines:
-            table.append(lines[shown(row)])
+            lines[format_command(row)] = f"| {row.folder} | {format_command(row)} | {describe_agreement(row)} |"
+            print(f"{lines[format_command(row)]}  ({time.monotonic() - started:.0f} s)", flush=True)
+        if format_command(row) in lines:
+            table.append(lines[format_command(row)])
     PAGE.write_text(before + "\n".join([BEGIN, *table, END]) + after)
 
 
-def shown(row: Row) -> str:
-    """Return the command as a user writes it; of the labels of a metric the first stands for all."""
+def format_command(row: Row) -> str:
+    """Return the command as a user writes it; one label of a metric stands for all its labels."""
     metrics: dict[str, str] = {}
-    for own in row.official:
-        base, bracket, _ = own.metric.partition("[")
-        metrics.setdefault(base + bracket, f"--metric {quoted(own.metric)}")
+    for official in row.official:
+        base, bracket, _ = official.metric.partition("[")
+        metrics.setdefault(base + bracket, f"--metric {quote(official.metric)}")
     command = f"`sigdask compare {' '.join([row.command, *metrics.values()])}`"
-    names = {own.metric for own in row.official}
+    names = {official.metric for official in row.official}
     return command if len(names) == len(metrics) else f"{command} and so for the other labels"
 
 
-def quoted(text: str) -> str:
-    """Quote what a shell would take apart."""
+def quote(text: str) -> str:
+    """Quote a word if the shell would interpret it."""
     return f"'{text}'" if {*text} & {*"[]()*"} else text
 
 
-def expanded(folder: str, argument: str) -> list[str]:
-    """Expand a pattern as a shell does."""
+def expand_pattern(folder: str, argument: str) -> list[str]:
+    """Expand a file pattern as a shell does."""
     if "*" not in argument:
         return [argument]
     return sorted(str(path.relative_to(DATA / folder)) for path in (DATA / folder).glob(argument))
 
 
-def agreement(row: Row) -> str:
-    """Run a row's command and say how its scores stand to the official ones."""
+def describe_agreement(row: Row) -> str:
+    """Run a row's command and describe how its scores agree with the official ones."""
     reference = json.loads((DATA / row.folder / "reference_scores.json").read_text())
-    arguments = [a for part in row.command.split() for a in expanded(row.folder, part)]
-    metrics = [a for name in dict.fromkeys(own.metric for own in row.official) for a in ("--metric", name)]
+    arguments = [a for word in row.command.split() for a in expand_pattern(row.folder, word)]
+    metrics = [a for name in dict.fromkeys(entry.metric for entry in row.official) for a in ("--metric", name)]
     command = [sys.executable, "-m", "sigdask", "compare", *arguments, *metrics, *row.options, "--json", "-"]
-    done = subprocess.run(command, cwd=DATA / row.folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return f"FAILED: {done.stderr.strip().splitlines()[-1]}"
-    results = json.loads(done.stdout)["results"]
-    compared = [pair for own in row.official for pair in pairs(results, own, reference)]
+    completed = subprocess.run(command, cwd=DATA / row.folder, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        return f"FAILED: {completed.stderr.strip().splitlines()[-1]}"
+    results = json.loads(completed.stdout)["results"]
+    compared = [pair for entry in row.official for pair in iter_scores(results, entry, reference)]
     systems = {name for r in results for name in (r["a"], r["b"])}
-    unequal = [pair for pair in compared if not equal(*pair[1:])]
+    unequal = [pair for pair in compared if not is_equal(*pair[1:])]
     if unequal or not compared:
-        what, found, official, _ = unequal[0] if unequal else ("nothing", None, None, 0)
-        return f"{len(unequal)} of {len(compared)} DIFFER: {what} is {found!r}, official {official!r}"
+        label, value, official, _ = unequal[0] if unequal else ("nothing", None, None, 0)
+        return f"{len(unequal)} of {len(compared)} DIFFER: {label} is {value!r}, official {official!r}"
     exact = sum(not within for *_, within in compared)
     text = f"{len(systems)} systems, {exact} scores, all equal to the printed digits"
     if exact < len(compared):
@@ -218,39 +368,39 @@ def agreement(row: Row) -> str:
     return f"{text}; {row.note}" if row.note else text
 
 
-def pairs(
-    results: Sequence[Mapping[str, Any]], own: Official, reference: Any
+def iter_scores(
+    results: Sequence[Mapping[str, Any]], entry: OfficialScore, reference: Any
 ) -> Iterator[tuple[str, float, float, float]]:
-    """Yield what is compared, sigdask's value, the official one, and how far apart they may be."""
-    if own.what != "score":
+    """Yield a label, sigdask's value, the official value and the tolerance."""
+    if entry.what != "score":
         for r in results:
-            official = find(reference, own.keys, a=r["a"], b=r["b"])
-            if official is not None and r["metric"] == own.metric and {*own.only} <= {r["a"], r["b"]}:
-                yield f"{own.what} of {r['a']} and {r['b']}", r[own.what], official, own.within
+            official = find_score(reference, entry.keys, a=r["a"], b=r["b"])
+            if official is not None and r["metric"] == entry.metric and {*entry.only} <= {r["a"], r["b"]}:
+                yield f"{entry.what} of {r['a']} and {r['b']}", r[entry.what], official, entry.within
         return
-    for (system, subset), (score, _) in scores(results, own.metric).items():
+    for (system, subset), (score, _) in collect_scores(results, entry.metric).items():
         head, _, last = system.rpartition(".")
-        official = find(reference, own.keys, system=system, head=head or system, last=last, subset=subset)
+        official = find_score(reference, entry.keys, system=system, head=head or system, last=last, subset=subset)
         if official is not None:
-            yield f"{own.metric} of {system}", own.scale * score + own.shift, official, own.within
+            yield f"{entry.metric} of {system}", entry.scale * score + entry.shift, official, entry.within
 
 
-def scores(results: Sequence[Mapping[str, Any]], metric: str) -> dict[tuple[str, str], tuple[float, int]]:
-    """Return each system's score on the most items it was compared on."""
-    found: dict[tuple[str, str], tuple[float, int]] = {}
+def collect_scores(results: Sequence[Mapping[str, Any]], metric: str) -> dict[tuple[str, str], tuple[float, int]]:
+    """Return each system's score from the comparison with the most items."""
+    best: dict[tuple[str, str], tuple[float, int]] = {}
     for r in results:
         if r["metric"] != metric:
             continue
         subset = r["subset"]["value"] if r["subset"] else ""
         for side in "ab":
             key = (r[side], subset)
-            if key not in found or found[key][1] < r["n_items"]:
-                found[key] = (r[f"score_{side}"], r["n_items"])
-    return found
+            if key not in best or best[key][1] < r["n_items"]:
+                best[key] = (r[f"score_{side}"], r["n_items"])
+    return best
 
 
-def find(reference: Any, keys: Sequence[str | int], **names: str) -> float | None:
-    """Follow keys into the reference file; None where it has no such score."""
+def find_score(reference: Any, keys: Sequence[str | int], **names: str) -> float | None:
+    """Return the score at these keys of the reference file, or None if there is none."""
     value = reference
     for key in keys:
         try:
@@ -260,11 +410,11 @@ def find(reference: Any, keys: Sequence[str | int], **names: str) -> float | Non
     return None if value is None else float(value)
 
 
-def equal(found: float, official: float, within: float) -> bool:
-    """Whether a value rounds to the official one at the digits it is printed with."""
+def is_equal(value: float, official: float, within: float) -> bool:
+    """Return whether a value rounds to the official one at its printed digits."""
     _, _, decimals = repr(official).partition(".")
-    digits = 0 if "e" in repr(official) else min(len(decimals), MOST_DIGITS)
-    return abs(found - official) <= (within or 0.5000001 * 10.0**-digits)
+    digits = 0 if "e" in repr(official) else min(len(decimals), MAX_DIGITS)
+    return abs(value - official) <= (within or 0.5000001 * 10.0**-digits)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run the commands that the pages show and write what they print into them.
+"""Run the commands that the pages show and write their output into the pages.
 
     python docs/make_pages.py                              # README.md and all of docs/
     python docs/make_pages.py docs/tutorials/tagging.md    # some of them
@@ -17,15 +17,15 @@ sys.path.insert(0, str(ROOT))
 from docs import transcripts  # noqa: E402  # found beside the package
 
 
-def main(named: list[str]) -> int:
-    """Renew the pages named, or all; return how many could not be."""
+def main(names: list[str]) -> int:
+    """Update the named pages, or all; return the number that failed."""
     failed = 0
-    for page in map(Path, named) if named else transcripts.pages():
+    for page in map(Path, names) if names else transcripts.find_pages():
         before = page.read_text("utf-8")
         try:
-            after = transcripts.renewed(before)
-        except transcripts.PageError as wrong:
-            print(f"{page}: {wrong}", file=sys.stderr)
+            after = transcripts.renew_page(before)
+        except transcripts.PageError as error:
+            print(f"{page}: {error}", file=sys.stderr)
             failed += 1
             continue
         page.write_text(after, "utf-8")

@@ -1,4 +1,4 @@
-"""Take pictures of pages, to be looked at: light, dark, phone, print and without a script.
+"""Take screenshots of pages for people to look at: light, dark, phone, print and without scripts.
 
     python docs/make_screens.py FOLDER PAGE.html...
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-KINDS = {
+SCREEN_KINDS = {
     "light": {},
     "dark": {"dark": True},
     "phone": {"width": 390},
@@ -24,23 +24,23 @@ KINDS = {
 
 
 def main(folder: Path, pages: list[Path]) -> None:
-    """Take every picture of every page: the first screen, and all of it."""
-    from browser import shown, started
+    """Take every screenshot of every page: the first screen and the full page."""
+    from browser import open_page, start_browser
 
     folder.mkdir(parents=True, exist_ok=True)
-    with started() as browser:
+    with start_browser() as browser:
         for file in pages:
-            for kind, how in KINDS.items():
-                with shown(browser, file.resolve(), **how) as page:
+            for kind, options in SCREEN_KINDS.items():
+                with open_page(browser, file.resolve(), **options) as page:
                     page.screenshot(path=folder / f"{file.stem}-{kind}.png")
                     page.screenshot(path=folder / f"{file.stem}-{kind}-whole.png", full_page=True)
-            with shown(browser, file.resolve()) as page:
+            with open_page(browser, file.resolve()) as page:
                 page.pdf(path=folder / f"{file.stem}.pdf")
-                print(f"{file.stem}: {_ready(page):.0f} ms to ready")
+                print(f"{file.stem}: {_read_ready_time(page):.0f} ms to ready")
 
 
-def _ready(page: object) -> float:
-    """Return when the page's script was done, in milliseconds since it was opened."""
+def _read_ready_time(page: object) -> float:
+    """Return the milliseconds from opening the page until its script was done."""
     return page.evaluate("performance.getEntriesByName('sigdask:ready')[0].startTime")
 
 

@@ -1,4 +1,4 @@
-"""Commands in Markdown and what they print: read from a page, run, compared, written anew.
+"""Read commands and their output from Markdown pages, run them, and compare or update the output.
 
 A page shows commands in fenced blocks of `console`, each on a line that begins with `$ ` (longer ones go on after a
 backslash), followed by all that it prints. Blocks of one page are run in order, in one empty folder, as on a terminal
@@ -33,15 +33,15 @@ COLUMNS = 100
 HOME = "/home/you/projects"
 """What a page shows of the folder where it runs; as long as its name, so that lines break where they did."""
 
-ANYTHING = "…"
-STATUS = "echo $?"
+ELLIPSIS = "…"
+STATUS_COMMAND = "echo $?"
 
-PASSING = re.compile(
+PROGRESS = re.compile(
     r"^sigdask: (starting|reading|extracting|preparing|counting|simulating|judging)\b.*\n", re.MULTILINE
 )
 """How far the work is, which slower machines say and faster ones do not."""
 
-PARTS = re.compile(
+PART = re.compile(
     r"^<!-- (?P<kind>files|varies|run): (?P<said>.*?) -->$"
     r"|^(?P<fence>```+|~~~+)(?P<info>[^\n]*)\n(?P<text>.*?)^(?P=fence)$",
     re.MULTILINE | re.DOTALL,
@@ -53,115 +53,115 @@ CALL = re.compile(r"""sigdask (?P<arguments>(?:[^'"|<>&;`]|'[^']*'|"[^"]*")*)(?P
 
 
 class PageError(AssertionError):
-    """A page shows what is not so."""
+    """A page shows other output than its commands print."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command, as a shell takes it, and the output that a page shows."""
+    """A shell command and the output that a page shows for it."""
 
     text: str
-    shown: tuple[str, ...]
+    expected: tuple[str, ...]
 
 
-def pages() -> list[Path]:
+def find_pages() -> list[Path]:
     """Return the pages that show commands."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [page for page in found if re.search(r"^(```+|~~~+)console", page.read_text("utf-8"), re.MULTILINE)]
+    candidates = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in candidates if re.search(r"^(```+|~~~+)console", page.read_text("utf-8"), re.MULTILINE)]
 
 
-def check(page: str) -> None:
-    """Run all commands of a page.
+def check_page(page: str) -> None:
+    """Run all commands of a page and compare their output.
 
     Raises
     ------
     PageError
         At the first whose output is another.
     """
-    varies = _varying(page)
-    for command, printed in _run(page):
-        if not _fits(command.shown, printed, varies):
-            shown = [f"$ {command.text}", *command.shown]
-            lines = difflib.unified_diff(shown, [shown[0], *printed], "the page", "the program", lineterm="")
+    varies = _list_varying(page)
+    for command, printed in _run_page(page):
+        if not _matches(command.expected, printed, varies):
+            expected = [f"$ {command.text}", *command.expected]
+            lines = difflib.unified_diff(expected, [expected[0], *printed], "the page", "the program", lineterm="")
             raise PageError("\n".join(["python docs/make_pages.py writes it anew:", *lines]))
 
 
-def renewed(page: str) -> str:
-    """Return a page with what its commands print now, as much of it as was shown."""
-    varies = _varying(page)
+def renew_page(page: str) -> str:
+    """Return a page with the current output of its commands, abridged as before."""
+    varies = _list_varying(page)
     outputs = iter(
         [
-            command.shown
-            if _fits(command.shown, printed, varies)
-            else _as_it_was(command.shown, _as_much(command.shown, printed), varies)
-            for command, printed in _run(page)
+            command.expected
+            if _matches(command.expected, printed, varies)
+            else _restore_varying(command.expected, _abridge(command.expected, printed), varies)
+            for command, printed in _run_page(page)
         ]
     )
 
-    def block(part: re.Match[str]) -> str:
-        if not _is_console(part):
-            return part[0]
-        lines = (line for c in _commands(part["text"]) for line in (f"$ {c.text}", *next(outputs)))
-        return "\n".join([part["fence"] + part["info"], *lines, part["fence"]])
+    def replace_block(match: re.Match[str]) -> str:
+        if not _is_console(match):
+            return match[0]
+        lines = (line for c in _parse_commands(match["text"]) for line in (f"$ {c.text}", *next(outputs)))
+        return "\n".join([match["fence"] + match["info"], *lines, match["fence"]])
 
-    return PARTS.sub(block, page)
+    return PART.sub(replace_block, page)
 
 
-def _run(page: str) -> Iterator[tuple[Command, list[str]]]:
-    """Yield each command that is shown, and the lines that it prints now."""
+def _run_page(page: str) -> Iterator[tuple[Command, list[str]]]:
+    """Yield each shown command with the lines it prints now."""
     with TemporaryDirectory(prefix="page-", dir="/tmp") as folder:  # a name as long as HOME
         shell = _Shell(Path(folder), folder)
-        for part in PARTS.finditer(page):
-            if part["kind"] == "files":
-                _put(part["said"].split(), shell.folder)
-            elif part["kind"] == "run":
-                _succeeds(part["said"], *shell.ran(part["said"]))
-            elif _is_console(part):
-                yield from _block(_commands(part["text"]), shell)
-            elif part["info"] and (title := TITLE.match(part["info"])):
+        for match in PART.finditer(page):
+            if match["kind"] == "files":
+                _copy_files(match["said"].split(), shell.folder)
+            elif match["kind"] == "run":
+                _check_status(match["said"], *shell.run(match["said"]))
+            elif _is_console(match):
+                yield from _run_block(_parse_commands(match["text"]), shell)
+            elif match["info"] and (title := TITLE.match(match["info"])):
                 file = shell.folder / title[1]
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(part["text"], "utf-8")
+                file.write_text(match["text"], "utf-8")
                 sys.modules.pop(file.stem, None)  # this page's is meant, not one of this name that was used before
 
 
-def _block(commands: Sequence[Command], shell: _Shell) -> Iterator[tuple[Command, list[str]]]:
+def _run_block(commands: Sequence[Command], shell: _Shell) -> Iterator[tuple[Command, list[str]]]:
     status = 0
-    for command, after in zip(commands, [*commands[1:], None], strict=True):
-        if command.text == STATUS:
+    for command, following in zip(commands, [*commands[1:], None], strict=True):
+        if command.text == STATUS_COMMAND:
             yield command, [str(status)]
             continue
-        status, output = shell.ran(command.text)
-        if after is None or after.text != STATUS:
-            _succeeds(command.text, status, output)
+        status, output = shell.run(command.text)
+        if following is None or following.text != STATUS_COMMAND:
+            _check_status(command.text, status, output)
         yield command, [line.rstrip() for line in output.rstrip("\n").split("\n")] if output.strip() else []
 
 
-def _succeeds(command: str, status: int, output: str) -> None:
+def _check_status(command: str, status: int, output: str) -> None:
     if status:
         raise PageError(
-            f"$ {command}\n{output}\nended with status {status}; where that is meant, `$ {STATUS}` follows it"
+            f"$ {command}\n{output}\nended with status {status}; where that is meant, `$ {STATUS_COMMAND}` follows it"
         )
 
 
-def _put(files: Iterable[str], folder: Path) -> None:
+def _copy_files(files: Iterable[str], folder: Path) -> None:
     for file in files:
         name, _, path = file.rpartition("=")
-        to = folder / (name or path)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (ROOT / path).is_dir() else shutil.copy)(ROOT / path, to)
+        target = folder / (name or path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (ROOT / path).is_dir() else shutil.copy)(ROOT / path, target)
 
 
-def _is_console(part: re.Match[str]) -> bool:
-    return (part["info"] or "").split()[:1] == ["console"]
+def _is_console(match: re.Match[str]) -> bool:
+    return (match["info"] or "").split()[:1] == ["console"]
 
 
-def _varying(page: str) -> list[str]:
-    return [part["said"] for part in PARTS.finditer(page) if part["kind"] == "varies"]
+def _list_varying(page: str) -> list[str]:
+    return [match["said"] for match in PART.finditer(page) if match["kind"] == "varies"]
 
 
-def _commands(block: str) -> list[Command]:
-    """Return the commands of a block."""
+def _parse_commands(block: str) -> list[Command]:
+    """Parse the commands of a console block and their shown output."""
     texts, outputs = [], []
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -182,98 +182,98 @@ SETTINGS = {
 
 
 @contextmanager
-def _settings() -> Iterator[None]:
-    """Give a command that runs in this process the settings of a page."""
-    before = dict(os.environ)
+def _use_settings() -> Iterator[None]:
+    """Apply the settings of a page to a command that runs in this process."""
+    environment = dict(os.environ)
     os.environ.update(SETTINGS)
     try:
         yield
     finally:
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(environment)
 
 
 @dataclass
 class _Shell:
-    """What runs the commands of a page, where the last `cd` led."""
+    """Runs the commands of a page, in the folder that the last `cd` chose."""
 
     folder: Path
     home: str
 
-    def ran(self, command: str) -> tuple[int, str]:
-        """Run a command and return its status and all that it wrote."""
-        status, output = self._in_its_place(command)
-        return status, PASSING.sub("", output).replace(self.home, HOME)
+    def run(self, command: str) -> tuple[int, str]:
+        """Run a command and return its exit status and output."""
+        status, output = self._run_in_process(command)
+        return status, PROGRESS.sub("", output).replace(self.home, HOME)
 
-    def _in_its_place(self, command: str) -> tuple[int, str]:
-        """Run a command of the program alone in this process, others in a shell."""
+    def _run_in_process(self, command: str) -> tuple[int, str]:
+        """Run a plain sigdask command in this process, any other command in a shell."""
         if command.startswith("cd "):
             self.folder /= command.removeprefix("cd ")
             return 0, ""
-        if not (found := CALL.fullmatch(command)):
-            return self._apart(command)
-        from tests.command import called
+        if not (match := CALL.fullmatch(command)):
+            return self._run_in_shell(command)
+        from tests.command import call_sigdask
 
-        words = self._apart(f"printf '%s\\0' {found['arguments']}")[1].split("\0")[:-1]
-        with _settings():
-            ended = called(*words, cwd=self.folder, columns=None if found["rest"] else COLUMNS)
-        if ended.returncode or not found["rest"]:
-            return ended.returncode, ended.stdout + ended.stderr
-        status, output = self._apart(f"cat {found['rest']}", ended.stdout)
-        return status, ended.stderr + output
+        words = self._run_in_shell(f"printf '%s\\0' {match['arguments']}")[1].split("\0")[:-1]
+        with _use_settings():
+            completed = call_sigdask(*words, cwd=self.folder, columns=None if match["rest"] else COLUMNS)
+        if completed.returncode or not match["rest"]:
+            return completed.returncode, completed.stdout + completed.stderr
+        status, output = self._run_in_shell(f"cat {match['rest']}", completed.stdout)
+        return status, completed.stderr + output
 
-    def _apart(self, command: str, given: str = "") -> tuple[int, str]:
-        """Run a command by a shell that finds this Python and this tree first."""
+    def _run_in_shell(self, command: str, stdin: str = "") -> tuple[int, str]:
+        """Run a command in a shell that finds this Python and this source tree first."""
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        ended = subprocess.run(
+        completed = subprocess.run(
             ["bash", "-c", command],  # noqa: S607  # wherever it is
-            cwd=self.folder, input=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            cwd=self.folder, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
             env={**os.environ, **SETTINGS, "PATH": path, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-        return ended.returncode, ended.stdout
+        return completed.returncode, completed.stdout
 
 
-def _fits(shown: Sequence[str], printed: Sequence[str], varies: Iterable[str]) -> bool:
-    """Say whether an output is as shown."""
-    pieces = [_steady("\n".join(piece), varies) for piece in _pieces(shown)]
+def _matches(expected: Sequence[str], printed: Sequence[str], varies: Iterable[str]) -> bool:
+    """Return whether the output is as the page shows it."""
+    pieces = [_mask_varying("\n".join(piece), varies) for piece in _split_pieces(expected)]
     # each piece is whole lines, and what lies between them is too
     pattern = r"(?:.*\n)*".join(f"{re.escape(piece)}\n" if piece else "" for piece in pieces)
-    return re.fullmatch(pattern, _steady("\n".join(printed), varies) + "\n" if printed else "") is not None
+    return re.fullmatch(pattern, _mask_varying("\n".join(printed), varies) + "\n" if printed else "") is not None
 
 
-def _steady(text: str, varies: Iterable[str]) -> str:
-    """Return a text without what varies."""
+def _mask_varying(text: str, varies: Iterable[str]) -> str:
+    """Replace the varying parts of a text."""
     for pattern in varies:
-        text = re.sub(pattern, ANYTHING * 2, text)
+        text = re.sub(pattern, ELLIPSIS * 2, text)
     return text
 
 
-def _as_it_was(shown: Iterable[str], printed: Iterable[str], varies: Sequence[str]) -> list[str]:
-    """Return an output whose lines that are new in nothing but what varies are as they were."""
-    before = {_steady(line, varies): line for line in shown}
-    return [before.get(_steady(line, varies), line) for line in printed]
+def _restore_varying(expected: Iterable[str], printed: Iterable[str], varies: Sequence[str]) -> list[str]:
+    """Return the printed lines, but old ones where only varying parts differ."""
+    old_lines = {_mask_varying(line, varies): line for line in expected}
+    return [old_lines.get(_mask_varying(line, varies), line) for line in printed]
 
 
-def _pieces(shown: Iterable[str]) -> list[list[str]]:
-    """Return what stands between the lines that stand for anything."""
+def _split_pieces(expected: Iterable[str]) -> list[list[str]]:
+    """Split shown output at the lines that stand for any number of lines."""
     pieces: list[list[str]] = [[]]
-    for line in shown:
-        if line == ANYTHING:
+    for line in expected:
+        if line == ELLIPSIS:
             pieces.append([])
         else:
             pieces[-1].append(line)
     return pieces
 
 
-def _as_much(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
-    """Return an output that leaves out what was left out: as many lines from where each piece began, or about there."""
-    first, *between = _pieces(shown)
+def _abridge(expected: Sequence[str], printed: Sequence[str]) -> list[str]:
+    """Abridge printed lines like the shown ones: as many lines from about where each piece began."""
+    first, *between = _split_pieces(expected)
     if not between:
         return [*printed]
     *between, last = between
-    made, rest = [*printed[: len(first)], ANYTHING], [*printed[len(first) :]]
+    abridged, rest = [*printed[: len(first)], ELLIPSIS], [*printed[len(first) :]]
     for piece in between:
         [start] = difflib.get_close_matches(piece[0], rest, n=1, cutoff=0.0)
-        at = rest.index(start)
-        made, rest = [*made, *rest[at : at + len(piece)], ANYTHING], rest[at + len(piece) :]
-    return made + (rest[-len(last) :] if last else [])
+        index = rest.index(start)
+        abridged, rest = [*abridged, *rest[index : index + len(piece)], ELLIPSIS], rest[index + len(piece) :]
+    return abridged + (rest[-len(last) :] if last else [])

@@ -30,7 +30,15 @@ from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.run import Progress, connect_once, count_jobs
 from sigdask.formats.frames import as_counts
 from sigdask.metrics.extraction import NO_CACHE, ExtractionLog, StatisticsSource, extract_statistics, get_user_cache
-from sigdask.options import OPTIONS, POWER_OPTIONS, Adjust, Alternative, HowCompared, WhatCompared, fill_options
+from sigdask.options import (
+    OPTIONS,
+    POWER_OPTIONS,
+    Adjust,
+    Alternative,
+    ComparisonOptions,
+    SelectionOptions,
+    fill_options,
+)
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.tallies import Tally
 from sigdask.report.presentable import Evaluation, Independences, Powers, Results, convert_results, wrap_analysis
@@ -75,7 +83,7 @@ def compare(
     names: tuple[str, str] = ("A", "B"),
     ids: Sequence[str] | None = None,
     units: Sequence[str] | None = None,
-    **options: Unpack[HowCompared],
+    **options: Unpack[ComparisonOptions],
 ) -> Result:
     """Compare two systems given as arrays.
 
@@ -131,7 +139,7 @@ def compare(
     return replace(results[0], notes=(*results[0].notes, *scope_notes)) if scope_notes else results[0]
 
 
-def compare_all(counts: Counts | Any, **options: Unpack[WhatCompared]) -> Results:
+def compare_all(counts: Counts | Any, **options: Unpack[SelectionOptions]) -> Results:
     """Compare any number of systems under any number of metrics, on shared shuffles.
 
     The same data, seed and number of trials give the same counts on any machine, cluster and
@@ -188,7 +196,7 @@ def compare_all(counts: Counts | Any, **options: Unpack[WhatCompared]) -> Result
     return compare_sets([counts], **options)
 
 
-def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompared]) -> Results:
+def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionOptions]) -> Results:
     """Compare systems on several test sets, judged as one family.
 
     Parameters
@@ -275,7 +283,7 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompar
 
 
 def compare_opened(
-    test_sets: Sequence[Counts | Any], **options: Unpack[WhatCompared]
+    test_sets: Sequence[Counts | Any], **options: Unpack[SelectionOptions]
 ) -> tuple[Results, tuple[ComparisonDetails, ...]]:
     """Compare systems as `compare_sets` does, and open the comparisons that a reader looks into.
 
@@ -291,7 +299,7 @@ def compare_opened(
     )
 
 
-def _build_study(test_sets: Sequence[Counts | Any], options: WhatCompared, rule: Stopping | None) -> Study:
+def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, rule: Stopping | None) -> Study:
     """Build the study of some test sets that the options ask for."""
     unit, value = options["unit"], options["metrics"]
     metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
@@ -332,7 +340,7 @@ def _build_study(test_sets: Sequence[Counts | Any], options: WhatCompared, rule:
     )
 
 
-def _compute_results(study: Study, options: WhatCompared, rule: Stopping | None) -> Results:
+def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | None) -> Results:
     """Count the trials and judge the comparisons."""
     comparison_results = (
         study.build_results(_count_tallies(study.jobs, options))
@@ -442,7 +450,7 @@ def power(
     return convert_results(powers, Powers)
 
 
-def _count_tallies(jobs: Sequence[Job], options: WhatCompared) -> list[Tally]:
+def _count_tallies(jobs: Sequence[Job], options: SelectionOptions) -> list[Tally]:
     return count_jobs(
         jobs,
         cluster=options["cluster"],
@@ -452,14 +460,14 @@ def _count_tallies(jobs: Sequence[Job], options: WhatCompared) -> list[Tally]:
     )
 
 
-def _count_until_stopped(study: Study, rule: Stopping, options: WhatCompared) -> ComparisonResults:
+def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions) -> ComparisonResults:
     """Count round after round until a rule has stopped all comparisons, then judge by the rule."""
     jobs = study.jobs
     whole_jobs = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
     rounds = RoundCounts([job for job in jobs if not job.panel.is_whole])
     early = EarlyStopping(rounds, rule, MonitoredResults.from_studies([study]))
     with connect_once(options["cluster"], options["workers"]) as cluster:
-        round_options: WhatCompared = {**options, "cluster": cluster}
+        round_options: SelectionOptions = {**options, "cluster": cluster}
         count_rounds(
             rounds,
             early,
@@ -471,7 +479,7 @@ def _count_until_stopped(study: Study, rule: Stopping, options: WhatCompared) ->
     return study.build_results(all_tallies, lambda table: early.revise_table(table, positions))
 
 
-def _resume_progress(options: WhatCompared, rounds: RoundCounts) -> Progress | None:
+def _resume_progress(options: SelectionOptions, rounds: RoundCounts) -> Progress | None:
     """Return a progress callback that adds the trials counted before this round."""
     progress, n_before = options["progress"], rounds.n_counted
     return None if progress is None else _ResumedProgress(progress, n_before)
@@ -492,7 +500,7 @@ class _ResumedProgress:
         return getattr(self.progress, "expecting", None)
 
 
-def _build_stopping_rule(options: WhatCompared) -> Stopping | None:
+def _build_stopping_rule(options: SelectionOptions) -> Stopping | None:
     """Return the stopping rule that the options ask for, None without one."""
     stop = options["stop"]
     rule: Stopping | None = parse_rule(stop, options["alpha"]) if isinstance(stop, str) else stop
@@ -501,11 +509,11 @@ def _build_stopping_rule(options: WhatCompared) -> Stopping | None:
     return rule
 
 
-def _select_adjustment(options: WhatCompared, rule: Stopping | None) -> Adjust | None:
+def _select_adjustment(options: SelectionOptions, rule: Stopping | None) -> Adjust | None:
     return default_adjustment(rule) if rule is not None and options["adjust"] is None else options["adjust"]
 
 
-def _build_statistics_source(options: WhatCompared) -> StatisticsSource:
+def _build_statistics_source(options: SelectionOptions) -> StatisticsSource:
     """Return the source of statistics that metrics extract from outputs."""
     cache = get_user_cache() if options["cache"] else NO_CACHE
     log = getattr(options["progress"], "extracting", None) or ExtractionLog()

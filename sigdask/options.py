@@ -115,7 +115,7 @@ def _list_choices(hint: Any) -> tuple[str, ...]:
     return ()
 
 
-class HowCompared(TypedDict, total=False):
+class ComparisonOptions(TypedDict, total=False):
     """Options of a comparison of two or more systems: typed keyword arguments of `compare`."""
 
     alternative: Annotated[Alternative, Option("Alternative hypothesis on score A - score B.", "two-sided")]
@@ -205,7 +205,7 @@ class HowCompared(TypedDict, total=False):
     ]
 
 
-class HowPermuted(TypedDict, total=False):
+class IndependenceOptions(TypedDict, total=False):
     """Options of tests of independence: typed keyword arguments of `independence`."""
 
     alternative: Annotated[Alternative, Option("Of the score; two-sided: as far from what is expected.", "greater")]
@@ -236,7 +236,7 @@ class HowPermuted(TypedDict, total=False):
     ]
 
 
-class WhatCompared(HowCompared, total=False):
+class SelectionOptions(ComparisonOptions, total=False):
     """Options of what is compared as well: keyword arguments of `compare_all` and `compare_sets`."""
 
     metrics: Annotated[
@@ -257,7 +257,7 @@ class WhatCompared(HowCompared, total=False):
     ]
 
 
-class HowPrinted(TypedDict, total=False):
+class TableLayoutOptions(TypedDict, total=False):
     """Layout options of tables for papers."""
 
     layout: Annotated[
@@ -273,7 +273,7 @@ class HowPrinted(TypedDict, total=False):
     percent: Annotated[bool, Option("Write accuracy, F1 and other shares of 1 in per cent there.", False)]
 
 
-class HowPowerful(TypedDict, total=False):
+class PowerOptions(TypedDict, total=False):
     """Options of a power analysis, in addition to those of the comparisons."""
 
     difference: Annotated[float | None, Option("How many units find a difference of scores of this size.")]
@@ -285,7 +285,7 @@ class HowPowerful(TypedDict, total=False):
     ]
 
 
-class HowRead(TypedDict, total=False):
+class ReadingOptions(TypedDict, total=False):
     """Options for reading the files of a test set."""
 
     id_column: Annotated[str | None, Option("Column of item ids.")]
@@ -317,26 +317,26 @@ class HowRead(TypedDict, total=False):
     ]
 
 
-OPTIONS = list_options(WhatCompared)
+OPTIONS = list_options(SelectionOptions)
 """What is asked of a comparison, by name."""
 
-PERMUTATION_OPTIONS = list_options(HowPermuted)
+PERMUTATION_OPTIONS = list_options(IndependenceOptions)
 """What is asked of a test of independence."""
 
-PRINT_OPTIONS = list_options(HowPrinted)
+PRINT_OPTIONS = list_options(TableLayoutOptions)
 """What is asked of tables for papers."""
 
-READING_OPTIONS = list_options(HowRead)
+READING_OPTIONS = list_options(ReadingOptions)
 """What is said of its files."""
 
-POWER_OPTIONS = list_options(HowPowerful)
+POWER_OPTIONS = list_options(PowerOptions)
 """What is asked of its power."""
 
 
 RANKING_TRIALS = 10_000
 
 
-class HowRanked(TypedDict, total=False):
+class RankingOptions(TypedDict, total=False):
     """Options of rankings: keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
 
     n: Annotated[
@@ -371,7 +371,7 @@ class HowRanked(TypedDict, total=False):
     progress: Annotated[Callable[[int, int], None] | None, Option("Called with trials done and trials in all.")]
 
 
-class HowCandidatesRead(TypedDict, total=False):
+class CandidateFileOptions(TypedDict, total=False):
     """Options for reading a file of candidates."""
 
     gold_column: Annotated[
@@ -395,14 +395,14 @@ class HowCandidatesRead(TypedDict, total=False):
     ]
 
 
-RANKING_OPTIONS = list_options(HowRanked)
+RANKING_OPTIONS = list_options(RankingOptions)
 """What is asked of rankings, by name."""
 
-CANDIDATE_OPTIONS = list_options(HowCandidatesRead)
+CANDIDATE_OPTIONS = list_options(CandidateFileOptions)
 """What is said of files of candidates."""
 
 
-def fill_options(values: WhatCompared) -> WhatCompared:
+def fill_options(values: SelectionOptions) -> SelectionOptions:
     """Return all options, with defaults for those that are not given.
 
     Raises
@@ -412,12 +412,12 @@ def fill_options(values: WhatCompared) -> WhatCompared:
     TypeError
         There is no such option.
     """
-    return cast("WhatCompared", _fill_defaults(OPTIONS, values))
+    return cast("SelectionOptions", _fill_defaults(OPTIONS, values))
 
 
-def fill_permutation_options(values: HowPermuted) -> HowPermuted:
+def fill_permutation_options(values: IndependenceOptions) -> IndependenceOptions:
     """Return all options of a test of independence, with defaults for those not given."""
-    return cast("HowPermuted", _fill_defaults(PERMUTATION_OPTIONS, values))
+    return cast("IndependenceOptions", _fill_defaults(PERMUTATION_OPTIONS, values))
 
 
 def _fill_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""All arrangements in fractions: what every exact method is held against."""
+"""Enumerate all arrangements in fractions: the reference for every exact method."""
 
 from fractions import Fraction
 from itertools import product
@@ -8,8 +8,8 @@ import numpy as np
 from sigdask.statistics.exact import TAILS
 
 
-def tails_of(differences, observed):
-    """The three shares of differences at least as extreme as the observed one."""
+def compute_tails(differences, observed):
+    """Return the shares of differences at least as extreme as the observed one, by tail."""
     n = len(differences)
     counts = (
         sum(t >= observed for t in differences),
@@ -19,27 +19,27 @@ def tails_of(differences, observed):
     return dict(zip(TAILS, (Fraction(c, n) for c in counts), strict=True))
 
 
-def of_sums(differences):
-    """Of sums of signed numbers, ints or fractions."""
-    own = [d for d in differences if d]
+def enumerate_sums(differences):
+    """Return the exact p-values of a sum of signed numbers, ints or fractions."""
+    nonzero = [d for d in differences if d]
     sums = [0]
-    for d in own:
+    for d in nonzero:
         sums = [s + sign * d for s in sums for sign in (1, -1)]
-    return tails_of(sums, sum(own))
+    return compute_tails(sums, sum(nonzero))
 
 
-def of_scores(vectors, totals, score):
-    """Of any score of sums: vectors move from a to b where a unit is exchanged."""
+def enumerate_scores(vectors, totals, score):
+    """Return the exact p-values of any score of sums; swapping a unit moves its vector from a to b."""
     a, b = np.asarray(totals)
     differences = []
     for swapped in product((0, 1), repeat=len(vectors)):
         moved = np.array(swapped, np.int64) @ vectors if len(vectors) else 0 * a
         differences.append(score(a - moved) - score(b + moved))
-    return tails_of(differences, score(a) - score(b))
+    return compute_tails(differences, score(a) - score(b))
 
 
-def quotient(sums, zero_division):
-    """The sum of quotients n / d of sums (n_1 ..., d_1 ...)."""
+def sum_quotients(sums, zero_division):
+    """Sum the quotients n / d of sums (n_1 ..., d_1 ...)."""
     half = len(sums) // 2
     rows = zip(sums[:half].tolist(), sums[half:].tolist(), strict=True)
     return sum((Fraction(n, d) if d else Fraction(zero_division) for n, d in rows), Fraction())

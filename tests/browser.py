@@ -1,4 +1,4 @@
-"""A real browser for the tests of pages: Debian's Chromium, headless, driven by Playwright; one a session.
+"""Drive a real headless Chromium with Playwright, for the tests of HTML pages; one browser a session.
 
 Tests take the fixture `browser`, or `opened`: `opened(path, width=390, dark=True)` gives a page of Playwright that was
 opened from its file, and fails the test at its end if the page said anything on its console, asked for anything, or
@@ -16,15 +16,15 @@ import pytest
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
-MOST = 60_000
+TIMEOUT_MILLISECONDS = 60_000
 """Milliseconds that anything in the browser may take: the machine may be busy."""
 
-HEIGHT = 800
+VIEWPORT_HEIGHT = 800
 
 
 @contextmanager
-def started():
-    """Start Chromium; skip where there is none."""
+def start_browser():
+    """Start Chromium, or skip the test where none is installed."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="Playwright is not installed (pip install playwright)"
     )
@@ -39,45 +39,45 @@ def started():
 
 
 @contextmanager
-def shown(browser, file: Path, *, width: int = 1280, dark: bool = False, script: bool = True) -> Iterator:
-    """Open a file; at the end the page must have asked for nothing and complained of nothing."""
+def open_page(browser, file: Path, *, width: int = 1280, dark: bool = False, script: bool = True) -> Iterator:
+    """Open a file in a page; at the end check that it logged nothing and requested nothing else."""
     context = browser.new_context(
-        viewport={"width": width, "height": HEIGHT},
+        viewport={"width": width, "height": VIEWPORT_HEIGHT},
         color_scheme="dark" if dark else "light",
         java_script_enabled=script,
         offline=True,
     )
-    context.set_default_timeout(MOST)
-    said, asked = [], []
+    context.set_default_timeout(TIMEOUT_MILLISECONDS)
+    messages, requests = [], []
     try:
         page = context.new_page()
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(file.as_uri())
         yield page
-        assert said == []
-        assert [url for url in asked if not url.startswith("data:")] == [file.as_uri()]
+        assert messages == []
+        assert [url for url in requests if not url.startswith("data:")] == [file.as_uri()]
     finally:
         context.close()
 
 
-def screens() -> Path | None:
-    """Return the folder where pictures of pages are kept to be looked at, if SIGDASK_SCREENS names one."""
+def get_screenshot_folder() -> Path | None:
+    """Return the folder that SIGDASK_SCREENS names for screenshots, if it is set."""
     folder = os.environ.get("SIGDASK_SCREENS")
     return Path(folder) if folder else None
 
 
-def violations(page) -> list[str]:
-    """Return what axe-core finds serious or critical: the rule, what it says, and where."""
+def find_violations(page) -> list[str]:
+    """Return the serious and critical findings of axe-core: the rule, its message and the element."""
     axe = pytest.importorskip(
         "axe_playwright_python.base", reason="axe-core is not installed (pip install axe-playwright-python)"
     )
     page.evaluate(axe.AXE_FILE_PATH.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
+    findings = page.evaluate("axe.run({ resultTypes: ['violations'] })")["violations"]
     return [
-        f"{each['id']}: {each['help']}: {node['html']}"
-        for each in found
-        if each["impact"] in {"serious", "critical"}
-        for node in each["nodes"]
+        f"{finding['id']}: {finding['help']}: {node['html']}"
+        for finding in findings
+        if finding["impact"] in {"serious", "critical"}
+        for node in finding["nodes"]
     ]

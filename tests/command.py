@@ -1,4 +1,4 @@
-"""The command line, called in the process of the tests, which spares each look at it a start of Python.
+"""Run the command line inside the test process, which saves starting Python each time.
 
 Tests whose point is a process (signals, pipes, terminals, arguments as the shell gives them) start one instead.
 """
@@ -17,8 +17,8 @@ from sigdask.cli.output import progress
 from sigdask.io import addresses
 
 
-def called(*arguments, cwd, columns=None):
-    """Run `sigdask ARGUMENTS` in a folder, by its own entry point.
+def call_sigdask(*arguments, cwd, columns=None):
+    """Run `sigdask ARGUMENTS` in a folder, through its entry point.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def called(*arguments, cwd, columns=None):
         What a process would have left: status, standard output and standard error.
     """
     command = ["sigdask", *map(str, arguments)]
-    streams = _terminal() if columns else _pipes()
+    streams = _build_terminal() if columns else _build_pipes()
     width = {"COLUMNS": str(columns)} if columns else {}
     without_bar = patch.object(progress, "_build_bar", lambda: None) if columns else contextlib.nullcontext()
     with (
@@ -40,14 +40,14 @@ def called(*arguments, cwd, columns=None):
         patch.multiple(sys, argv=command, **streams),
         patch.dict(os.environ, width),
         without_bar,
-        _as_before(),
+        _restore_process(),
     ):
         try:
             main()
-        except SystemExit as left:
-            status = left.code
-    written = [_written(stream) for stream in streams.values()]
-    return subprocess.CompletedProcess(command, status, written[0], "" if columns else written[1])
+        except SystemExit as error:
+            status = error.code
+    texts = [_read_stream(stream) for stream in streams.values()]
+    return subprocess.CompletedProcess(command, status, texts[0], "" if columns else texts[1])
 
 
 class Terminal(io.TextIOWrapper):
@@ -55,35 +55,35 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def _pipes():
-    return {name: io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for name, errors in ERRORS.items()}
+def _build_pipes():
+    return {name: io.TextIOWrapper(io.BytesIO(), "utf-8", errors) for name, errors in ENCODING_ERRORS.items()}
 
 
-def _terminal():
-    shown = io.BytesIO()
-    return {name: Terminal(shown, "utf-8", errors, write_through=True) for name, errors in ERRORS.items()}
+def _build_terminal():
+    buffer = io.BytesIO()
+    return {name: Terminal(buffer, "utf-8", errors, write_through=True) for name, errors in ENCODING_ERRORS.items()}
 
 
-ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those of a process
+ENCODING_ERRORS = {"stdout": "strict", "stderr": "backslashreplace"}  # as those of a process
 
 
 @contextlib.contextmanager
-def _as_before():
-    """Give back what a program that is about to end may leave: signals, log lines, where modules are found."""
+def _restore_process():
+    """Restore what a command changes in the process: signal handlers, the logger, module folders."""
     logger = logging.getLogger("sigdask")
-    handled = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    before = logger.handlers, logger.propagate, logger.level
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    logging_state = logger.handlers, logger.propagate, logger.level
     folders, addresses.FOLDERS.folders = [*addresses.FOLDERS.folders], []  # a process begins with none
     try:
         yield
     finally:
         addresses.FOLDERS.folders = folders
-        for number, handler in handled.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-        logger.handlers, logger.propagate = before[:2]
-        logger.setLevel(before[2])
+        logger.handlers, logger.propagate = logging_state[:2]
+        logger.setLevel(logging_state[2])
 
 
-def _written(stream):
+def _read_stream(stream):
     stream.flush()
     return stream.buffer.getvalue().decode("utf-8")

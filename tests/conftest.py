@@ -1,4 +1,4 @@
-"""What several tests need: the real data, where they are beside the project, the oracles and Yeh's example."""
+"""Shared fixtures: the real data beside the project, the oracles, Yeh's example, the browser."""
 
 import functools
 import json
@@ -14,31 +14,33 @@ from sigdask.results import schema
 
 ROOT = Path(__file__).parent.parent
 YEH = ROOT / "sigdask" / "examples" / "yeh2000.tsv"
-LONG = ("slow", "cluster", "chaos")
-LEFT_OUT = pytest.StashKey[int]()
+LONG_MARKERS = ("slow", "cluster", "chaos")
+N_LEFT_OUT = pytest.StashKey[int]()
 
 
 os.environ["SIGDASK_CACHE"] = "off"  # of the tests and what they start; those of the cache name a folder of their own
 
 
 def pytest_addoption(parser):
-    parser.addoption("--all", action="store_true", help=f"run the long tests too, those marked {', '.join(LONG)}")
+    parser.addoption(
+        "--all", action="store_true", help=f"run the long tests too, those marked {', '.join(LONG_MARKERS)}"
+    )
 
 
 @pytest.hookimpl(trylast=True)  # a folder's conftest may mark its tests
 def pytest_collection_modifyitems(config, items):
-    """Leave the long tests out, unless --all, a choice of markers or the id of a test asks for them."""
+    """Leave out long tests, unless --all, a marker expression or a test id selects them."""
     if config.option.all or config.option.markexpr or any("::" in argument for argument in config.args):
         return
-    long = [item for item in items if any(map(item.get_closest_marker, LONG))]
-    config.stash[LEFT_OUT] = len(long)
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if not any(map(item.get_closest_marker, LONG))]
+    long_items = [item for item in items if any(map(item.get_closest_marker, LONG_MARKERS))]
+    config.stash[N_LEFT_OUT] = len(long_items)
+    config.hook.pytest_deselected(items=long_items)
+    items[:] = [item for item in items if not any(map(item.get_closest_marker, LONG_MARKERS))]
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if n := config.stash.get(LEFT_OUT, 0):
-        kinds = ", ".join(f"-m {mark}" for mark in LONG)
+    if n := config.stash.get(N_LEFT_OUT, 0):
+        kinds = ", ".join(f"-m {mark}" for mark in LONG_MARKERS)
         terminalreporter.write_line(f"{n} long tests were left out: --all runs them too; {kinds} run those of a kind")
 
 
@@ -52,22 +54,22 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def browser():
-    """Start the one browser of all tests of pages; see tests/browser.py."""
-    from browser import started
+    """Start the browser that all tests of pages share; see tests/browser.py."""
+    from browser import start_browser
 
-    with started() as running:
+    with start_browser() as running:
         yield running
 
 
 @pytest.fixture
 def opened(browser):
-    """Open pages from their files: `opened(file, width=390, dark=True)`, checked and closed at the end."""
+    """Open pages from files: `opened(file, width=390, dark=True)`; check and close them at the end."""
     from contextlib import ExitStack
 
-    from browser import shown
+    from browser import open_page
 
     with ExitStack() as pages:
-        yield lambda file, **how: pages.enter_context(shown(browser, file, **how))
+        yield lambda file, **options: pages.enter_context(open_page(browser, file, **options))
 
 
 @pytest.fixture(scope="session")
@@ -83,31 +85,31 @@ def oracles():
     return {o["name"]: o for o in json.loads(text)}
 
 
-MOST_VALIDATED = 300_000
+MAX_VALIDATED = 300_000
 """Characters of JSON that is held against its schema, so that tests of a hundred thousand results stay quick."""
 
 
 @pytest.fixture(autouse=True)
 def every_json_keeps_its_schema(monkeypatch):
-    """Whatever a test writes of results is what the schema says: a key that it does not know is an error."""
-    monkeypatch.setattr(Results, "json_parts", _validated(Results.json_parts))
-    monkeypatch.setattr(plans, "render_json", _validated(plans.render_json))
+    """Validate all JSON that a test writes against the schema; an unknown key is an error."""
+    monkeypatch.setattr(Results, "json_parts", _with_validation(Results.json_parts))
+    monkeypatch.setattr(plans, "render_json", _with_validation(plans.render_json))
 
 
-def _validated(write):
+def _with_validation(write):
     @functools.wraps(write)
-    def written(found):
-        kept, length = [], 0
-        for part in write(found):
-            length += len(part)
-            kept = [*kept, part] if length <= MOST_VALIDATED else []
-            yield part
-        if kept:
-            validator().validate(json.loads("".join(kept)))
+    def write_validated(results):
+        pieces, length = [], 0
+        for piece in write(results):
+            length += len(piece)
+            pieces = [*pieces, piece] if length <= MAX_VALIDATED else []
+            yield piece
+        if pieces:
+            build_validator().validate(json.loads("".join(pieces)))
 
-    return written
+    return write_validated
 
 
 @functools.cache
-def validator():
+def build_validator():
     return jsonschema.Draft202012Validator(json.loads(schema.read_schema()))

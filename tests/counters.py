@@ -1,4 +1,4 @@
-"""Counters that processes of tests import by name, as they import those of metrics."""
+"""Extraction counters that worker processes import by name, as they import those of metrics."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from sigdask.metrics.extraction import Extraction
 
 @known_as("tests.counters:lengths")
 def lengths(systems, gold, *, times=1, log="", dies="", refuses="", rests=0.0):
-    """Lengths of outputs beside those of the gold; every call leaves a line in `log`, and may end its process."""
+    """Count lengths of outputs and gold; log every call, and end the process or fail if asked to."""
     if log:
         with Path(log).open("a", encoding="utf-8") as file:
             file.write(f"{os.getpid()} {len(systems)} {len(gold)}\n")
@@ -33,19 +33,19 @@ def lengths(systems, gold, *, times=1, log="", dies="", refuses="", rests=0.0):
 
 @known_as("tests.counters:deadly")
 def deadly(systems, gold):
-    """Ends every process but the one that probes a few items."""
+    """Kill every process except the one that probes a few items."""
     if len(gold) > 70:
         os.kill(os.getpid(), signal.SIGKILL)
     return [np.zeros((len(outputs), 1), np.int64) for outputs in systems]
 
 
-def metric_of(name="lengths", counter=lengths, block=4096, **options):
+def build_metric(name="lengths", counter=lengths, block=4096, **options):
     extraction = Extraction(counter, options, block=block)
     return Metric(name, lambda counts: extraction.count(counts, []), extraction)
 
 
-def texts_of(n_items, n_systems, seed=0):
-    """Counts of texts: words of a small language, each system's another mixture."""
+def build_texts(n_items, n_systems, seed=0):
+    """Build random texts of a small vocabulary, where each system copies some of the gold standard."""
     rng = np.random.default_rng(seed)
     words = np.array(
         ["the", "a", "cat", "dog", "sat", "on", "mat", "and", ",", ".", "ran", "house", "big", "müde", "猫"]

@@ -1,4 +1,4 @@
-"""Hostile commands from a fixed seed: mutated files of every format, mutated plans, special files, names and options."""
+"""Hostile commands from a fixed seed: mutated files and plans, special files, strange names and options."""
 
 import gzip
 import io
@@ -11,7 +11,7 @@ import struct
 import zipfile
 
 from formats.test_contract import FILES, TABLES
-from plan_of import changed, good, keys_of, lay_out, without, written
+from plan_of import build_good_plan, change_key, format_plan, iter_key_paths, remove_key, write_plan_inputs
 
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS
@@ -55,7 +55,7 @@ NAMES = [
     *("file:///dev/zero", "file://", "http://[", "memory://none", "x://y", "data:,a", "\n", "\x1b[2J", "\udcff", "%s", "\\"),
     *("a\u202eb", "COM1", "a b", "'", "é", "🙂", "a,b", "a+b", "a:b", "a#b", "a?b", "/dev/null/x", "/proc/self/environ"),
 ]  # fmt: skip
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 """Of a file, which would take its time otherwise."""
 
 SUFFIXES = ("", "", ".tsv", ".csv", ".json", ".jsonl", ".txt", ".eval", ".parquet", ".gz", ".xml", ".sgm")
@@ -85,7 +85,7 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def mutated_lines(lines, dice):
+def mutate_lines(lines, dice):
     """Return lines with up to four mutations, as bytes."""
     lines = list(lines)
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
@@ -94,36 +94,38 @@ def mutated_lines(lines, dice):
         lines[k : k + 1] = dice.choice(MUTATIONS)(lines[k], dice)
     if dice.random() < 0.05:
         dice.shuffle(lines)
-    return mutated_bytes("".join(lines).encode(errors="surrogateescape"), dice, 0.15)
+    return mutate_bytes("".join(lines).encode(errors="surrogateescape"), dice, 0.15)
 
 
-def repeated(line, dice):
+def repeat_line(line, dice):
     """Repeat a line, or its text."""
     return [line] * dice.choice((0, 2, 2, 50)) if dice.random() < 0.7 else [line * dice.choice((2, 2000))]
 
 
-def with_other_cell(line, dice):
-    """Put something else in the place of one cell or word, or of one value of JSON."""
+def replace_cell(line, dice):
+    """Replace one cell or word, or one value of JSON, by something else."""
     try:
-        return [json.dumps(mutated_json(json.loads(line), dice)) + "\n"]
+        return [json.dumps(mutate_json(json.loads(line), dice)) + "\n"]
     except (ValueError, RecursionError):
         parts = re.split(r"([\t,; <>])", line.rstrip("\n"))
         parts[2 * dice.randrange(len(parts) // 2 + 1)] = dice.choice((*TOKENS, "0", "1", "0.5", "a", "", "P"))
         return ["".join(parts) + "\n"]
 
 
-def with_token(line, dice):
-    """Put something strange anywhere, in the place of some characters or of none."""
-    at = dice.randint(0, len(line))
-    return [line[:at] + dice.choice(TOKENS) * dice.choice((1, 1, 1, 2, 300)) + line[at + dice.randint(0, 3) :]]
+def insert_token(line, dice):
+    """Insert something strange anywhere, instead of some characters or none."""
+    position = dice.randint(0, len(line))
+    return [
+        line[:position] + dice.choice(TOKENS) * dice.choice((1, 1, 1, 2, 300)) + line[position + dice.randint(0, 3) :]
+    ]
 
 
-MUTATIONS = (repeated, with_other_cell, with_other_cell, with_other_cell, with_token)
+MUTATIONS = (repeat_line, replace_cell, replace_cell, replace_cell, insert_token)
 
 
-def mutated_bytes(content, dice, share):
-    """Return bytes of which some are changed, or that end too early; or packed, and then changed."""
-    content = bytearray(content[:MOST_BYTES])
+def mutate_bytes(content, dice, share):
+    """Change or truncate bytes at random; some are compressed, and then changed."""
+    content = bytearray(content[:MAX_BYTES])
     if content and dice.random() < share:
         for _ in range(dice.choice((1, 1, 8))):
             content[dice.randrange(len(content))] = dice.randrange(256)
@@ -136,8 +138,8 @@ def mutated_bytes(content, dice, share):
     return bytes(content)
 
 
-def mutated_json(value, dice):
-    """Return a value of JSON with something else somewhere in it."""
+def mutate_json(value, dice):
+    """Return a copy of a JSON value with something else somewhere in it."""
     if dice.random() < 0.15 or not isinstance(value, (dict, list)) or not value:
         return dice.choice(
             (None, True, -1, 10**400, 0.5, "", "x", "1", "C", [], {}, [[]], {"": None}, [value], {"value": value})
@@ -147,15 +149,15 @@ def mutated_json(value, dice):
     if dice.random() < 0.1:
         del value[key]
     else:
-        value[key] = mutated_json(value[key], dice)
+        value[key] = mutate_json(value[key], dice)
     return value
 
 
-def inspect_log(dice):
-    """Return a packed log whose members are strange: in what they hold, are called, or are packed as."""
+def build_inspect_log(dice):
+    """Return a zipped log of Inspect with strange contents, member names or compression."""
     members = {
-        "header.json": mutated_json(LOG, dice) if dice.random() < 0.3 else LOG,
-        **{f"samples/{k}_epoch_1.json": mutated_json({**SAMPLE, "id": k}, dice) if dice.random() < 0.3 else {**SAMPLE, "id": k} for k in range(4)},
+        "header.json": mutate_json(LOG, dice) if dice.random() < 0.3 else LOG,
+        **{f"samples/{k}_epoch_1.json": mutate_json({**SAMPLE, "id": k}, dice) if dice.random() < 0.3 else {**SAMPLE, "id": k} for k in range(4)},
     }  # fmt: skip
     if dice.random() < 0.2:
         members[dice.choice(("samples/", "samples/../x.json", "_journal/start.json", "/x", "samples/é\n.json"))] = (
@@ -171,11 +173,11 @@ def inspect_log(dice):
     if dice.random() < 0.3:  # another method of packing, a flag such as that of encryption, another size
         central = content.find(b"PK\1\2")
         struct.pack_into("<H", content, central + dice.choice((8, 10, 20, 24, 28, 42)), dice.randrange(1 << 16))
-    return mutated_bytes(content, dice, 0.3)
+    return mutate_bytes(content, dice, 0.3)
 
 
-def parquet(dice):
-    """Return a table of Parquet with columns of all types."""
+def build_parquet(dice):
+    """Return a table in Parquet with columns of all types."""
     import pyarrow as pa
     from pyarrow import parquet as pq
 
@@ -189,23 +191,23 @@ def parquet(dice):
     columns = [["a", "b", "c"], *(dice.choice(list(kinds.values())) for _ in names[1:])]
     buffer = io.BytesIO()
     pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], names=names), buffer)
-    return mutated_bytes(buffer.getvalue(), dice, 0.3)
+    return mutate_bytes(buffer.getvalue(), dice, 0.3)
 
 
-def files_command(number, folder):
+def write_files_command(number, folder):
     """Write the mutated files of one command, and return its arguments."""
     dice = random.Random(f"files {number}")
     kind = dice.random()
     if kind < 0.08:
-        contents = {"x": inspect_log(dice)} | ({"y": inspect_log(dice)} if dice.random() < 0.5 else {})
+        contents = {"x": build_inspect_log(dice)} | ({"y": build_inspect_log(dice)} if dice.random() < 0.5 else {})
         suffixes = (".eval", ".eval", "")
     elif kind < 0.14:
-        contents, suffixes = {"x": parquet(dice)}, (".parquet", "")
+        contents, suffixes = {"x": build_parquet(dice)}, (".parquet", "")
     else:
         files, suffixes = dice.choice(TEXTS), SUFFIXES
         spoilt = dice.choice([*files])
         contents = {
-            name: mutated_lines(lines, dice) if name == spoilt or dice.random() < 0.3 else "".join(lines).encode()
+            name: mutate_lines(lines, dice) if name == spoilt or dice.random() < 0.3 else "".join(lines).encode()
             for name, lines in files.items()
         }
     paths = {name: folder / f"{name}{dice.choice(suffixes)}" for name in contents}
@@ -215,7 +217,7 @@ def files_command(number, folder):
     if len(paths) == 1 and dice.random() < 0.5:
         (path,) = paths.values()
         paths["other"] = path.with_name(f"other{path.suffix}")
-        paths["other"].write_bytes(mutated_bytes(path.read_bytes(), dice, 0.1))
+        paths["other"].write_bytes(mutate_bytes(path.read_bytes(), dice, 0.1))
     arguments = [*paths.values(), *(("--gold", gold) if gold is not None else ())]
     if dice.random() < 0.2:
         arguments += [
@@ -233,80 +235,83 @@ def files_command(number, folder):
     return ["compare", *arguments, *(() if "--trials" in arguments else ("--trials", "64")), "--cluster", "none"]
 
 
-def plan_command(number, folder):
+def write_plan_command(number, folder):
     """Write a mutated plan with its files, and return the arguments that check or run it."""
     dice = random.Random(f"plans {number}")
-    lay_out(folder)
+    write_plan_inputs(folder)
     kind = dice.random()
     if kind < 0.2:
-        plan = without(dice.choice(list(keys_of(good()))))
+        plan = remove_key(dice.choice(list(iter_key_paths(build_good_plan()))))
     else:
-        plan = good()
+        plan = build_good_plan()
         for _ in range(dice.randint(1, 3)):
-            path = dice.choice(list(keys_of(good())))
-            plan = {**plan, path[0]: changed(path, mutated_plan(dice, number))[path[0]]}
+            path = dice.choice(list(iter_key_paths(build_good_plan())))
+            plan = {**plan, path[0]: change_key(path, draw_plan_value(dice, number))[path[0]]}
     plan.get("gate", {}).pop("webhook", None) if isinstance(plan.get("gate"), dict) else None
-    text = written(plan)
+    text = format_plan(plan)
     if kind > 0.6:
-        text = mutated_lines(text.splitlines(keepends=True), dice).decode(errors="surrogateescape")
+        text = mutate_lines(text.splitlines(keepends=True), dice).decode(errors="surrogateescape")
     (folder / "plan.toml").write_bytes(text.encode(errors="surrogateescape"))
     if dice.random() < 0.4:  # what it names
         path = dice.choice(sorted(path for path in folder.rglob("*.*") if path.name != "plan.toml"))
-        path.write_bytes(mutated_lines(path.read_text().splitlines(keepends=True), dice))
+        path.write_bytes(mutate_lines(path.read_text().splitlines(keepends=True), dice))
     return [dice.choice(("check", "run", "run")), "plan.toml"]
 
 
-def mutated_plan(dice, number):
-    """Return some value that a key might not expect."""
+def draw_plan_value(dice, number):
+    """Return a value that a plan key may not expect."""
     return dice.choice(
         (*TOKENS, *NAMES[3:], number, -1, 0, 0.5, float("nan"), 10**30, True, [], {}, [[]], ["x"], {"a": 1}, [1, "a"])
     )
 
 
-def _bound(path):
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(os.path.relpath(path))
+def _make_socket(path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(path))
 
 
-def _folder_of_pipes(path):
+def _make_pipe_folder(path):
     path.mkdir()
     os.mkfifo(path / "samples_x_2024-07-01T12-00-00.123456.jsonl")
     os.mkfifo(path / "a.eval")
 
 
-def _of_a_terabyte(path, start):
+def _make_terabyte_file(path, start):
     path.write_text(start)
     os.truncate(path, 1 << 40)
 
 
-def _locked(path):
+def _make_locked_file(path):
     path.write_text("item\ta\tb\n")
     path.chmod(0)
 
 
-MADE = {
+SPECIAL_MAKERS = {
     "pipe": os.mkfifo,
-    "socket": _bound,
+    "socket": _make_socket,
     "loop": lambda path: path.symlink_to(path),
     "dangling link": lambda path: path.symlink_to("nowhere"),
     "folder": lambda path: path.mkdir(),
-    "folder of pipes": _folder_of_pipes,
+    "folder of pipes": _make_pipe_folder,
     "empty": lambda path: path.touch(),
-    "zeros": lambda path: _of_a_terabyte(path, ""),
-    "holes": lambda path: _of_a_terabyte(path, "item\ta\tb\n1\t0\t1\n"),
+    "zeros": lambda path: _make_terabyte_file(path, ""),
+    "holes": lambda path: _make_terabyte_file(path, "item\ta\tb\n1\t0\t1\n"),
     "bomb": lambda path: path.write_bytes(gzip.compress(b"item\ta\tb\n" + b"1\t2\t3\n" * 8_000_000, 1)),
     "deep": lambda path: path.write_text("[" * 200_000),
-    "not mine": _locked,
+    "not mine": _make_locked_file,
 }
-SPECIAL = (*MADE, *(f"/dev/{name}" for name in ("zero", "null", "full", "random", "urandom", "stdin", "tty")))
+SPECIAL_KINDS = (
+    *SPECIAL_MAKERS,
+    *(f"/dev/{name}" for name in ("zero", "null", "full", "random", "urandom", "stdin", "tty")),
+)
 
 
-def special(kind, folder):
-    """Return the path of a file of a kind that is not read, made where it is none of /dev."""
-    if kind not in MADE:
+def make_special(kind, folder):
+    """Return the path of a special file, made in the folder unless it is in /dev."""
+    if kind not in SPECIAL_MAKERS:
         return kind
     path = folder / f"special-{kind.replace(' ', '-')}"
-    MADE[kind](path)
+    SPECIAL_MAKERS[kind](path)
     return path
 
 
@@ -331,19 +336,21 @@ ROLES = {
 }
 
 
-def special_command(number, folder):
-    """Return the arguments of a command that is given a special file, or a strange name, in some role."""
+def write_special_command(number, folder):
+    """Return the arguments of a command with a special file, or a strange name, in some role."""
     dice = random.Random(f"special {number}")
     (folder / "good.tsv").write_text("item\ta\tb\n1\t0\t1\n2\t1\t1\n3\t1\t0\n")
-    given = str(special(dice.choice(SPECIAL), folder) if dice.random() < 0.6 else dice.choice(NAMES))
+    target = str(make_special(dice.choice(SPECIAL_KINDS), folder) if dice.random() < 0.6 else dice.choice(NAMES))
     role = [*ROLES][number % len(ROLES)]
     command = ROLES[role]
     if "plan.toml" in command:
         *command, key = command
-        tables = {"report": {"json": given}} if key == "report" else {}
-        given_keys = {"store": given} if key == "store" else {"cluster": {"file": given}} if key == "cluster" else {}
-        named = {"systems": [given if key == "systems" else "good.tsv"]}
-        text = written({"name": "x", "trials": 64, **given_keys, "test_set": [{"name": "one", **named}], **tables})
+        tables = {"report": {"json": target}} if key == "report" else {}
+        given_keys = {"store": target} if key == "store" else {"cluster": {"file": target}} if key == "cluster" else {}
+        systems_key = {"systems": [target if key == "systems" else "good.tsv"]}
+        text = format_plan(
+            {"name": "x", "trials": 64, **given_keys, "test_set": [{"name": "one", **systems_key}], **tables}
+        )
         (folder / "plan.toml").write_bytes(text.encode(errors="surrogateescape"))
         return list(command)
-    return [part.replace("{}", given) for part in command]
+    return [part.replace("{}", target) for part in command]

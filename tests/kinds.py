@@ -1,4 +1,4 @@
-"""One of each kind of what is counted, of fixed numbers, by the names under which tests keep their digests."""
+"""One example of each kind of object that has a digest, with fixed numbers; tests keep their digests."""
 
 import importlib
 import sys
@@ -21,7 +21,7 @@ from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits
 
-OWN = '''"""A user's metrics, of which neither name nor text may change here."""
+USER_MODULE = '''"""A user's metrics, of which neither name nor text may change here."""
 
 
 def total(outputs, gold):
@@ -41,19 +41,19 @@ class Weighted:
         return self.weight * float(sum(outputs))
 '''
 
-N = 30
-IDS = tuple(f"i{k}" for k in range(N))
+N_ITEMS = 30
+IDS = tuple(f"i{k}" for k in range(N_ITEMS))
 
 
-def numbers(*at, below=7):
-    """Small whole numbers, of arithmetic alone, shape (N,)."""
-    start = sum((k + 1) * (31 * place + 17) for k, place in enumerate(at))
-    return np.array([(k * k * 7 + k * start + start // 3) % 101 % below for k in range(N)])
+def compute_numbers(*indices, below=7):
+    """Return small whole numbers by arithmetic alone, shape (N_ITEMS,)."""
+    start = sum((k + 1) * (31 * index + 17) for k, index in enumerate(indices))
+    return np.array([(k * k * 7 + k * start + start // 3) % 101 % below for k in range(N_ITEMS)])
 
 
-def own_module(folder):
-    """Import the user's module from a folder; the caller takes it off the path and out of `sys.modules` again."""
-    (folder / "own_kinds.py").write_text(OWN)
+def import_user_module(folder):
+    """Import the user's module from a folder; the caller must remove it from `sys.modules`."""
+    (folder / "own_kinds.py").write_text(USER_MODULE)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
@@ -62,146 +62,158 @@ def own_module(folder):
         sys.path.remove(str(folder))
 
 
-def scores(*, divided_by=4, n_systems=3, **more):
+def build_scores(*, divided_by=4, n_systems=3, **options):
     return Counts.from_scores(
-        {name: numbers(s) / divided_by for s, name in enumerate("abcd"[:n_systems])}, ids=IDS, name="set", **more
+        {name: compute_numbers(s) / divided_by for s, name in enumerate("abcd"[:n_systems])},
+        ids=IDS,
+        name="set",
+        **options,
     )
 
 
-def labels():
-    gold = [f"L{k}" for k in numbers(5, below=3)]
-    given = {name: [f"L{k}" for k in numbers(5, s, below=3 + s)] for s, name in enumerate("ab")}
-    return Counts.from_labels(gold, given, ids=IDS)
+def build_labels():
+    gold = [f"L{k}" for k in compute_numbers(5, below=3)]
+    predicted = {name: [f"L{k}" for k in compute_numbers(5, s, below=3 + s)] for s, name in enumerate("ab")}
+    return Counts.from_labels(gold, predicted, ids=IDS)
 
 
-def segments():
+def build_segments():
     words = ["the", "a", "cat", "dog", "sat", "on", "mat", "tree"]
     texts = [
-        np.array([" ".join(words[(int(n) + w) % 8] for w in range(4 + int(n) % 3)) for n in numbers(s)], object)
+        np.array([" ".join(words[(int(n) + w) % 8] for w in range(4 + int(n) % 3)) for n in compute_numbers(s)], object)
         for s in range(3)
     ]
-    gold = np.empty(N, object)
+    gold = np.empty(N_ITEMS, object)
     gold[:] = [(text,) for text in texts[2]]
-    fields = {"segments": np.ones((N, 1), np.int64)}
-    return Counts(("a", "b"), fields, N, ids=IDS, outputs=Outputs((texts[0], texts[1]), gold))
+    fields = {"segments": np.ones((N_ITEMS, 1), np.int64)}
+    return Counts(("a", "b"), fields, N_ITEMS, ids=IDS, outputs=Outputs((texts[0], texts[1]), gold))
 
 
-def terms(*, n_systems=2):
+def build_terms(*, n_systems=2):
     def column(s):
-        listed = np.empty(N, object)
-        for k, n in enumerate(numbers(8, s, below=9)):
-            listed[k] = frozenset({f"t{(n + w * s) % 11}" for w in range(3)})
-        return listed
+        sets = np.empty(N_ITEMS, object)
+        for k, n in enumerate(compute_numbers(8, s, below=9)):
+            sets[k] = frozenset({f"t{(n + w * s) % 11}" for w in range(3)})
+        return sets
 
     systems = "abc"[:n_systems]
     outputs = Outputs(tuple(column(s + 1) for s in range(n_systems)), column(0))
-    return Counts(tuple(systems), {"items": np.ones((N, 1), np.int64)}, N, ids=IDS, outputs=outputs)
+    return Counts(tuple(systems), {"items": np.ones((N_ITEMS, 1), np.int64)}, N_ITEMS, ids=IDS, outputs=outputs)
 
 
-def rankings():
+def build_rankings():
     def column(make):
-        found = np.empty(N, object)
-        for k in range(N):
-            found[k] = make(k)
-        return found
+        cells = np.empty(N_ITEMS, object)
+        for k in range(N_ITEMS):
+            cells[k] = make(k)
+        return cells
 
     gold = column(lambda k: {f"d{d}": int((d + k) % 3 == 0) for d in range(6)})
     runs = tuple(column(lambda k, s=s: tuple(f"d{(d * (s + 1) + k) % 6}" for d in range(5))) for s in (0, 4))
     return Counts(
         ("a", "b"),
-        {name: np.ones((N, 1), np.int64) for name in ("topics", "items")},
-        N,
+        {name: np.ones((N_ITEMS, 1), np.int64) for name in ("topics", "items")},
+        N_ITEMS,
         ids=IDS,
         outputs=Outputs(runs, gold),
     )
 
 
-def panel(counts, *metrics, pairs=((0, 1),), seed=0, **more):
-    """The one panel of some metrics, named or bound."""
+def build_panel(counts, *metrics, pairs=((0, 1),), seed=0, **options):
+    """Return the only panel of some metrics, given by name or bound."""
     bound = [replicates.bind_metric(find_metric(m, counts), counts) if isinstance(m, str) else m for m in metrics]
-    [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), bound, list(pairs), **more)
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), bound, list(pairs), **options)
     return placed.panel
 
 
-def of_form(form, n_fields, name="form"):
-    """A panel of counts under one form."""
-    fields = {f"f{f}": np.stack([numbers(s, f) + 1 for s in range(2)], axis=1) for f in range(n_fields)}
-    return panel(Counts(("a", "b"), fields, N, ids=IDS), BoundMetric(name, tuple(fields), form))
+def build_form_panel(form, n_fields, name="form"):
+    """Return a panel of counts with one form."""
+    fields = {f"f{f}": np.stack([compute_numbers(s, f) + 1 for s in range(2)], axis=1) for f in range(n_fields)}
+    return build_panel(Counts(("a", "b"), fields, N_ITEMS, ids=IDS), BoundMetric(name, tuple(fields), form))
 
 
-def panels():
-    """Name to panel, of sums."""
-    decimals, reals, labelled = scores(), scores(divided_by=3), labels()
+def build_sum_panels():
+    """Return panels of sums by name."""
+    decimals, reals, labelled = build_scores(), build_scores(divided_by=3), build_labels()
     every = ((0, 1), (0, 2), (1, 2))
-    grouped = scores(groups={"document": [f"d{k // 2}" for k in range(N)]}).with_unit("document")
-    gaps = {n: np.where(numbers(s, 9, below=5) == 0, np.nan, numbers(s) / 4) for s, n in enumerate("ab")}
-    halves = replace(decimals, replicates=(decimals, scores(divided_by=8)))
+    grouped = build_scores(groups={"document": [f"d{k // 2}" for k in range(N_ITEMS)]}).with_unit("document")
+    gaps = {
+        n: np.where(compute_numbers(s, 9, below=5) == 0, np.nan, compute_numbers(s) / 4) for s, n in enumerate("ab")
+    }
+    halves = replace(decimals, replicates=(decimals, build_scores(divided_by=8)))
     return {
-        "decimals": panel(decimals, "mean", pairs=every),
-        "another seed": panel(decimals, "mean", seed=7),
-        "large decimals": panel(scores(divided_by=1e-6), "mean"),
-        "no decimals": panel(reals, "mean", pairs=every),
-        "no ids": panel(replace(decimals, ids=None), "mean"),
-        "whole documents": panel(grouped, "mean"),
-        "missing items": panel(Counts.from_scores(gaps, ids=IDS, missing="pairwise"), "mean"),
-        "a subset": panel(decimals, "mean", subset=numbers(3) < 4),
-        "all arrangements": panel(decimals, "mean", subset=np.arange(N) < 8).build_enumeration(0, 0),
-        "replicates": panel(halves, "mean"),
-        "accuracy": panel(labelled, "accuracy"),
-        "f1 of a label": panel(labelled, "f1[L0]"),
-        "f2": panel(labelled, "f[L0]:beta=2"),
-        "macro-f1": panel(labelled, "macro-f1"),
-        "fused": panel(labelled, "accuracy", "macro-f1", "f1[L1]"),
-        "mcc": panel(labelled, "mcc"),
-        "kappa": panel(labelled, "kappa"),
-        "ratios": of_form(Ratios(((1, 0),), ((0, 1),), 1.0), 2),
-        "BLEU's form": of_form(Bleu(), 10),
-        "chrF's form": of_form(ChrF(3.0), 6),
-        "means of forms": of_form(MeanOf((Ratios(((1, 0),), ((0, 1),)), Bleu()), (2, 10)), 12),
-        "BLEU": panel(segments(), "BLEU"),
-        "chrF": panel(segments(), "chrF"),
-        "chrF++": panel(segments(), "chrF++"),
-        "TER": panel(segments(), "TER"),
-        "WER": panel(segments(), "WER"),
-        "CER": panel(segments(), "CER"),
-        "AP": panel(rankings(), "AP"),
-        "NumRelRet": panel(rankings(), "num_rel_ret"),
+        "decimals": build_panel(decimals, "mean", pairs=every),
+        "another seed": build_panel(decimals, "mean", seed=7),
+        "large decimals": build_panel(build_scores(divided_by=1e-6), "mean"),
+        "no decimals": build_panel(reals, "mean", pairs=every),
+        "no ids": build_panel(replace(decimals, ids=None), "mean"),
+        "whole documents": build_panel(grouped, "mean"),
+        "missing items": build_panel(Counts.from_scores(gaps, ids=IDS, missing="pairwise"), "mean"),
+        "a subset": build_panel(decimals, "mean", subset=compute_numbers(3) < 4),
+        "all arrangements": build_panel(decimals, "mean", subset=np.arange(N_ITEMS) < 8).build_enumeration(0, 0),
+        "replicates": build_panel(halves, "mean"),
+        "accuracy": build_panel(labelled, "accuracy"),
+        "f1 of a label": build_panel(labelled, "f1[L0]"),
+        "f2": build_panel(labelled, "f[L0]:beta=2"),
+        "macro-f1": build_panel(labelled, "macro-f1"),
+        "fused": build_panel(labelled, "accuracy", "macro-f1", "f1[L1]"),
+        "mcc": build_panel(labelled, "mcc"),
+        "kappa": build_panel(labelled, "kappa"),
+        "ratios": build_form_panel(Ratios(((1, 0),), ((0, 1),), 1.0), 2),
+        "BLEU's form": build_form_panel(Bleu(), 10),
+        "chrF's form": build_form_panel(ChrF(3.0), 6),
+        "means of forms": build_form_panel(MeanOf((Ratios(((1, 0),), ((0, 1),)), Bleu()), (2, 10)), 12),
+        "BLEU": build_panel(build_segments(), "BLEU"),
+        "chrF": build_panel(build_segments(), "chrF"),
+        "chrF++": build_panel(build_segments(), "chrF++"),
+        "TER": build_panel(build_segments(), "TER"),
+        "WER": build_panel(build_segments(), "WER"),
+        "CER": build_panel(build_segments(), "CER"),
+        "AP": build_panel(build_rankings(), "AP"),
+        "NumRelRet": build_panel(build_rankings(), "num_rel_ret"),
     }
 
 
-def others(own):
-    """Name to panel, of sets and of whole outputs; `own` is the user's module."""
-    sets, outputs = terms(), scores(n_systems=2)
+def build_other_panels(user_module):
+    """Return panels of sets and of whole outputs by name; some use the user's module."""
+    sets, outputs = build_terms(), build_scores(n_systems=2)
     units = SwapUnits.from_counts(outputs, 0)
     bound = [find_metric(name, sets).bind(sets) for name in ("type-f1", "type-recall", "type-precision")]
-    [(of_sets, _)] = build_set_panels(sets, SwapUnits.from_counts(sets, 0), bound, [(0, 1)])
-    [(of_some, _)] = build_set_panels(
-        sets, SwapUnits.from_counts(sets, 0), bound[:1], [(0, 1)], subset=np.arange(N) < 6
+    [(set_panel, _)] = build_set_panels(sets, SwapUnits.from_counts(sets, 0), bound, [(0, 1)])
+    [(subset_panel, _)] = build_set_panels(
+        sets, SwapUnits.from_counts(sets, 0), bound[:1], [(0, 1)], subset=np.arange(N_ITEMS) < 6
     )
-    weighted = black_box(own.Weighted(2.0, find_metric("f1")), name="weighted")
-    users = metric(fields=("correct", "items"))(own.odds)
+    weighted = black_box(user_module.Weighted(2.0, find_metric("f1")), name="weighted")
+    users = metric(fields=("correct", "items"))(user_module.odds)
     return {
-        "sets": of_sets,
-        "all arrangements of sets": of_some.build_enumeration(0, 0),
-        "a user's formula": panel(labels(), users.bind(labels())),
-        "a user's function": OutputsPanel.from_counts(outputs, units, black_box(own.total), (0, 1)),
+        "sets": set_panel,
+        "all arrangements of sets": subset_panel.build_enumeration(0, 0),
+        "a user's formula": build_panel(build_labels(), users.bind(build_labels())),
+        "a user's function": OutputsPanel.from_counts(outputs, units, black_box(user_module.total), (0, 1)),
         "a user's partial": OutputsPanel.from_counts(
-            outputs, units, black_box(partial(own.total, gold=1), name="p"), (0, 1)
+            outputs, units, black_box(partial(user_module.total, gold=1), name="p"), (0, 1)
         ),
         "a user's object": OutputsPanel.from_counts(outputs, units, weighted, (0, 1)),
-        "a subset of outputs": OutputsPanel.from_counts(outputs, units, black_box(own.total), (0, 1), numbers(3) < 4),
+        "a subset of outputs": OutputsPanel.from_counts(
+            outputs, units, black_box(user_module.total), (0, 1), compute_numbers(3) < 4
+        ),
     }
 
 
-def families():
-    """Name to family."""
+def build_families():
+    """Return families by name."""
     every = ((0, 1), (0, 2), (1, 2))
-    decimals, reals = (panel(scores(divided_by=d), "mean", pairs=every) for d in (4, 3))
-    f1s = panel(labels(), "accuracy", "macro-f1", "mcc")
-    few = panel(scores(), "mean", pairs=every, subset=np.arange(N) < 8)
+    decimals, reals = (build_panel(build_scores(divided_by=d), "mean", pairs=every) for d in (4, 3))
+    f1s = build_panel(build_labels(), "accuracy", "macro-f1", "mcc")
+    subset_panel = build_panel(build_scores(), "mean", pairs=every, subset=np.arange(N_ITEMS) < 8)
     rows = np.array([[[0, k]] for k in range(3)])
-    alike = Relabelling(
-        (FamilyMember(build_joint_panel(scores(), SwapUnits.from_counts(scores(), 0), _mean(), every), 0),), rows[:, 0]
+    relabelling = Relabelling(
+        (
+            FamilyMember(
+                build_joint_panel(build_scores(), SwapUnits.from_counts(build_scores(), 0), _bind_mean(), every), 0
+            ),
+        ),
+        rows[:, 0],
     )
     return {
         "max-T": MaxTFamily((FamilyMember(decimals, 0),), rows),
@@ -211,33 +223,33 @@ def families():
             (FamilyMember(f1s, 0, 0.5), FamilyMember(f1s, 1, 0.25), FamilyMember(f1s, 2)),
             np.array([[[k, 0]] for k in range(3)]),
         ),
-        "max-T, all arrangements": MaxTFamily((FamilyMember(few, 0),), rows).build_enumeration(),
+        "max-T, all arrangements": MaxTFamily((FamilyMember(subset_panel, 0),), rows).build_enumeration(),
         "sets together": MaxTFamily(
             (FamilyMember(decimals, 0, 0.5), FamilyMember(reals, 0, 0.5)), np.array([[[0, 0], [1, 0]]])
         ),
-        "relabelling": alike,
-        "all relabellings": replace(alike, enumerated=True),
+        "relabelling": relabelling,
+        "all relabellings": replace(relabelling, enumerated=True),
     }
 
 
-def _mean():
-    return find_metric("mean", scores()).bind(scores())
+def _bind_mean():
+    return find_metric("mean", build_scores()).bind(build_scores())
 
 
-def named_metrics():
-    """Name to metric, as a user's object may hold it; those of rankings hold objects of ir-measures."""
+def list_metrics():
+    """Return metrics by name, as a user's object may hold them; those of rankings hold ir-measures objects."""
     return {name: find_metric(name) for name in METRICS if name != "AP"}
 
 
-def values():
-    """Name to another value that a user's object may hold."""
+def list_values():
+    """Return other values that a user's object may hold, by name."""
     return {
-        "counts": scores(),
-        "labels": labels(),
-        "in another order": scores().in_order(IDS[::-1]),
-        "units": SwapUnits.from_counts(scores(), 0),
+        "counts": build_scores(),
+        "labels": build_labels(),
+        "in another order": build_scores().in_order(IDS[::-1]),
+        "units": SwapUnits.from_counts(build_scores(), 0),
         "lattices": [Lattice(), Lattice(3), Lattice(exponent=-4)],
-        "a bound metric": find_metric("f1[L0]").bind(labels()),
+        "a bound metric": find_metric("f1[L0]").bind(build_labels()),
         "a formula": Formula("x", compute_kappa),
         "a metric": Metric("x", find_metric("mean").bind),
         "plain": [1, 1.5, "x", None, True, {"b": 1, "a": (2,)}, frozenset("ab"), np.float64(2.5), np.arange(3.0)],

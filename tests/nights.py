@@ -1,4 +1,4 @@
-"""Small plans for tests of the overnight runner, and what a store holds."""
+"""Small plans for tests of nightly runs, and what a store holds after them."""
 
 import os
 import subprocess
@@ -12,14 +12,14 @@ from sqlalchemy import text
 
 from sigdask.nightly.store import open_for_reading
 
-TALLIES = (
+SELECT_TALLIES = (
     "SELECT digest, run, min(first), max(stop), sum(stop - first), sum(greater), sum(less), sum(two_sided), count(*) "
     "FROM tallies JOIN comparisons ON comparison = id GROUP BY digest, run ORDER BY digest, run"
 )
 
-ARRAYS = "SELECT digest, run, first, stop, counts FROM arrays JOIN comparisons ON comparison = id ORDER BY digest, run, first"
+SELECT_ARRAYS = "SELECT digest, run, first, stop, counts FROM arrays JOIN comparisons ON comparison = id ORDER BY digest, run, first"
 
-SLOW = """
+SLOW_METRIC = """
 import time
 
 
@@ -30,17 +30,17 @@ def slowly(outputs, gold):
 
 
 def write_scores(path, n_systems, n_items=40, seed=0, digits=2):
-    """A table of scores, one column a system."""
+    """Write a table of scores with one column a system."""
     scores = np.random.default_rng(seed).random((n_items, n_systems)).round(digits)
     scores += np.linspace(0, 0.2, n_systems).round(digits)
     header = ",".join(f"s{k}" for k in range(n_systems))
     np.savetxt(path, scores, fmt=f"%.{digits}f", delimiter=",", header=header, comments="")
 
 
-def write_plan(folder, *, sets=2, systems=6, trials=20_000, method="randomization", more=""):
-    """A plan over some tables of scores, of trials alone unless told otherwise; the store lies beside it."""
+def write_plan(folder, *, sets=2, systems=6, trials=20_000, method="randomization", settings=""):
+    """Write a plan over some score tables, by default of sampled trials, with its store beside it."""
     folder.mkdir(exist_ok=True)
-    lines = ["seed = 3", f"trials = {trials}", f'method = "{method}"', 'store = "night.sqlite"', more]
+    lines = ["seed = 3", f"trials = {trials}", f'method = "{method}"', 'store = "night.sqlite"', settings]
     for k in range(sets):
         if not (folder / f"set{k}.csv").exists():
             write_scores(folder / f"set{k}.csv", systems, seed=k)
@@ -49,10 +49,10 @@ def write_plan(folder, *, sets=2, systems=6, trials=20_000, method="randomizatio
     return folder / "night.toml"
 
 
-def write_slow_plan(folder, *, trials=2000, more=""):
-    """A plan whose black box takes its time, beside quick comparisons."""
-    plan = write_plan(folder, sets=1, systems=4, trials=200_000, more=more)
-    (folder / "slow_metric.py").write_text(SLOW)
+def write_slow_plan(folder, *, trials=2000, settings=""):
+    """Write a plan with a slow black-box metric besides quick comparisons."""
+    plan = write_plan(folder, sets=1, systems=4, trials=200_000, settings=settings)
+    (folder / "slow_metric.py").write_text(SLOW_METRIC)
     write_scores(folder / "slow.csv", 3, n_items=30, seed=9)
     with plan.open("a") as file:
         file.write(
@@ -61,28 +61,28 @@ def write_slow_plan(folder, *, trials=2000, more=""):
     return plan
 
 
-def tallies_in(store):
-    """What is kept of each comparison and run; whether trials follow on each other without gap or overlap."""
+def read_tallies(store):
+    """Return the sums of trials of each comparison and run; check that they have no gaps or overlaps."""
     with open_for_reading(str(store)) as connection:
-        rows = [tuple(row) for row in connection.execute(text(TALLIES))]
-        arrays = [tuple(row) for row in connection.execute(text(ARRAYS))]
+        rows = [tuple(row) for row in connection.execute(text(SELECT_TALLIES))]
+        arrays = [tuple(row) for row in connection.execute(text(SELECT_ARRAYS))]
     for _, _, first, stop, n, *_ in rows:
         assert (first, stop) == (0, n)
-    return [tuple(int(x) if k else x for k, x in enumerate(row)) for row in rows] + _families(arrays)
+    return [tuple(int(x) if k else x for k, x in enumerate(row)) for row in rows] + _sum_families(arrays)
 
 
-def _families(arrays):
-    """Sums over the rounds of each family."""
-    found = {}
+def _sum_families(arrays):
+    """Sum the counts of each family over its rounds."""
+    sums = {}
     for digest, run, first, stop, packed in arrays:
-        before, counts = found.get((digest, run), (0, 0))
-        assert first == before
-        found[digest, run] = (stop, counts + np.frombuffer(zlib.decompress(packed), "<i8"))
-    return [(digest, run, 0, stop, counts.tolist()) for (digest, run), (stop, counts) in found.items()]
+        stop_before, counts = sums.get((digest, run), (0, 0))
+        assert first == stop_before
+        sums[digest, run] = (stop, counts + np.frombuffer(zlib.decompress(packed), "<i8"))
+    return [(digest, run, 0, stop, counts.tolist()) for (digest, run), (stop, counts) in sums.items()]
 
 
-def sigdask(*arguments, cwd, start=False, **options):
-    """Run the command line."""
+def run_sigdask(*arguments, cwd, start=False, **options):
+    """Run or start the command line in another process."""
     path = os.pathsep.join(filter(None, [str(cwd), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", "")}
     environment = {key: value for key, value in environment.items() if value}
@@ -96,12 +96,12 @@ def sigdask(*arguments, cwd, start=False, **options):
 ROOT = Path(__file__).parent.parent
 
 
-def workers_of(pid):
-    """Processes that a driver has spawned to count."""
-    found = []
+def list_workers(pid):
+    """Return the ids of the worker processes that a driver has spawned."""
+    pids = []
     for task in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
             parent = int((task / "stat").read_text().rpartition(")")[2].split()[1])
             if parent == pid and b"spawn_main" in (task / "cmdline").read_bytes():
-                found.append(int(task.name))
-    return found
+                pids.append(int(task.name))
+    return pids

@@ -1,4 +1,4 @@
-"""Servers of files on loopback, for tests: one that speaks S3 in a process of its own, one that speaks HTTP in a thread."""
+"""File servers on loopback, for tests: S3 in another process, and HTTP in a thread."""
 
 import contextlib
 import functools
@@ -12,22 +12,22 @@ import time
 
 import numpy as np
 import pytest
-from servers import free_port
+from servers import find_free_port
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/bPxRfiCYEXAMPLEKEY"
 
 
-def scores(path, *, seed, n_items=40):
-    """A file of one system's scores."""
+def write_scores(path, *, seed, n_items=40):
+    """Write one system's scores to a file."""
     values = np.random.default_rng(seed).random(n_items).round(2)
     path.write_text("id,score\n" + "".join(f"i{k},{value}\n" for k, value in enumerate(values)))
 
 
 class ObjectStore:
-    """A process that speaks S3; with `n_free` requests that need no leave, as their user has none."""
+    """An S3 server in another process; the first `n_free` requests need no authentication."""
 
     def __init__(self, log, n_free=10**9):
-        self.port = free_port()
+        self.port = find_free_port()
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
         environment = os.environ | {"INITIAL_NO_AUTH_ACTION_COUNT": str(n_free)}
         self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
@@ -43,7 +43,7 @@ class ObjectStore:
 
     @property
     def environment(self):
-        """What a user sets to work with it: nothing of it is in a plan."""
+        """Environment variables for using the server; none of them belongs in a plan."""
         return {
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -56,17 +56,17 @@ class ObjectStore:
         self.process.wait()
 
 
-class _Files(http.server.SimpleHTTPRequestHandler):
-    """Files of a folder; a path that begins with a status answers so, `slow` never, `once` breaks off the first time."""
+class FolderHandler(http.server.SimpleHTTPRequestHandler):
+    """Serve a folder; a path may start with a status to return, `slow` or `once` (breaks off)."""
 
     def do_GET(self):
         self.server.asked.append((self.command, self.path, self.headers.get("Authorization")))
-        first = self.path.split("?")[0].strip("/").split("/")[0]
-        if first.isdecimal():
-            self.send_error(int(first))
-        elif first == "slow":
+        directory_name = self.path.split("?")[0].strip("/").split("/")[0]
+        if directory_name.isdecimal():
+            self.send_error(int(directory_name))
+        elif directory_name == "slow":
             self.server.closing.wait(30)
-        elif first == "once" and self.server.broken < 2:
+        elif directory_name == "once" and self.server.broken < 2:
             self.server.broken += self.command == "GET"
             self.send_response(200)
             self.send_header("Content-Length", "1000")
@@ -84,9 +84,9 @@ class _Files(http.server.SimpleHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def web(folder):
-    """A server of the files in a folder; `asked` is what it was asked for."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Files, directory=str(folder)))
+def serve_folder(folder):
+    """Serve the files of a folder over HTTP; `asked` lists the requests."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(FolderHandler, directory=str(folder)))
     server.daemon_threads, server.asked, server.closing, server.broken = True, [], threading.Event(), 0
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

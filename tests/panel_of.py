@@ -1,4 +1,4 @@
-"""Panels from arrays, for tests."""
+"""Build panels from arrays, for tests."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
 
 
-def panel_of(values, forms, *, seed=0, pairs=None, name=""):
-    """One panel of integer contributions, shape (n_items, n_systems, n_fields), under some forms."""
+def build_panel(values, forms, *, seed=0, pairs=None, name=""):
+    """Build a panel of integer contributions, shape (n_items, n_systems, n_fields), with some forms."""
     n_items, n_systems, n_fields = values.shape
     fields = {f"f{k}": values[:, :, k] for k in range(n_fields)}
     counts = Counts(tuple(f"s{k}" for k in range(n_systems)), fields, n_items, name=name)
@@ -19,5 +19,5 @@ def panel_of(values, forms, *, seed=0, pairs=None, name=""):
     return placed.panel
 
 
-def rng_of(seed):
+def build_rng(seed):
     return np.random.default_rng(seed)

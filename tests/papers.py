@@ -1,4 +1,4 @@
-"""Results for tests of tables for papers: names that mean something to LaTeX, Markdown and HTML, and Markdown parsed."""
+"""Results for tests of tables for papers: hostile names, parsed Markdown, compiled LaTeX."""
 
 import shutil
 import subprocess
@@ -11,20 +11,20 @@ from sigdask.api import compare_all
 from sigdask.counts import Counts
 from sigdask.report.methods.sources import SOURCES, format_bibtex
 
-HOSTILE = (
+HOSTILE_NAMES = (
     "a|b", "**bold**", "`code`", "<script>alert(1)</script>", "[link](x)", "&amp;", "a\\|b", "$x^2$", "50 % of #1_&{}",
     "[opens", "*stars", "--two--", "``q''", "ä ß ł «Ð»", "日本語 🎉", "\\input{x}", "~tilde^", '"quoted"', "a\x1b[31m", "x,,y",
 )  # fmt: skip
 
 
-def found_of(names="abcd", metrics=("mean",), step=0.05, **options):
+def compare_random(names="abcd", metrics=("mean",), step=0.05, **options):
     rng = np.random.default_rng(2)
     scores = {name: (rng.random(80) < 0.3 + step * k).astype(int) for k, name in enumerate(names)}
     return compare_all(Counts.from_scores(scores), metrics=[*metrics], **{"trials": 199, "interval": "none"} | options)
 
 
-def parsed(text):
-    """The tables of a Markdown text: rows of (text, is bold) each."""
+def parse_tables(text):
+    """Return the tables of a Markdown text as rows of (text, is bold)."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     tables = []
     for k, token in enumerate(tokens):
@@ -51,8 +51,8 @@ PAPER = r"""
 """
 
 
-def compiled(folder, tables):
-    """What pdflatex says of a paper of these tables, with BibTeX of every source."""
+def compile_paper(folder, tables):
+    """Compile a paper of these tables with pdflatex and BibTeX; return the last output."""
     if shutil.which("pdflatex") is None or shutil.which("bibtex") is None:
         pytest.skip("pdflatex and bibtex (texlive-latex-recommended) are not installed")
     (folder / "sources.bib").write_text(format_bibtex(SOURCES))
@@ -60,10 +60,10 @@ def compiled(folder, tables):
         (folder / f"t{k}.tex").write_text(text)
     (folder / "paper.tex").write_text(PAPER % "\n".join(rf"\input{{t{k}}}" for k in range(len(tables))))
     tex = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper")
-    return [ran(*command, cwd=folder) for command in (tex, ("bibtex", "paper"), tex, tex)][-1]
+    return [run_program(*command, cwd=folder) for command in (tex, ("bibtex", "paper"), tex, tex)][-1]
 
 
-def ran(*command, cwd):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
-    assert done.returncode == 0, done.stdout[-3000:]
-    return done.stdout
+def run_program(*command, cwd):
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
+    assert result.returncode == 0, result.stdout[-3000:]
+    return result.stdout

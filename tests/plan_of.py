@@ -6,7 +6,7 @@ import json
 import math
 
 
-def good():
+def build_good_plan():
     return {
         "name": "nightly",
         "metrics": ["mean"],
@@ -109,7 +109,7 @@ def good():
     }
 
 
-def lay_out(folder):
+def write_plan_inputs(folder):
     """Write the files that the good plan names."""
     files = {
         "runs/base.csv": "item,score,topic,kind,remark\na,0.5,t1,k,x\nb,0.7,t2,k,x\nc,0.1,t3,k,x\nd,0.25,t4,k,x\n",
@@ -132,8 +132,8 @@ def lay_out(folder):
     return folder
 
 
-def toml(value):  # noqa: PLR0911  # one a type
-    """Write a value; tables inline, so that every plan is a few long lines."""
+def format_toml(value):  # noqa: PLR0911  # one a type
+    """Return a value as TOML, with inline tables, so that every plan is a few long lines."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -141,21 +141,21 @@ def toml(value):  # noqa: PLR0911  # one a type
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(k)} = {format_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(toml(v) for v in value) + "]"
+        return "[" + ", ".join(format_toml(v) for v in value) + "]"
     if isinstance(value, dt.date):
         return value.isoformat()
     return str(value)
 
 
-def written(plan):
-    return "".join(f"{json.dumps(key)} = {toml(value)}\n" for key, value in plan.items())
+def format_plan(plan):
+    return "".join(f"{json.dumps(key)} = {format_toml(value)}\n" for key, value in plan.items())
 
 
-def changed(path, value):
-    """The good plan with another value at one path."""
-    plan = copy.deepcopy(good())
+def change_key(path, value):
+    """Return the good plan with another value at one path."""
+    plan = copy.deepcopy(build_good_plan())
     inner = plan
     for part in path[:-1]:
         inner = inner[part]
@@ -163,8 +163,8 @@ def changed(path, value):
     return plan
 
 
-def without(path):
-    plan = copy.deepcopy(good())
+def remove_key(path):
+    plan = copy.deepcopy(build_good_plan())
     inner = plan
     for part in path[:-1]:
         inner = inner[part]
@@ -172,11 +172,11 @@ def without(path):
     return plan
 
 
-def keys_of(value, path=()):
-    """Every key of the good plan, with its path."""
+def iter_key_paths(value, path=()):
+    """Yield the path of every key of the good plan."""
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-        here = (*path, key)
+        key_path = (*path, key)
         if isinstance(key, str):
-            yield here
+            yield key_path
         if isinstance(inner, (dict, list)) and key not in {"systems", "map", "pairs"}:
-            yield from keys_of(inner, here)
+            yield from iter_key_paths(inner, key_path)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server on loopback, for tests: Debian's binaries, a user of its own, thrown away after."""
+"""A PostgreSQL server on loopback, for tests, from Debian's binaries, thrown away afterwards."""
 
 import os
 import shutil
@@ -19,10 +19,10 @@ class Postgres:
     """A server that can be killed and started again on the same data."""
 
     def __init__(self, binaries, folder):
-        self.binaries, self.folder, self.port = binaries, folder, free_port()
+        self.binaries, self.folder, self.port = binaries, folder, find_free_port()
         (folder / "password").write_text(PASSWORD)
-        asked = ("-A", "scram-sha-256", "-U", "sigdask", "--pwfile", str(folder / "password"))
-        self._run("initdb", "-D", str(folder / "data"), *asked, "-N")
+        options = ("-A", "scram-sha-256", "-U", "sigdask", "--pwfile", str(folder / "password"))
+        self._run("initdb", "-D", str(folder / "data"), *options, "-N")
         self.process = None
         self.start()
 
@@ -34,7 +34,7 @@ class Postgres:
         options = ["-D", str(self.folder / "data"), "-p", str(self.port), "-h", "127.0.0.1", "-k", str(self.folder)]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                self._as_nobody([str(self.binaries / "postgres"), *options]),
+                self._drop_root([str(self.binaries / "postgres"), *options]),
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -59,19 +59,19 @@ class Postgres:
 
     def _run(self, name, *arguments, check=True):
         return subprocess.run(
-            self._as_nobody([str(self.binaries / name), *arguments]), check=check, capture_output=True
+            self._drop_root([str(self.binaries / name), *arguments]), check=check, capture_output=True
         )
 
-    def _as_nobody(self, command):
-        """A server refuses to run as root."""
+    def _drop_root(self, command):
+        """Prefix the command to run as another user: the server refuses to run as root."""
         return (
             command if os.geteuid() else ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]
         )
 
 
 def start_postgres():
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    binary = found[-1] if found else shutil.which("postgres")
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    binary = binaries[-1] if binaries else shutil.which("postgres")
     if binary is None or (not os.geteuid() and shutil.which("setpriv") is None):
         pytest.skip("no PostgreSQL server is installed (apt-get install postgresql)")
     pytest.importorskip("psycopg")
@@ -84,7 +84,7 @@ def start_postgres():
     return Postgres(Path(binary).resolve().parent, folder)
 
 
-def free_port():
+def find_free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

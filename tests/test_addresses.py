@@ -1,4 +1,4 @@
-"""Modules of the user's own: found after all others, without touching the user's path, and by local workers too."""
+"""Tests of importing the user's own modules, in this process and in local workers."""
 
 import importlib
 import sys
@@ -14,7 +14,7 @@ from sigdask.metrics.base import BlackBox
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.outputs import OutputsPanel
 
-WITHIN = """
+MODULE = """
 class Sum:
     def __init__(self, scale):
         self.scale = scale
@@ -32,20 +32,20 @@ def score(outputs, gold):
 
 @pytest.fixture
 def folders(monkeypatch):
-    """Forget, at the end, where modules are looked for."""
+    """Forget the added module folders at the end."""
     monkeypatch.setattr(addresses.FOLDERS, "folders", [])
     return addresses.FOLDERS.folders
 
 
-def modules(folder, name):
+def write_modules(folder, name):
     """Write a module, and the one that it imports in another folder."""
-    for within, module, text in (
-        ("own", name, WITHIN.format(helper=f"{name}_helper")),
+    for folder_name, module, text in (
+        ("own", name, MODULE.format(helper=f"{name}_helper")),
         ("beside", f"{name}_helper", "weight = 2.0\n"),
     ):
-        (folder / within).mkdir()
-        (folder / within / f"{module}.py").write_text(text)
-        addresses.add_folder(folder / within)
+        (folder / folder_name).mkdir()
+        (folder / folder_name / f"{module}.py").write_text(text)
+        addresses.add_folder(folder / folder_name)
     importlib.invalidate_caches()
 
 
@@ -104,10 +104,12 @@ def test_workers_elsewhere_are_sent_no_folders(tmp_path, folders):
 def test_local_workers_find_modules_where_the_driver_does_however_late_it_learnt_of_them(tmp_path, folders):
     a, b = np.arange(12, dtype=object), np.arange(12, dtype=object)[::-1] % 5
     with connect("local", workers=1) as cluster:
-        modules(tmp_path, "own_of_driver")
-        own = importlib.import_module("own_of_driver")
-        for function in (own.score, own.Sum(3.0)):  # by its name, and an object of its class
+        write_modules(tmp_path, "own_of_driver")
+        user_module = importlib.import_module("own_of_driver")
+        for function in (user_module.score, user_module.Sum(3.0)):  # by its name, and an object of its class
             panel = OutputsPanel((1, 2), BlackBox("own", function), a, b, None, np.arange(12), 12)
             jobs = [Job(panel, 100)]
-            here, there = (count_jobs(jobs, cluster=where)[0].counts.tolist() for where in ("none", cluster))
-            assert here == there
+            local_counts, cluster_counts = (
+                count_jobs(jobs, cluster=name_of_cluster)[0].counts.tolist() for name_of_cluster in ("none", cluster)
+            )
+            assert local_counts == cluster_counts

@@ -1,11 +1,11 @@
-"""Live R beside sigdask: p.adjust, permutation tests of coin, the classical tests on real data, tests of independence."""
+"""Tests against live R: p.adjust, permutation tests of coin, classical tests, tests of independence."""
 
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.analysis.comparison.spec import CompareSpec
@@ -22,40 +22,40 @@ pytestmark = pytest.mark.skipif(
 R_NAMES = {"holm": "holm", "hochberg": "hochberg", "bh": "BH", "by": "BY"}
 
 
-def r(script):
-    done = subprocess.run([RSCRIPT, "/dev/stdin"], input=script, capture_output=True, text=True, check=False)
-    if "there is no package called" in done.stderr:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return [float(x) for x in done.stdout.split()]
+def run_r(script):
+    result = subprocess.run([RSCRIPT, "/dev/stdin"], input=script, capture_output=True, text=True, check=False)
+    if "there is no package called" in result.stderr:
+        pytest.skip(result.stderr.strip().splitlines()[-1])
+    assert result.returncode == 0, result.stderr
+    return [float(x) for x in result.stdout.split()]
 
 
-def vector(values):
+def format_vector(values):
     return f"c({', '.join(map(repr, values))})"
 
 
 @pytest.mark.parametrize("method", R_NAMES)
 def test_adjusted_p_values_are_those_of_p_adjust(method):
-    p = (rng_of(3).random(60) ** 3).tolist()
+    p = (build_rng(3).random(60) ** 3).tolist()
     p[10:20] = [p[0]] * 10
-    out = r(f"cat(sprintf('%.17g', p.adjust({vector(p)}, '{R_NAMES[method]}')))")
+    out = run_r(f"cat(sprintf('%.17g', p.adjust({format_vector(p)}, '{R_NAMES[method]}')))")
     assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(out, rel=1e-12)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_exact_p_values_are_those_of_coins_blocked_test(alternative):
-    rng = rng_of(5)
+    rng = build_rng(5)
     cases = [rng.integers(0, 10, (2, n)) for n in (4, 8, 12, 16, 20)]
     side = {"two-sided": "two.sided"}.get(alternative, alternative)
     script = "suppressMessages(library(coin));"
     for a, b in cases:
         n = len(a)
         script += (
-            f"d <- data.frame(y={vector([*a.tolist(), *b.tolist()])}, s=factor(rep(c('a', 'b'), each={n})), "
+            f"d <- data.frame(y={format_vector([*a.tolist(), *b.tolist()])}, s=factor(rep(c('a', 'b'), each={n})), "
             f"t=factor(rep(1:{n}, 2)));"
             f"cat(sprintf('%.17g ', pvalue(oneway_test(y ~ s | t, data=d, distribution=exact(), alternative='{side}'))));"
         )
-    want = r(script)
+    want = run_r(script)
     got = [compare(a, b, alternative=alternative).p_value for a, b in cases]
     assert np.array(got) == pytest.approx(np.array(want), rel=1e-9)
 
@@ -63,9 +63,9 @@ def test_exact_p_values_are_those_of_coins_blocked_test(alternative):
 R_SIDES = {"two-sided": "two.sided", "greater": "greater", "less": "less"}
 PAIRS = [("run1", "run2"), ("run40", "run41"), ("run7", "run99"), ("run12", "run13"), ("run60", "run77")]
 HANS_LABELS = "non-entailment=neutral,contradiction"
-QUICK = {"trials": 99, "second_run": False, "adjust": "none", "tests": "all"}
+QUICK_OPTIONS = {"trials": 99, "second_run": False, "adjust": "none", "tests": "all"}
 
-OF_TOPICS = """
+TOPICS_SCRIPT = """
     paired <- t.test(a, b, paired=TRUE, alternative=side)
     two <- t.test(a, b, var.equal=TRUE, alternative=side)
     sign <- binom.test(sum(a > b), sum(a != b), alternative=side)
@@ -74,18 +74,18 @@ OF_TOPICS = """
     cat(sprintf('%.17g ', c(paired$statistic, paired$p.value, two$statistic, two$p.value, sign$p.value,
         ranked$statistic, ranked$p.value, coins('Wilcoxon'), coins('Pratt'))));"""
 
-OF_MANY = """
+COIN_SCRIPT = """
     coins <- function(zeros) pvalue(wilcoxsign_test(a ~ b, zero.method=zeros, alternative=side))
     cat(sprintf('%.17g ', c(coins('Wilcoxon'), coins('Pratt'))));"""
 
-OF_ANSWERS = """
+ANSWERS_SCRIPT = """
     exact <- binom.test(wins, wins + losses, alternative=side)
     shares <- prop.test(right, c(n, n), correct=FALSE, alternative=side)
     chi2 <- chisq.test(rbind(right, n - right), correct=FALSE)
     cat(sprintf('%.17g ', c(exact$p.value, shares$p.value, chi2$statistic, chi2$p.value)));"""
 
 
-def by_name(result):
+def index_tests(result):
     return {t.name: t for t in result.tests}
 
 
@@ -97,28 +97,26 @@ def test_the_tests_of_real_topics_are_rs(shared_data, measure):
     steps = dict(zip(data.systems, np.rint(data.field("score") * 10**4).T.astype(int).tolist(), strict=True))
     script, got = "suppressMessages({library(coin); library(exactRankTests)});", []
     for side, its_name in R_SIDES.items():
-        for result in compare_all(data, pairs=PAIRS, alternative=side, metrics=["mean"], **QUICK):
-            script += (
-                f"a <- {vector(steps[result.a])}; b <- {vector(steps[result.b])}; side <- '{its_name}'; {OF_TOPICS}"
-            )
-            own = by_name(result)
-            ranked, two = own["wilcoxon"], own["two-sample-t"]
-            got += [own["t"].statistic, own["t"].p_value, two.statistic, two.p_value, own["sign"].p_value]
-            got += [ranked.statistic, ranked.p_value, ranked.p_value, own["wilcoxon:pratt"].p_value]
+        for result in compare_all(data, pairs=PAIRS, alternative=side, metrics=["mean"], **QUICK_OPTIONS):
+            script += f"a <- {format_vector(steps[result.a])}; b <- {format_vector(steps[result.b])}; side <- '{its_name}'; {TOPICS_SCRIPT}"
+            tests = index_tests(result)
+            ranked, two = tests["wilcoxon"], tests["two-sample-t"]
+            got += [tests["t"].statistic, tests["t"].p_value, two.statistic, two.p_value, tests["sign"].p_value]
+            got += [ranked.statistic, ranked.p_value, ranked.p_value, tests["wilcoxon:pratt"].p_value]
             assert ranked.detail.startswith("exact")
-    assert np.array(got) == pytest.approx(np.array(r(script)), rel=1e-9)
+    assert np.array(got) == pytest.approx(np.array(run_r(script)), rel=1e-9)
 
 
 @pytest.mark.slow
 def test_wilcoxons_normal_approximation_is_coins():
-    a, b = rng_of(6).integers(0, 12, (2, 300)).tolist()
-    script, got = f"suppressMessages(library(coin)); a <- {vector(a)}; b <- {vector(b)};", []
+    a, b = build_rng(6).integers(0, 12, (2, 300)).tolist()
+    script, got = f"suppressMessages(library(coin)); a <- {format_vector(a)}; b <- {format_vector(b)};", []
     for side, its_name in R_SIDES.items():
-        script += f"side <- '{its_name}'; {OF_MANY}"
+        script += f"side <- '{its_name}'; {COIN_SCRIPT}"
         tests = compare(a, b, alternative=side, trials=99, tests="wilcoxon,wilcoxon:pratt").tests
         assert all(t.detail.startswith("normal approximation") for t in tests)
         got += [t.p_value for t in tests]
-    assert np.array(got) == pytest.approx(np.array(r(script)), rel=1e-9)
+    assert np.array(got) == pytest.approx(np.array(run_r(script)), rel=1e-9)
 
 
 @pytest.mark.slow
@@ -127,28 +125,30 @@ def test_the_tests_of_30_000_right_and_wrong_answers_are_rs(shared_data):
     folder = shared_data / "class_hans"
     models = [folder / "esim_heur_preds.txt", folder / "spinn_preds_heur.txt"]
     data = read(*models, gold=folder / "gold.csv", options=Options(label_map=(parse_map(HANS_LABELS),)))
-    right = data.field("correct").astype(int)
-    wins, losses = ((right[:, 0] > right[:, 1]).sum(), (right[:, 0] < right[:, 1]).sum())
-    script = f"wins <- {wins}; losses <- {losses}; n <- {len(right)}; right <- {vector(right.sum(axis=0).tolist())};"
-    want = np.array(r(script + "".join(f"side <- '{name}'; {OF_ANSWERS}" for name in R_SIDES.values()))).reshape(3, 4)
+    is_correct = data.field("correct").astype(int)
+    wins, losses = ((is_correct[:, 0] > is_correct[:, 1]).sum(), (is_correct[:, 0] < is_correct[:, 1]).sum())
+    script = f"wins <- {wins}; losses <- {losses}; n <- {len(is_correct)}; right <- {format_vector(is_correct.sum(axis=0).tolist())};"
+    want = np.array(
+        run_r(script + "".join(f"side <- '{name}'; {ANSWERS_SCRIPT}" for name in R_SIDES.values()))
+    ).reshape(3, 4)
     for side, (exact, shares, statistic, p) in zip(R_SIDES, want.tolist(), strict=True):
-        [result] = compare_all(data, metrics=["accuracy"], alternative=side, **QUICK)
-        own = by_name(result)
-        assert own["mcnemar"].p_value == own["sign"].p_value == pytest.approx(exact, rel=1e-9)
-        assert own["binomial"].p_value == own["chi2"].p_value == pytest.approx(shares, rel=1e-9)
-        assert own["chi2"].statistic == pytest.approx(statistic, rel=1e-9)
-        assert side != "two-sided" or own["chi2"].p_value == pytest.approx(p, rel=1e-9)
+        [result] = compare_all(data, metrics=["accuracy"], alternative=side, **QUICK_OPTIONS)
+        tests = index_tests(result)
+        assert tests["mcnemar"].p_value == tests["sign"].p_value == pytest.approx(exact, rel=1e-9)
+        assert tests["binomial"].p_value == tests["chi2"].p_value == pytest.approx(shares, rel=1e-9)
+        assert tests["chi2"].statistic == pytest.approx(statistic, rel=1e-9)
+        assert side != "two-sided" or tests["chi2"].p_value == pytest.approx(p, rel=1e-9)
 
 
 RESAMPLES = 20_000
-NEAR = 5 * np.sqrt(2 * 0.025 * 0.975 / RESAMPLES) / 0.0584
+BOOT_TOLERANCE = 5 * np.sqrt(2 * 0.025 * 0.975 / RESAMPLES) / 0.0584
 """Five Monte Carlo errors of the difference of two ends, in standard errors: 0.0584 is the normal density at 1.96."""
 
 
-def boots(values, statistic, file):
-    """Ends of percentile and BCa intervals of R's boot, of columns by unit, and its standard error."""
+def run_boot(values, statistic, file):
+    """Return limits of R's percentile and BCa intervals, of columns by unit, and its standard error."""
     np.savetxt(file, values, fmt="%.17g")
-    return r(
+    return run_r(
         f"suppressMessages(library(boot)); set.seed(1); d <- as.matrix(read.table('{file}'));"
         f"f <- function(d, i) {{ s <- colSums(d[i,]); {statistic} }}; b <- boot(d, f, {RESAMPLES});"
         "L <- empinf(data=d, statistic=f, type='jack', stype='i');"
@@ -159,10 +159,10 @@ def boots(values, statistic, file):
 
 def test_intervals_of_real_topic_means_are_those_of_boot(shared_data, tmp_path):
     scores = read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv").field("score")[:, [124, 125]]
-    *ends, error = boots(scores, "(s[1] - s[2]) / nrow(d)", tmp_path / "d")
-    found = compare(*scores.T, interval="bootstrap", resamples=RESAMPLES, trials=10).interval
-    got = (*found.percentile, found.low, found.high)
-    assert got == pytest.approx(tuple(ends), abs=NEAR * error + 1e-12)
+    *ends, error = run_boot(scores, "(s[1] - s[2]) / nrow(d)", tmp_path / "d")
+    interval = compare(*scores.T, interval="bootstrap", resamples=RESAMPLES, trials=10).interval
+    got = (*interval.percentile, interval.low, interval.high)
+    assert got == pytest.approx(tuple(ends), abs=BOOT_TOLERANCE * error + 1e-12)
 
 
 @pytest.mark.slow
@@ -179,48 +179,48 @@ def test_intervals_of_real_f1_by_sentence_are_those_of_boot(shared_data, tmp_pat
     form = panel.get_ratio(0)
     above, below = (np.array(w[0]) for w in (form.numerators, form.denominators))
     columns = np.column_stack([fields[:, s] @ w for s in (0, 1) for w in (above, below)])
-    *ends, error = boots(columns, "s[1] / s[2] - s[3] / s[4]", tmp_path / "d")
-    [found] = compare_all(counts, metrics=["f1"], interval="bootstrap", resamples=RESAMPLES, trials=10)
-    got = (*found.interval.percentile, found.interval.low, found.interval.high)
-    assert got == pytest.approx(tuple(ends), abs=NEAR * error)
+    *ends, error = run_boot(columns, "s[1] / s[2] - s[3] / s[4]", tmp_path / "d")
+    [result] = compare_all(counts, metrics=["f1"], interval="bootstrap", resamples=RESAMPLES, trials=10)
+    got = (*result.interval.percentile, result.interval.low, result.interval.high)
+    assert got == pytest.approx(tuple(ends), abs=BOOT_TOLERANCE * error)
 
 
-def two_labellings(n, seed):
-    rng = rng_of(seed)
+def draw_labellings(n, seed):
+    rng = build_rng(seed)
     gold = rng.integers(0, 2, n)
     return np.where(rng.random(n) < 0.3, gold, rng.integers(0, 2, n)), gold
 
 
 @pytest.mark.parametrize("side", ["greater", "less"])
 def test_two_labels_are_independent_as_fisher_test_has_it(side):
-    a, b = two_labellings(70, seed=8)
-    out = r(
-        f"cat(sprintf('%.17g', fisher.test({vector(a.tolist())}, {vector(b.tolist())}, alternative='{side}')$p.value))"
+    a, b = draw_labellings(70, seed=8)
+    out = run_r(
+        f"cat(sprintf('%.17g', fisher.test({format_vector(a.tolist())}, {format_vector(b.tolist())}, alternative='{side}')$p.value))"
     )
     assert independence(a, b, metric="kappa", alternative=side).p_value == pytest.approx(out[0], rel=1e-10)
 
 
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_labels_are_independent_as_coins_exact_distribution_has_it(blocks):
-    a, b = two_labellings(48, seed=9)
+    a, b = draw_labellings(48, seed=9)
     strata = np.arange(48) % blocks
     formula = "a ~ b" if blocks == 1 else "a ~ b | s"
     script = (
-        f"suppressMessages(library(coin)); d <- data.frame(a={vector(a.tolist())}, b=factor({vector(b.tolist())}), "
-        f"s=factor({vector(strata.tolist())}));"
+        f"suppressMessages(library(coin)); d <- data.frame(a={format_vector(a.tolist())}, b=factor({format_vector(b.tolist())}), "
+        f"s=factor({format_vector(strata.tolist())}));"
         f"for (side in c('greater', 'less', 'two.sided')) cat(sprintf('%.17g ', pvalue(independence_test({formula}, data=d, "
         "distribution='exact', alternative=side))))"
     )
-    less, greater, two_sided = r(script)  # coin sums over the items of the first level of b
+    less, greater, two_sided = run_r(script)  # coin sums over the items of the first level of b
     for side, p in (("greater", greater), ("less", less), ("two-sided", two_sided)):
-        found = independence(a, b, within=[f"s{k}" for k in strata], alternative=side)
-        assert found.p_value == pytest.approx(p, rel=1e-9)
+        result = independence(a, b, within=[f"s{k}" for k in strata], alternative=side)
+        assert result.p_value == pytest.approx(p, rel=1e-9)
 
 
 def test_agreement_within_strata_is_the_exact_test_of_mantel_and_haenszel():
-    a, b = two_labellings(60, seed=10)
+    a, b = draw_labellings(60, seed=10)
     strata = [k % 3 for k in range(60)]
-    table = f"table({vector(a.tolist())}, {vector(b.tolist())}, {vector(strata)})"
-    out = r(f"cat(sprintf('%.17g', mantelhaen.test({table}, exact=TRUE, alternative='greater')$p.value))")
-    found = independence(a, b, metric="f1[1]", within=[f"s{k}" for k in strata])
-    assert found.p_value == pytest.approx(out[0], rel=1e-9)
+    table = f"table({format_vector(a.tolist())}, {format_vector(b.tolist())}, {format_vector(strata)})"
+    out = run_r(f"cat(sprintf('%.17g', mantelhaen.test({table}, exact=TRUE, alternative='greater')$p.value))")
+    result = independence(a, b, metric="f1[1]", within=[f"s{k}" for k in strata])
+    assert result.p_value == pytest.approx(out[0], rel=1e-9)

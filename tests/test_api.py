@@ -1,4 +1,4 @@
-"""compare and compare_all: what changes no count, units, subsets, gaps, JSON."""
+"""Tests of compare and compare_all: invariant counts, units, subsets, gaps, JSON."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 
 import sigdask
 from sigdask.api import compare, compare_all
@@ -19,7 +19,7 @@ from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import draw_swap_bits
 from sigdask.results.export import FRAME_EXTRAS
 
-RNG = rng_of(0)
+RNG = build_rng(0)
 IDS = [f"i{k}" for k in range(120)]
 SCORES = {name: RNG.integers(0, 5, 120) / 4 for name in "abcd"}
 DOCUMENTS = [f"d{k % 30}" for k in range(120)]
@@ -47,44 +47,48 @@ KEYS = {
 }  # fmt: skip
 
 
-def counts(names="abc", order=None, **more):
+def build_counts(names="abc", order=None, **options):
     order = range(120) if order is None else order
     return Counts.from_scores(
         {n: SCORES[n][list(order)] for n in names},
         ids=[IDS[k] for k in order],
         groups={"document": [DOCUMENTS[k] for k in order]},
-        **more,
+        **options,
     )
 
 
-def extremes(results):
+def index_extremes(results):
     return {(r.a, r.b, r.metric): (r.n_extreme, r.second_run.n_extreme) for r in results}
 
 
 def test_item_order_system_order_and_further_systems_change_no_count():
-    whole = extremes(compare_all(counts("abcd"), metrics=["mean"], trials=5000))
-    shuffled = extremes(compare_all(counts("abc", order=RNG.permutation(120)), metrics=["mean"], trials=5000))
-    assert shuffled.items() <= whole.items()
-    mirrored = extremes(compare_all(counts("cba"), metrics=["mean"], trials=5000))
+    expected = index_extremes(compare_all(build_counts("abcd"), metrics=["mean"], trials=5000))
+    shuffled = index_extremes(
+        compare_all(build_counts("abc", order=RNG.permutation(120)), metrics=["mean"], trials=5000)
+    )
+    assert shuffled.items() <= expected.items()
+    mirrored = index_extremes(compare_all(build_counts("cba"), metrics=["mean"], trials=5000))
     assert {tuple(sorted(k[:2])): v for k, v in mirrored.items()} == {k[:2]: v for k, v in shuffled.items()}
 
 
 def test_a_further_metric_or_pair_changes_no_count(yeh):
-    alone = extremes(compare_all(yeh, metrics=["f1"], trials=5000))
-    assert alone.items() <= extremes(compare_all(yeh, metrics=["recall", "f1", "f:beta=3"], trials=5000)).items()
+    expected = index_extremes(compare_all(yeh, metrics=["f1"], trials=5000))
+    assert (
+        expected.items() <= index_extremes(compare_all(yeh, metrics=["recall", "f1", "f:beta=3"], trials=5000)).items()
+    )
 
 
 def test_the_test_sets_name_and_the_seed_change_the_shuffles():
-    one, two, three = (
-        extremes(compare_all(counts(name=name), metrics=["mean"], trials=5000, seed=seed))
+    named, renamed, reseeded = (
+        index_extremes(compare_all(build_counts(name=name), metrics=["mean"], trials=5000, seed=seed))
         for name, seed in (("", 0), ("x", 0), ("", 1))
     )
-    assert one != two
-    assert one != three
+    assert named != renamed
+    assert named != reseeded
 
 
 def test_documents_are_exchanged_as_wholes():
-    [r] = compare_all(counts("ab"), metrics=["mean"], unit="document", trials=5000)
+    [r] = compare_all(build_counts("ab"), metrics=["mean"], unit="document", trials=5000)
     sums = np.zeros((30, 2))
     for k, document in enumerate(DOCUMENTS):
         sums[int(document[1:])] += SCORES["a"][k], SCORES["b"][k]
@@ -96,7 +100,7 @@ def test_documents_are_exchanged_as_wholes():
 
 
 def test_subsets_are_compared_within():
-    results = compare_all(counts("ab"), metrics=["mean"], by="document", trials=100)
+    results = compare_all(build_counts("ab"), metrics=["mean"], by="document", trials=100)
     assert len(results) == 30
     assert results[0].subset == {"column": "document", "value": "d0"}
     assert results[0].n_items == 4
@@ -112,7 +116,7 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
     results = {(r.a, r.b): r for r in compare_all(data, metrics=["mean"], trials=5000, adjust="none")}
     full = {
         (r.a, r.b): replace(r, dependence=())
-        for r in compare_all(counts("abc"), metrics=["mean"], trials=5000, adjust="none")
+        for r in compare_all(build_counts("abc"), metrics=["mean"], trials=5000, adjust="none")
     }
     assert results["a", "b"] == full["a", "b"]
     assert results["a", "c"].n_items == 113
@@ -122,7 +126,7 @@ def test_a_pair_with_gaps_is_compared_on_its_own_items_and_no_other_pair_changes
 @pytest.mark.parametrize("metric", ["mean", sigdask.black_box(lambda o, _: sum(o), name="total")], ids=["mean", "box"])
 def test_the_second_run_is_counted_on_shuffles_of_its_own(metric):
     # each run against plain swaps of its own address; a copy of the first run would always agree
-    data = counts("ab")
+    data = build_counts("ab")
     [r] = compare_all(data, metrics=[metric], trials=3000)
     units = SwapUnits.from_counts(data, 0)
     d = (4 * (SCORES["a"] - SCORES["b"])).astype(int)
@@ -162,8 +166,8 @@ def test_gaps_in_groups_stay_at_the_addresses_of_the_whole_test_set():
 
 
 def test_mirrored_systems_give_mirrored_counts_for_scores_and_labels():
-    gold, a, b = (list(column) for column in rng_of(9).choice(list("ABC"), (3, 120)))
-    data = [(counts("ab"), counts("ba"), "mean")]
+    gold, a, b = (list(column) for column in build_rng(9).choice(list("ABC"), (3, 120)))
+    data = [(build_counts("ab"), build_counts("ba"), "mean")]
     data += [
         (Counts.from_labels(gold, {"a": a, "b": b}, ids=IDS), Counts.from_labels(gold, {"b": b, "a": a}, ids=IDS), m)
         for m in ("accuracy", "f1[A]", "macro-f1", "kappa")
@@ -179,15 +183,15 @@ def test_mirrored_systems_give_mirrored_counts_for_scores_and_labels():
 def test_r12_of_items_of_different_sizes_is_not_that_of_their_sizes():
     rng = np.random.default_rng(3)
     sizes = rng.integers(1, 40, 2000)
-    right = rng.binomial(sizes[:, None], [0.9, 0.8])  # two systems that have nothing in common
-    counts = Counts(("a", "b"), {"correct": right, "items": sizes[:, None]}, len(sizes))
+    n_correct = rng.binomial(sizes[:, None], [0.9, 0.8])  # two systems that have nothing in common
+    counts = Counts(("a", "b"), {"correct": n_correct, "items": sizes[:, None]}, len(sizes))
     [r] = compare_all(counts, metrics=["accuracy"], trials=64)
-    assert np.corrcoef(right.T)[0, 1] > 0.9
+    assert np.corrcoef(n_correct.T)[0, 1] > 0.9
     assert abs(r.r12) < 0.1
 
 
 def test_r12_is_the_pearson_correlation_of_item_scores():
-    for r in compare_all(counts("abc"), metrics=["mean"], trials=10):
+    for r in compare_all(build_counts("abc"), metrics=["mean"], trials=10):
         assert r.r12 == pytest.approx(np.corrcoef(SCORES[r.a], SCORES[r.b])[0, 1], rel=1e-9)
     assert compare([1, 1, 1], [0, 1, 0]).r12 is None  # a constant has no correlation
 
@@ -217,15 +221,15 @@ def test_an_empty_unit_is_named():
 
 
 def test_a_baseline_is_b():
-    results = compare_all(counts("abc"), metrics=["mean"], baseline="a", trials=10)
+    results = compare_all(build_counts("abc"), metrics=["mean"], baseline="a", trials=10)
     assert [(r.a, r.b) for r in results] == [("b", "a"), ("c", "a")]
 
 
 def test_the_json_has_the_keys_that_stay(yeh):
     results = compare_all(yeh, metrics=["recall"], trials=1000)
-    written = json.loads(results.to_json())
-    assert set(written) == TOP_KEYS | FURTHER_TOP_KEYS
-    row = written["results"][0]
+    data = json.loads(results.to_json())
+    assert set(data) == TOP_KEYS | FURTHER_TOP_KEYS
+    row = data["results"][0]
     assert set(row) == KEYS | FURTHER_KEYS
     assert set(row["second_run"]) == {"n_trials", "n_extreme", "p_value", "agreement_p"}
     assert set(row["checks"][0]) == {"name", "verdict", "p_value", "detail"}
@@ -233,7 +237,7 @@ def test_the_json_has_the_keys_that_stay(yeh):
 
 
 def test_the_json_of_an_enumeration_and_of_a_subset():
-    results = compare_all(counts("ab"), metrics=["mean"], by="document")
+    results = compare_all(build_counts("ab"), metrics=["mean"], by="document")
     row = json.loads(results.to_json())["results"][0]
     assert set(row) == KEYS | FURTHER_KEYS
     assert row["subset"] == {"column": "document", "value": "d0"}
@@ -271,27 +275,27 @@ def test_every_extra_that_an_error_names_exists_and_brings_the_package():
     root = Path(__file__).parent.parent
     extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     text = "".join(file.read_text() for file in (root / "sigdask").rglob("*.py"))
-    named = re.findall(r'build_extra_error\(\s*"([^"]+)",\s*"(\w+)"', text)
-    assert len(named) > 5
-    for package, extra in [*named, *FRAME_EXTRAS.items()]:
-        wanted = package.partition(".")[0].replace("_", "-")
-        brought = [re.split(r"[\[><=]", dependency)[0] for dependency in _all_of(extra, extras)]
-        assert any(wanted in name for name in brought), (package, extra, brought)
+    uses = re.findall(r'build_extra_error\(\s*"([^"]+)",\s*"(\w+)"', text)
+    assert len(uses) > 5
+    for package, extra in [*uses, *FRAME_EXTRAS.items()]:
+        distribution = package.partition(".")[0].replace("_", "-")
+        brought = [re.split(r"[\[><=]", dependency)[0] for dependency in _iter_requirements(extra, extras)]
+        assert any(distribution in name for name in brought), (package, extra, brought)
         assert extra in extras["all"][0]
 
 
-def _all_of(extra, extras):
-    """What an extra installs, those of other extras among it."""
+def _iter_requirements(extra, extras):
+    """Yield the requirements of an extra, those of nested extras included."""
     for dependency in extras[extra]:
         if dependency.startswith("sigdask["):
-            for other in dependency[len("sigdask[") : -1].split(","):
-                yield from _all_of(other, extras)
+            for nested in dependency[len("sigdask[") : -1].split(","):
+                yield from _iter_requirements(nested, extras)
         else:
             yield dependency
 
 
 def test_undecided_is_said_with_the_trials_that_would_decide():
-    rng = rng_of(3)
+    rng = build_rng(3)
     for shift in np.linspace(0.1, 0.4, 30):
         a = np.round(rng.normal(shift, 1, 60), 2)
         r = compare(a, np.zeros(60), trials=300, method="randomization")
@@ -328,7 +332,7 @@ def test_0_over_0_scores_0_with_a_note():
 )
 def test_bad_options_are_named(options, message):
     with pytest.raises(InputError, match=message):
-        compare_all(counts(), **{"metrics": ["mean"], **options})
+        compare_all(build_counts(), **{"metrics": ["mean"], **options})
 
 
 @pytest.mark.parametrize(

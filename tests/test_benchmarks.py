@@ -1,4 +1,4 @@
-"""The benchmarks run: those of scale in a small size, the simulation of a scheduler with few workers."""
+"""Tests that the benchmarks run: scale in a small size, the scheduler simulation with few workers."""
 
 import subprocess
 import sys
@@ -7,21 +7,21 @@ import pytest
 from conftest import ROOT
 
 
-def ran(module, *arguments):
+def run_benchmark(module, *arguments):
     command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "|" in line]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in result.stdout.splitlines() if "|" in line]
 
 
 @pytest.mark.slow
 def test_every_case_of_scale_ends_well_in_a_small_size():
     from benchmarks.scale_cases import GROUPS, WMT
 
-    rows = ran("scale", "--small")
+    rows = run_benchmark("scale", "--small")
     assert len(rows) >= len(GROUPS) - (not WMT.is_dir())
-    for name, _, wall, cpu, peak, more in rows:
-        assert "status" not in more, (name, more)
+    for name, _, wall, cpu, peak, details in rows:
+        assert "status" not in details, (name, details)
         assert float(wall) > 0 < float(cpu)
         assert float(peak.replace(",", "")) > 50
 
@@ -29,12 +29,12 @@ def test_every_case_of_scale_ends_well_in_a_small_size():
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", ["0", "0.25"])
 def test_a_simulated_cluster_finishes_its_tasks_with_and_without_lost_workers(lost):
-    _, _, row = ran("scheduler", "8", f"0.2,6,{lost}")
+    _, _, row = run_benchmark("scheduler", "8", f"0.2,6,{lost}")
     assert (row[0], row[2]) == ("8", "48")
     assert int(row[3]) == 8 * float(lost)
 
 
 @pytest.mark.slow
 def test_what_dask_costs_is_measured_beside_threads_and_bare_processes():
-    rows = ran("overhead", "1", str(2**22))
+    rows = run_benchmark("overhead", "1", str(2**22))
     assert [row[0] for row in rows[2:]] == ["1 thread", "2 threads", "2 processes", "2 workers"]

@@ -1,8 +1,8 @@
-"""Sampled against exact over many data sets, and the true size of the test."""
+"""Tests of sampled against exact p over many data sets, and of the true size of the test."""
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 from scipy import stats
 
 from sigdask.api import compare
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 def test_counts_over_many_data_sets_are_binomial_about_the_exact_p():
     z2, cases = 0.0, 0
     for k in range(50):
-        a, b = rng_of(k).integers(0, 4, (2, 16))
+        a, b = build_rng(k).integers(0, 4, (2, 16))
         exact = compare(a, b).p_value
         n = 2**16
         if not 10 < n * exact < n - 10:
@@ -28,15 +28,15 @@ def test_counts_over_many_data_sets_are_binomial_about_the_exact_p():
 
 def test_the_true_size_is_the_attainable_one():
     # 18,579 replications detect 0.06 against 0.05 at level 1e-4 with power 0.99 (STATISTICS section 13)
-    from panel_of import panel_of
+    from panel_of import build_panel
 
     from sigdask.metrics.forms import Ratios
 
-    rng, n, rejected = rng_of(1), 18_579, 0
+    rng, n, rejected = build_rng(1), 18_579, 0
     mean = Ratios(((1, 0),), ((0, 1),))
     for k in range(n):
         score = rng.integers(-1000, 1001, (25, 2))
-        panel = panel_of(np.stack([score, np.ones_like(score)], axis=-1), [mean], seed=k)
-        counted = panel.tally(n_trials=199)
-        rejected += compute_bound(int(counted.counts[0, 0, 2]), 199) <= 0.05
+        panel = build_panel(np.stack([score, np.ones_like(score)], axis=-1), [mean], seed=k)
+        tally = panel.tally(n_trials=199)
+        rejected += compute_bound(int(tally.counts[0, 0, 2]), 199) <= 0.05
     assert stats.binomtest(rejected, n, 0.05).pvalue > 1e-4

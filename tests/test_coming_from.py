@@ -1,4 +1,4 @@
-"""The page for those who come from other tools: its code is run, by the tools themselves, and prints what it shows."""
+"""Tests that run the code on the page for users of other tools and compare its output."""
 
 import doctest
 import logging
@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parent.parent / "docs" / "coming-from.md"
-PARTS = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)
+PAGE_PARTS = re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.MULTILINE)
 SECTIONS = {title: "".join(re.findall(r"^```pycon\n(.*?)^```", part, re.MULTILINE | re.DOTALL))
-            for part in PARTS[1:] for title in [part.partition("\n")[0]]}  # fmt: skip
+            for part in PAGE_PARTS[1:] for title in [part.partition("\n")[0]]}  # fmt: skip
 
 
-def run(code, name):
+def run_doctest(code, name):
     test = doctest.DocTestParser().get_doctest(code, {}, name, str(PAGE), 0)
-    said = []
-    doctest.DocTestRunner(verbose=False).run(test, out=said.append)
-    return "".join(said)
+    messages = []
+    doctest.DocTestRunner(verbose=False).run(test, out=messages.append)
+    return "".join(messages)
 
 
 @pytest.mark.filterwarnings("ignore")  # of other tools
@@ -26,7 +26,7 @@ def test_what_other_tools_print_is_what_the_page_shows(tmp_path, monkeypatch):
     pytest.importorskip("sacrebleu")
     monkeypatch.setattr(logging.getLogger("sacrebleu"), "disabled", True)
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
-    assert run("".join(code for title, code in SECTIONS.items() if title != "ranx"), "page") == ""
+    assert run_doctest("".join(code for title, code in SECTIONS.items() if title != "ranx"), "page") == ""
 
 
 @pytest.mark.slow  # ranx compiles
@@ -34,7 +34,7 @@ def test_what_other_tools_print_is_what_the_page_shows(tmp_path, monkeypatch):
 def test_what_ranx_prints_is_what_the_page_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pytest.importorskip("ranx")
-    assert run(SECTIONS["ranx"], "ranx") == ""
+    assert run_doctest(SECTIONS["ranx"], "ranx") == ""
 
 
 def test_the_page_has_what_it_promises():

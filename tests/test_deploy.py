@@ -1,4 +1,4 @@
-"""The scripts in deploy/ do what their README says."""
+"""Tests that the scripts in deploy/ do what their README says."""
 
 import json
 import os
@@ -34,15 +34,15 @@ def test_a_cluster_on_loopback_counts_like_this_process(tmp_path):
             time.sleep(0.1)
         assert "127.0.0.1" in json.loads(file.read_text())["address"]
         command = [BIN / "sigdask", "compare", YEH, "--metric", "f1", "--json", "-", "--cluster"]
-        there, here = (subprocess.check_output([*command, where], text=True) for where in (file, "none"))
-        assert there == here
+        on_cluster, in_process = (subprocess.check_output([*command, cluster], text=True) for cluster in (file, "none"))
+        assert on_cluster == in_process
     finally:
         os.killpg(started.pid, signal.SIGKILL)
         started.wait()
 
 
-def fake_dask(folder, text):
-    """A stand-in whose children, as the real one's, are to end with the script."""
+def write_fake_dask(folder, text):
+    """Write a stand-in for dask whose child processes must end with the script."""
     (folder / "dask").write_text(f"#!/bin/sh\n{text}\n")
     (folder / "dask").chmod(0o755)
     return {**os.environ, "DASK": str(folder / "dask")}
@@ -51,11 +51,16 @@ def fake_dask(folder, text):
 @pytest.mark.parametrize(("status", "told"), [(7, 7), (0, 1)])
 def test_a_scheduler_that_does_not_start_is_told_with_its_status(tmp_path, status, told):
     command = [ROOT / "deploy" / "cluster.sh", "2", tmp_path / "scheduler.json"]
-    done = subprocess.run(
-        command, env=fake_dask(tmp_path, f"exit {status}"), timeout=20, capture_output=True, text=True, check=False
+    result = subprocess.run(
+        command,
+        env=write_fake_dask(tmp_path, f"exit {status}"),
+        timeout=20,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == told
-    assert f"dask scheduler ended with status {told} before it wrote {tmp_path}/scheduler.json" in done.stderr
+    assert result.returncode == told
+    assert f"dask scheduler ended with status {told} before it wrote {tmp_path}/scheduler.json" in result.stderr
 
 
 def test_a_cluster_that_is_stopped_takes_its_processes_with_it_and_no_others(tmp_path):
@@ -65,7 +70,7 @@ def test_a_cluster_that_is_stopped_takes_its_processes_with_it_and_no_others(tmp
         f"echo $1 >> {tmp_path}/begun\nwhile :; do sleep 0.1; done"
     )
     shell = f"{ROOT}/deploy/cluster.sh 2 {file} & echo $! > {tmp_path}/pid; wait $!; echo $? > {tmp_path}/status"
-    caller = subprocess.Popen(["bash", "-c", shell], env=fake_dask(tmp_path, text), start_new_session=True)
+    caller = subprocess.Popen(["bash", "-c", shell], env=write_fake_dask(tmp_path, text), start_new_session=True)
     try:
         wait_for(lambda: (tmp_path / "begun").exists() and len((tmp_path / "begun").read_text().split()) == 2)
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGTERM)
@@ -109,12 +114,12 @@ def test_a_night_leaves_a_table_and_a_json_and_excludes_a_second_one(tmp_path):
 def test_systemd_finds_nothing_wrong_with_the_units(tmp_path):
     for unit in ("service", "timer"):
         shutil.copy(ROOT / "deploy" / f"sigdask@.{unit}", tmp_path / f"sigdask@nightly.{unit}")
-    done = subprocess.run(
+    result = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", tmp_path / "sigdask@nightly.service", tmp_path / "sigdask@nightly.timer"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "sigdask@" not in done.stderr
+    assert result.returncode == 0, result.stderr
+    assert "sigdask@" not in result.stderr
     calendar = re.search("OnCalendar=(.*)", (ROOT / "deploy" / "sigdask@.timer").read_text())[1]
     assert subprocess.run(["systemd-analyze", "calendar", calendar], capture_output=True, check=False).returncode == 0
 
@@ -124,8 +129,8 @@ def test_systemd_finds_nothing_wrong_with_the_units(tmp_path):
 def test_the_line_of_cron_runs_the_plan_and_excludes_a_second_night(tmp_path):
     lines = [x for x in (ROOT / "deploy" / "crontab").read_text().splitlines() if x and x[0] not in "#SP"]
     assert len(lines) == 1
-    *when, command = lines[0].split(maxsplit=5)
-    assert when == ["30", "1", "*", "*", "*"]
+    *fields, command = lines[0].split(maxsplit=5)
+    assert fields == ["30", "1", "*", "*", "*"]
     assert "%" not in command  # cron would read a new line
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "sigdask"
@@ -133,8 +138,8 @@ def test_the_line_of_cron_runs_the_plan_and_excludes_a_second_night(tmp_path):
     program.chmod(0o755)
     command = command.replace("/srv/evaluation", str(tmp_path))
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    first = subprocess.Popen(["/bin/sh", "-c", command], env=environment)
+    process = subprocess.Popen(["/bin/sh", "-c", command], env=environment)
     time.sleep(0.5)
     assert subprocess.run(["/bin/sh", "-c", command], env=environment, check=False).returncode == 1
-    assert first.wait() == 0
+    assert process.wait() == 0
     assert (tmp_path / "nightly.log").read_text() == "run nightly.toml --deadline 06:00\n"

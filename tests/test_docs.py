@@ -1,4 +1,4 @@
-"""The documents keep up with the program: formats, sets of real data and kinds of notes are all told."""
+"""Tests that the documents are complete: formats, real data sets and kinds of notes."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""No regular expression explodes: each gets what its own pieces make of it, again and again."""
+"""Tests that no regular expression takes exponential time on repetitions of its own pieces."""
 
 import ast
 import importlib
@@ -20,133 +20,135 @@ from sigdask.formats.texts.sgml import is_sgml, iter_documents
 from sigdask.formats.texts.wmt import is_xml
 
 ROOT = Path(sigdask.__file__).parent
-METHODS = {"match", "fullmatch", "search", "sub", "findall", "finditer", "split"}
-MOST = 40e-6
+RE_METHODS = {"match", "fullmatch", "search", "sub", "findall", "finditer", "split"}
+MAX_SECONDS = 40e-6
 """CPU seconds a byte: a hundred times what is usual."""
 
 
-def modules():
+def import_modules():
     names = [m.name for m in pkgutil.walk_packages([str(ROOT)], "sigdask.")]
     return [importlib.import_module(name) for name in ["sigdask", *(n for n in names if "__main__" not in n)]]
 
 
-def patterns_in(value):
+def list_patterns(value):
     if isinstance(value, re.Pattern):
         return [value]
     return [v for v in value.values() if isinstance(v, re.Pattern)] if isinstance(value, dict) else []
 
 
-def expressions():  # noqa: C901
-    """Yield each expression of the package that is compiled, or written where it is used, with the methods by which it is used."""
+def iter_expressions():  # noqa: C901
+    """Yield each compiled or literal regular expression of the package with the methods that use it."""
     used: dict[str, set[str]] = {}
-    written: dict[tuple[str, str], None] = {}
+    literals: dict[tuple[str, str], None] = {}
     for path in sorted(ROOT.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.Attribute) or node.attr not in METHODS:
+            if not isinstance(node, ast.Attribute) or node.attr not in RE_METHODS:
                 continue
             holder = node.value.value if isinstance(node.value, ast.Subscript) else node.value
             name = holder.id if isinstance(holder, ast.Name) else getattr(holder, "attr", "")
             used.setdefault(name, set()).add(node.attr)
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RE_METHODS:
                 holder = node.func.value
                 if isinstance(holder, ast.Name) and holder.id == "re" and isinstance(node.args[0], ast.Constant):
-                    written[node.args[0].value, node.func.attr] = None
-    for module in modules():
+                    literals[node.args[0].value, node.func.attr] = None
+    for module in import_modules():
         for name, value in vars(module).items():
-            for pattern in patterns_in(value):
+            for pattern in list_patterns(value):
                 yield pattern, tuple(sorted(used.get(name, {"match", "fullmatch"})))
-    for pattern, method in written:
+    for pattern, method in literals:
         yield re.compile(pattern), (method,)
 
 
-FOUND = sorted({(p, m) for p, m in expressions()}, key=lambda found: (str(found[0].pattern), found[1]))
+EXPRESSIONS = sorted({(p, m) for p, m in iter_expressions()}, key=lambda found: (str(found[0].pattern), found[1]))
 
 
-def character(part):
-    """Return a character that a set of the parsed expression takes."""
+def find_character(token):
+    """Return a character that matches a token of the parsed expression."""
     tests = [chr(c) for c in (*b" a1-_.,:;/T\"'<>({[)]}=|@&\\~", 10, 9)]
     for test in tests:
-        if matches(part, ord(test)):
+        if is_match(token, ord(test)):
             return test
     return "a"
 
 
-def matches(part, c):  # noqa: PLR0911
-    op, given = part
+def is_match(token, c):  # noqa: PLR0911
+    op, argument = token
     if op is codes.LITERAL:
-        return c == given
+        return c == argument
     if op is codes.NOT_LITERAL:
-        return c != given
+        return c != argument
     if op is codes.ANY:
         return c != 10
     if op is codes.RANGE:
-        return given[0] <= c <= given[1]
+        return argument[0] <= c <= argument[1]
     if op is codes.CATEGORY:
         kinds = {"DIGIT": chr(c).isdigit(), "SPACE": chr(c).isspace(), "WORD": chr(c).isalnum() or c == 95}
-        _, _, name = str(given).partition("_")
+        _, _, name = str(argument).partition("_")
         kind = name.removeprefix("NOT_")
         return kinds[kind] != name.startswith("NOT_")
     if op is codes.IN:
-        negated = given[0][0] is codes.NEGATE
-        return any(matches(inner, c) for inner in given[negated:]) != negated
+        negated = argument[0][0] is codes.NEGATE
+        return any(is_match(inner, c) for inner in argument[negated:]) != negated
     return False
 
 
-def samples(tree, found):
-    """Return a text like the expression, and add what its parts are like to what is found."""
+def build_sample(tree, pieces):
+    """Return a text like the expression, and add texts like its parts to the pieces."""
     text = ""
-    for op, given in tree:
-        own = ""
+    for op, argument in tree:
+        sample = ""
         if op in {codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN, codes.RANGE, codes.CATEGORY}:
-            own = character((op, given))
+            sample = find_character((op, argument))
         elif op is codes.SUBPATTERN:
-            own = samples(given[3], found)
+            sample = build_sample(argument[3], pieces)
         elif op is codes.ATOMIC_GROUP:
-            own = samples(given, found)
+            sample = build_sample(argument, pieces)
         elif op in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}:
-            own = samples(given[2], found) * max(given[0], 1)
-            found.add(own)
+            sample = build_sample(argument[2], pieces) * max(argument[0], 1)
+            pieces.add(sample)
         elif op is codes.BRANCH:
-            branches = [samples(branch, found) for branch in given[1]]
-            found.update(branches)
-            own = branches[0]
+            branches = [build_sample(branch, pieces) for branch in argument[1]]
+            pieces.update(branches)
+            sample = branches[0]
         elif op in {codes.ASSERT, codes.ASSERT_NOT}:
-            samples(given[1], found)
-        text += own
-        found.add(text)
+            build_sample(argument[1], pieces)
+        text += sample
+        pieces.add(text)
     return text
 
 
-def adversaries(pattern):
-    """Yield beginnings and what is to come again and again after them."""
-    found: set[str] = set()
+def iter_adversaries(pattern):
+    """Yield starts and the pieces to be repeated after them."""
+    pieces_found: set[str] = set()
     source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode()
-    samples(parser.parse(source, pattern.flags & ~re.UNICODE), found)
-    pieces = sorted(filter(None, found), key=len)[:24]
+    build_sample(parser.parse(source, pattern.flags & ~re.UNICODE), pieces_found)
+    pieces = sorted(filter(None, pieces_found), key=len)[:24]
     joined = [a + b for a, b in itertools.product(pieces[:10], repeat=2)]
-    for again in dict.fromkeys([*pieces, *joined]):
-        yield "", again
-        yield pieces[-1], again
+    for piece in dict.fromkeys([*pieces, *joined]):
+        yield "", piece
+        yield pieces[-1], piece
 
 
-def seconds(pattern, methods, text):
-    given = text if isinstance(pattern.pattern, str) else text.encode()
+def measure_seconds(pattern, methods, text):
+    subject = text if isinstance(pattern.pattern, str) else text.encode()
     begun = time.process_time()
     for method in methods:
-        for _ in [getattr(pattern, method)(*(("",) if method == "sub" else ()), given)]:
+        for _ in [getattr(pattern, method)(*(("",) if method == "sub" else ()), subject)]:
             if method == "finditer":
-                list(pattern.finditer(given))
+                list(pattern.finditer(subject))
     return time.process_time() - begun
 
 
-@pytest.mark.parametrize(("pattern", "methods"), FOUND, ids=lambda value: str(getattr(value, "pattern", value))[:40])
+@pytest.mark.parametrize(
+    ("pattern", "methods"), EXPRESSIONS, ids=lambda value: str(getattr(value, "pattern", value))[:40]
+)
 def test_no_expression_takes_long_over_what_its_own_pieces_make(pattern, methods):
-    for start, again in adversaries(pattern):
+    for start, piece in iter_adversaries(pattern):
         for size in (60, 100, 140, 180, 220, 260, 400, 6000):  # what explodes is caught before it takes minutes
-            text = start + again * (size // len(again)) + "\0"
-            taken = seconds(pattern, methods, text)
-            assert taken < 0.05 + MOST * len(text), (start, again, size, taken)
+            text = start + piece * (size // len(piece)) + "\0"
+            seconds_taken = measure_seconds(pattern, methods, text)
+            assert seconds_taken < 0.05 + MAX_SECONDS * len(text), (start, piece, size, seconds_taken)
 
 
 def test_comments_before_the_root_do_not_explode(tmp_path):

@@ -1,8 +1,8 @@
-"""Family-wise error, power and size under dependence, by simulation (STATISTICS, sections 7 and 8)."""
+"""Tests of family-wise error, power and size under dependence, by simulation (STATISTICS, 7 and 8)."""
 
 import numpy as np
 import pytest
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 from scipy import stats
 
 from benchmarks.calibration import families as simulated
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.slow
 
 N_SYSTEMS, N_TOPICS, N_TRIALS, N_SETS = 5, 25, 399, 2000
 PAIRS = [(i, j) for i in range(N_SYSTEMS) for j in range(i + 1, N_SYSTEMS)]
-ROWS = np.array([[0, row] for row in range(len(PAIRS))])
+PAIR_ROWS = np.array([[0, row] for row in range(len(PAIRS))])
 
 
-def scores(name, rng):
-    """Scores of topics in steps of 0.001, all systems of one mean, correlated by topic."""
+def draw_scores(name, rng):
+    """Draw scores of topics in steps of 0.001, all systems with one mean, correlated by topic."""
     shape = (N_TOPICS, N_SYSTEMS)
     topic = rng.standard_normal((N_TOPICS, 1))
     noise = rng.standard_normal(shape)
@@ -36,39 +36,39 @@ def scores(name, rng):
     return np.rint(1000 * (topic + noise)).astype(np.int64)
 
 
-def families(values, seed):
-    panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN], seed=seed)
-    return MaxTFamily((FamilyMember(panel, 0),), ROWS[:, None, :], studentised=True), Relabelling(
-        (FamilyMember(panel, 0),), ROWS
+def build_families(values, seed):
+    panel = build_panel(np.stack([values, np.ones_like(values)], axis=-1), [MEAN], seed=seed)
+    return MaxTFamily((FamilyMember(panel, 0),), PAIR_ROWS[:, None, :], studentised=True), Relabelling(
+        (FamilyMember(panel, 0),), PAIR_ROWS
     )
 
 
-def p_values(name, n_sets, effect=0.0):
-    """Adjusted p by max-T, Tukey and Holm, shape (n_sets, 3, n_pairs), counted on the engine."""
-    rng, made = rng_of(sum(map(ord, name))), []
+def simulate_p_values(name, n_sets, effect=0.0):
+    """Return adjusted p by max-T, Tukey and Holm, shape (n_sets, 3, n_pairs), counted on the engine."""
+    rng, family_pairs = build_rng(sum(map(ord, name))), []
     for k in range(n_sets):
-        values = scores(name, rng)
+        values = draw_scores(name, rng)
         values[:, -1] += round(1000 * effect)
-        made.append(families(values, k))
-    jobs = [Job(family, N_TRIALS) for both in made for family in both]
+        family_pairs.append(build_families(values, k))
+    jobs = [Job(family, N_TRIALS) for pair in family_pairs for family in pair]
     tallies = count_jobs(jobs, cluster="none")
-    found = []
-    for k, (family, relabelling) in enumerate(made):
+    p_of_sets = []
+    for k, (family, relabelling) in enumerate(family_pairs):
         swapped, relabelled = tallies[2 * k], tallies[2 * k + 1]
         marginal = (swapped.counts[:, 0, 2] + 1) / (N_TRIALS + 1)
-        found.append(
+        p_of_sets.append(
             [
                 compute_joint_p_values(family, "max-t", swapped)[0],
                 compute_joint_p_values(relabelling, "tukey", relabelled)[0],
                 P_VALUE_ADJUSTMENTS["holm"](marginal),
             ]
         )
-    return np.array(found)
+    return np.array(p_of_sets)
 
 
 @pytest.mark.parametrize("name", ["equal", "outlier", "unequal variances", "skewed"])
 def test_family_wise_error(name):
-    p = p_values(name, N_SETS)
+    p = simulate_p_values(name, N_SETS)
     wrong = (p.min(axis=2) <= 0.05).sum(axis=0)
     for method, count in zip(("max-t", "tukey", "holm"), wrong, strict=True):
         if (method, name) == ("tukey", "unequal variances"):
@@ -80,24 +80,24 @@ def test_family_wise_error(name):
 
 
 def test_max_t_finds_no_less_than_holm():
-    p = p_values("equal", 500, effect=1.0)
+    p = simulate_p_values("equal", 500, effect=1.0)
     real = [k for k, pair in enumerate(PAIRS) if N_SYSTEMS - 1 in pair]
-    found = (p[:, :, real] <= 0.05).mean(axis=(0, 2))
-    assert found[0] >= found[2]
-    assert found[1] >= found[2]
+    power = (p[:, :, real] <= 0.05).mean(axis=(0, 2))
+    assert power[0] >= power[2]
+    assert power[1] >= power[2]
 
 
-HELD = [name for name in simulated.NULLS if "turned" not in name and "losses" not in name]
+CONTROLLED_NULLS = [name for name in simulated.NULLS if "turned" not in name and "losses" not in name]
 
 
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", CONTROLLED_NULLS)
 def test_studentised_and_raw_hold_their_level_with_whatever_is_exchangeable(name):
-    for wrong in simulated.errors(name, 500):
+    for wrong in simulated.count_errors(name, 500):
         assert stats.binomtest(int(wrong), 500, 0.05, alternative="greater").pvalue > 1e-4
 
 
 def test_systems_skewed_in_opposite_directions_are_found_too_often_and_noted():
-    wrong, noted = simulated.errors_and_notes(simulated.NULLS["exponentials, every other one turned"], 500)
+    wrong, noted = simulated.measure_errors_and_notes(simulated.NULLS["exponentials, every other one turned"], 500)
     assert 0.06 < wrong < 0.16  # 0.085 to 0.113 in the specification
     assert noted > 0.7
 
@@ -113,16 +113,16 @@ def test_studentised_finds_more_than_raw_and_holm_where_variances_differ(name, m
 @pytest.mark.parametrize(("icc", "naive"), [(0.0, 0.05), (0.1, 0.145), (0.3, 0.31)])
 def test_size_under_dependence(icc, naive):
     # 50 clusters of 10 items: swapping items rejects too often, swapping clusters does not
-    n_sets, n_trials, rng = 1500, 199, rng_of(11)
+    n_sets, n_trials, rng = 1500, 199, build_rng(11)
     rejected = np.zeros(2, np.int64)
     for k in range(n_sets):
         between = np.sqrt(icc) * rng.standard_normal((50, 1))
         d = np.rint(1000 * (between + np.sqrt(1 - icc) * rng.standard_normal((50, 10)))).astype(np.int64)
-        for which, units in enumerate((d.reshape(-1), d.sum(axis=1))):
+        for index, units in enumerate((d.reshape(-1), d.sum(axis=1))):
             values = np.stack([units, np.zeros_like(units)], axis=1)
-            panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN], seed=k)
+            panel = build_panel(np.stack([values, np.ones_like(values)], axis=-1), [MEAN], seed=k)
             [tally] = count_jobs([Job(panel, n_trials)], cluster="none")
-            rejected[which] += (tally.counts[0, 0, 2] + 1) / (n_trials + 1) <= 0.05
+            rejected[index] += (tally.counts[0, 0, 2] + 1) / (n_trials + 1) <= 0.05
     low, high = stats.binomtest(int(rejected[0]), n_sets).proportion_ci(0.9999)
     assert low - 0.02 <= naive <= high + 0.02  # at 0.1 the specification's figure, else 2 P(Z > 1.96 / sqrt(1 + 9 icc))
     assert stats.binomtest(int(rejected[1]), n_sets, 0.05).pvalue > 1e-4

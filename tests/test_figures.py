@@ -1,4 +1,4 @@
-"""The figures of the documents: made anew by their script, and committed as it makes them."""
+"""Tests that the committed figures of the documents are what their scripts make."""
 
 import importlib
 import json
@@ -16,7 +16,7 @@ def figures():
 
 @pytest.fixture(scope="module")
 def found(figures):
-    return {one.name: one for one in figures.shapes()}
+    return {shape.name: shape for shape in figures.shapes()}
 
 
 def test_normal_counts_make_recall_normal_and_neither_precision_nor_f(found):
@@ -41,18 +41,18 @@ def test_other_tests_of_normality_agree(figures):
 def test_the_committed_figure_holds_the_counts_that_the_script_makes(figures, found):
     root = ET.parse(figures.FIGURE).getroot()
     [description] = [node.text for node in root.iter() if node.tag.endswith("}description")]
-    drawn = json.loads(description)
-    assert list(drawn) == ["recall", "precision", "F"]
-    for name, one in found.items():
-        assert drawn[name]["edges"] == pytest.approx(one.edges, rel=1e-9)
-        assert drawn[name]["counts"] == list(one.counts)
+    data = json.loads(description)
+    assert list(data) == ["recall", "precision", "F"]
+    for name, shape in found.items():
+        assert data[name]["edges"] == pytest.approx(shape.edges, rel=1e-9)
+        assert data[name]["counts"] == list(shape.counts)
     assert figures.FIGURE.stat().st_size < 60_000
 
 
 def test_the_page_holds_the_table_that_the_script_makes(figures, found):
     page = figures.PAGE.read_text(encoding="utf-8")
-    made = page.split(figures.BEGIN)[1].split(figures.END)[0].strip()
-    assert made == "\n".join(figures.table([*found.values()]))
+    table = page.split(figures.BEGIN)[1].split(figures.END)[0].strip()
+    assert table == "\n".join(figures.table([*found.values()]))
     assert f"]({figures.FIGURE.relative_to(figures.PAGE.parent).as_posix()})" in page
 
 
@@ -69,24 +69,24 @@ def pictures():
 
 @pytest.mark.parametrize("name", ["chance", "forest"])
 def test_a_picture_of_the_pages_holds_the_numbers_that_its_script_finds(pictures, name):
-    made = getattr(pictures, name)()
-    again, kept = (
+    picture = getattr(pictures, name)()
+    numbers, committed = (
         [node.text for node in ET.fromstring(svg).iter() if node.tag.endswith("}description")]
-        for svg in (made.svg, made.path.read_bytes())
+        for svg in (picture.svg, picture.path.read_bytes())
     )
-    assert again == kept != []
+    assert numbers == committed != []
 
 
 def test_the_first_pages_say_of_their_pictures_what_these_show_and_answer_as_the_program_does(pictures):
-    said = [page.read_text() for page in pictures.PAGES]
-    assert said == [pictures.told(page) for page in said]
-    assert [pictures.forest().alt in page for page in said] == [True, True, False]
-    assert [f"\n> {pictures.answer()}\n" in page for page in said] == [True, True, False]
-    assert [pictures.chance().alt in page for page in said] == [False, False, True]
+    texts = [page.read_text() for page in pictures.PAGES]
+    assert texts == [pictures.update_page(page) for page in texts]
+    assert [pictures.forest().alt in page for page in texts] == [True, True, False]
+    assert [f"\n> {pictures.answer()}\n" in page for page in texts] == [True, True, False]
+    assert [pictures.chance().alt in page for page in texts] == [False, False, True]
 
 
 def test_the_exchanges_of_the_picture_of_chance_give_the_exact_p(pictures):
-    said = pictures.chance().svg.decode()
-    found = json.loads(re.search(r"<dc:description>(.*?)</dc:description>", said)[1].replace("&quot;", '"'))
+    svg = pictures.chance().svg.decode()
+    data = json.loads(re.search(r"<dc:description>(.*?)</dc:description>", svg)[1].replace("&quot;", '"'))
     p = 2 * 0.01477569  # F1 of Yeh's example, two-sided: sums over all arrangements in fractions (docs/yeh.md)
-    assert abs(found["n_extreme"] / found["of"] - p) < 4 * (p * (1 - p) / found["of"]) ** 0.5
+    assert abs(data["n_extreme"] / data["of"] - p) < 4 * (p * (1 - p) / data["of"]) ** 0.5

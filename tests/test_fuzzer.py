@@ -1,4 +1,4 @@
-"""Hostile commands end with status 0 or 2, one message, in little time and memory; from a fixed seed, in one process.
+"""Tests that hostile commands end with status 0 or 2, one message, in little time and memory.
 
 SIGDASK_FUZZED=20 runs twenty times as many.
 """
@@ -12,81 +12,94 @@ import sys
 
 import fuzzing
 import pytest
-from command import called
+from command import call_sigdask
 
-TIMES = int(os.environ.get("SIGDASK_FUZZED", "1"))
+N_TIMES = int(os.environ.get("SIGDASK_FUZZED", "1"))
 MOST_SECONDS, MOST_KILOBYTES = 20, 1 << 20
-PASSED = {0, 2}
-FAILED_GATE = 1
+EXPECTED_STATUSES = {0, 2}
+FAILED_GATE_STATUS = 1
 
 
 class HangsError(Exception):
-    """A command takes too long."""
+    """Raised when a command takes too long."""
 
 
-def ended(command, number, folder):
+def run_hostile_command(command, number, folder):
     """Run one command in its own folder; return its status and its last line."""
     folder.mkdir(exist_ok=True)
-    with contextlib.chdir(folder), at_most_seconds(6 * MOST_SECONDS):
+    with contextlib.chdir(folder), limit_seconds(6 * MOST_SECONDS):
         arguments = command(number, folder)
-        begun, peak = used(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        done = called(*arguments, cwd=folder)
-    said = f"{command.__name__}({number}): {arguments} ended with {done.returncode}: {done.stderr[-2000:]}"
-    assert done.returncode in PASSED | ({FAILED_GATE} if arguments[0] == "run" else set()), said
-    assert "Traceback" not in done.stderr, said
-    assert "internal error" not in done.stderr, said
-    assert done.returncode == 0 or done.stderr.strip(), said
-    assert used() - begun < MOST_SECONDS, said
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < max(peak + 1, MOST_KILOBYTES), said
-    return done.returncode, done.stderr.strip().rpartition("\n")[2].replace(str(folder), "")
+        begun, peak = measure_cpu_seconds(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        result = call_sigdask(*arguments, cwd=folder)
+    message = f"{command.__name__}({number}): {arguments} ended with {result.returncode}: {result.stderr[-2000:]}"
+    assert result.returncode in EXPECTED_STATUSES | ({FAILED_GATE_STATUS} if arguments[0] == "run" else set()), message
+    assert "Traceback" not in result.stderr, message
+    assert "internal error" not in result.stderr, message
+    assert result.returncode == 0 or result.stderr.strip(), message
+    assert measure_cpu_seconds() - begun < MOST_SECONDS, message
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < max(peak + 1, MOST_KILOBYTES), message
+    return result.returncode, result.stderr.strip().rpartition("\n")[2].replace(str(folder), "")
 
 
-def used():
-    """Return the seconds of CPU that this process has taken."""
+def measure_cpu_seconds():
+    """Return the CPU seconds that this process has used."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
 @contextlib.contextmanager
-def at_most_seconds(seconds):
-    """Have what waits for something that never comes end in an error."""
+def limit_seconds(seconds):
+    """Raise an error if the block takes longer than this."""
 
     def refuse(*_):
         raise HangsError
 
-    before = signal.signal(signal.SIGALRM, refuse)
+    previous = signal.signal(signal.SIGALRM, refuse)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous)
 
 
-KINDS = {fuzzing.files_command: 500, fuzzing.plan_command: 200, fuzzing.special_command: 100}
+COMMAND_KINDS = {fuzzing.write_files_command: 500, fuzzing.write_plan_command: 200, fuzzing.write_special_command: 100}
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("command", KINDS, ids=lambda command: command.__name__)
+@pytest.mark.parametrize("command", COMMAND_KINDS, ids=lambda command: command.__name__)
 def test_hostile_commands_are_done_or_refused(command, tmp_path):
-    endings = [ended(command, number, tmp_path / str(number)) for number in range(TIMES * KINDS[command])]
-    assert {status for status, _ in endings} >= PASSED
-    assert len({said for _, said in endings}) > len(endings) / 5
+    endings = [
+        run_hostile_command(command, number, tmp_path / str(number))
+        for number in range(N_TIMES * COMMAND_KINDS[command])
+    ]
+    assert {status for status, _ in endings} >= EXPECTED_STATUSES
+    assert len({message for _, message in endings}) > len(endings) / 5
 
 
-STREAMS = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", "</dev/zero", ">/dev/full", "2>/dev/full", "| head -c 1", "2>&1 >&-")
+REDIRECTIONS = (
+    "<&-",
+    ">&-",
+    "2>&-",
+    "<&- >&- 2>&-",
+    "</dev/zero",
+    ">/dev/full",
+    "2>/dev/full",
+    "| head -c 1",
+    "2>&1 >&-",
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", ["compare good.tsv --trials 64 --cluster none", "compare none.tsv"])
 def test_streams_that_are_closed_full_or_unread_are_no_failed_gate_and_no_bug(arguments, tmp_path):
     (tmp_path / "good.tsv").write_text("item\ta\tb\n1\t0\t1\n2\t1\t1\n3\t1\t0\n")
-    for streams in STREAMS:
-        done = subprocess.run(
+    for streams in REDIRECTIONS:
+        result = subprocess.run(
             ["/bin/bash", "-o", "pipefail", "-c", f"{sys.executable} -m sigdask {arguments} {streams}"],
             cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         full = streams in {">/dev/full", ">&-", "<&- >&- 2>&-", "2>&1 >&-"}
-        assert done.returncode in {0, 2, *((3,) if full else ())}, (streams, done)
-        assert "Traceback" not in done.stderr, (streams, done)
+        assert result.returncode in {0, 2, *((3,) if full else ())}, (streams, result)
+        assert "Traceback" not in result.stderr, (streams, result)

@@ -1,4 +1,4 @@
-"""What is kept is found again: digests stay what they were, wherever classes stand and whatever they are called."""
+"""Tests that digests stay what they were, wherever classes are and whatever their names are."""
 
 import importlib
 import json
@@ -28,13 +28,13 @@ from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import Panel
 
-KEPT = Path(__file__).parent / "data" / "kept"
-GOLDEN = json.loads((KEPT / "digests_0_1_0.json").read_text())
+KEPT_FOLDER = Path(__file__).parent / "data" / "kept"
+GOLDEN_DIGESTS = json.loads((KEPT_FOLDER / "digests_0_1_0.json").read_text())
 
-CORRECTED: dict[str, str] = {}
+CORRECTED_DIGESTS: dict[str, str] = {}
 """Digests that a correction has changed since 0.1.0, by name, with the reason: what they counted was wrong."""
 
-RECOUNTED: dict[str, dict[str, dict[str, str]]] = {
+RECOUNTED_COMPARISONS: dict[str, dict[str, dict[str, str]]] = {
     "store_0_1_0": {
         "scores": {"family": "max-T divides each difference by its own deviation"},
         "labels": {"family": "max-T divides each difference by its own deviation"},
@@ -44,7 +44,7 @@ RECOUNTED: dict[str, dict[str, dict[str, str]]] = {
 """What of the kept stores a correction counts again: store to part to the store's label of it, with the reason."""
 
 
-LATER = {
+ADDED_LATER = {
     f"metric {name}"
     for name in ("hamming-loss", "jaccard", "macro-jaccard", "micro-jaccard", "samples-f1", "samples-precision",
                  "samples-recall", "subset-accuracy")
@@ -54,65 +54,69 @@ LATER = {
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
-    yield kinds.own_module(tmp_path_factory.mktemp("own"))
+    yield kinds.import_user_module(tmp_path_factory.mktemp("own"))
     sys.modules.pop("own_kinds")
 
 
-def found_now(own):
-    panels = {**kinds.panels(), **kinds.others(own), **kinds.families()}
+def compute_digests(own):
+    panels = {**kinds.build_sum_panels(), **kinds.build_other_panels(own), **kinds.build_families()}
     return (
-        {name: [each.hex() for each in panel.compute_digests().ravel().tolist()] for name, panel in panels.items()}
-        | {f"metric {name}": [digest(metric)] for name, metric in kinds.named_metrics().items()}
-        | {f"value {name}": [digest(value)] for name, value in kinds.values().items()}
+        {name: [row.hex() for row in panel.compute_digests().ravel().tolist()] for name, panel in panels.items()}
+        | {f"metric {name}": [digest(metric)] for name, metric in kinds.list_metrics().items()}
+        | {f"value {name}": [digest(value)] for name, value in kinds.list_values().items()}
     )
 
 
 def test_every_kind_of_panel_form_and_family_has_the_digest_that_it_had(own):
-    now = found_now(own)
-    assert now.keys() - LATER == GOLDEN.keys()
-    changed = {name for name in GOLDEN if now[name] != GOLDEN[name]}
-    assert changed == CORRECTED.keys()
+    digests = compute_digests(own)
+    assert digests.keys() - ADDED_LATER == GOLDEN_DIGESTS.keys()
+    changed = {name for name in GOLDEN_DIGESTS if digests[name] != GOLDEN_DIGESTS[name]}
+    assert changed == CORRECTED_DIGESTS.keys()
 
 
 def test_no_two_kinds_have_the_same_digest_but_a_metric_beside_others_and_alone():
-    listed = Counter(digest for own in GOLDEN.values() for digest in own)
-    alike = {digest for digest, n in listed.items() if n > 1}
-    assert {name for name, own in GOLDEN.items() if alike & {*own}} == {"accuracy", "macro-f1", "fused"}
+    counter = Counter(digest for digests in GOLDEN_DIGESTS.values() for digest in digests)
+    repeated = {digest for digest, n in counter.items() if n > 1}
+    assert {name for name, digests in GOLDEN_DIGESTS.items() if repeated & {*digests}} == {
+        "accuracy",
+        "macro-f1",
+        "fused",
+    }
 
 
-def reachable(root, seen):
-    """The dataclasses of sigdask that a value of a class can hold, by its annotations."""
+def collect_classes(root, seen):
+    """Return the dataclasses of sigdask that a value of a class can hold, by its annotations."""
     if isinstance(root, type) and is_dataclass(root) and root.__module__.startswith("sigdask") and root not in seen:
         seen.add(root)
         hints = typing.get_type_hints(root)
-        for own in fields(root):
-            reachable(hints[own.name], seen)
+        for field in fields(root):
+            collect_classes(hints[field.name], seen)
     for kind in typing.get_args(root):
-        reachable(kind, seen)
+        collect_classes(kind, seen)
     return seen
 
 
-def modules(package):
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if not found.name.endswith("__main__"):
-            yield importlib.import_module(found.name)
+def iter_modules(package):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            yield importlib.import_module(module.name)
 
 
-def forms():
-    """Every class among the metrics that scores sums."""
+def list_forms():
+    """Return every class among the metrics that scores sums."""
     import sigdask.metrics
 
     return {
         kind
-        for module in modules(sigdask.metrics)
+        for module in iter_modules(sigdask.metrics)
         for kind in vars(module).values()
         if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "score")
     }
 
 
 def test_every_dataclass_that_can_be_hashed_is_known_by_a_tag_of_its_own():
-    roots = [Panel, PresencePanel, OutputsPanel, MaxTFamily, Relabelling, *forms()]
-    hashed = set().union(*(reachable(root, set()) for root in roots))
+    roots = [Panel, PresencePanel, OutputsPanel, MaxTFamily, Relabelling, *list_forms()]
+    hashed = set().union(*(collect_classes(root, set()) for root in roots))
     assert {
         "Panel",
         "PanelMetric",
@@ -124,16 +128,16 @@ def test_every_dataclass_that_can_be_hashed_is_known_by_a_tag_of_its_own():
         "BlackBox",
         "BoundSets",
     } <= {kind.__name__ for kind in hashed}
-    known = {kind: get_identity(kind) for kind in hashed}
-    assert [kind for kind, identity in known.items() if identity is None] == []
-    for kind, identity in known.items():
+    identities = {kind: get_identity(kind) for kind in hashed}
+    assert [kind for kind, identity in identities.items() if identity is None] == []
+    for kind, identity in identities.items():
         assert {*identity.fields} <= {f.name for f in fields(kind)}
 
 
 def test_no_tag_stands_twice():
     tags = Counter()
     seen = set()
-    for module in modules(sigdask):
+    for module in iter_modules(sigdask):
         for value in vars(module).values():
             if (identity := get_identity(value)) is not None and id(value) not in seen:
                 seen.add(id(value))
@@ -174,7 +178,7 @@ def test_a_new_field_must_be_hashed_or_said_not_to_be():
 
 
 def test_a_renamed_class_and_a_moved_function_keep_their_digests():
-    panel = kinds.panels()["mcc"]
+    panel = kinds.build_sum_panels()["mcc"]
     before = panel.compute_digests()
 
     @known_as("Formula", "title call")
@@ -193,7 +197,7 @@ def test_a_renamed_class_and_a_moved_function_keep_their_digests():
 
 
 def test_a_user_may_inherit_a_class_and_is_told_apart():
-    ratios = kinds.panels()["accuracy"].metrics[0].form
+    ratios = kinds.build_sum_panels()["accuracy"].metrics[0].form
 
     class Mine(type(ratios)):
         pass
@@ -201,16 +205,16 @@ def test_a_user_may_inherit_a_class_and_is_told_apart():
     assert digest(Mine(ratios.numerators, ratios.denominators)) != digest(ratios)
 
 
-def sets(holdings, golden):
-    """A panel of sets on six units, from what each system holds: pairs of term and unit."""
+def build_set_panel(holdings, golden):
+    """Build a panel of sets on six units, from pairs of term and unit that each system holds."""
     n_units = 6
     return PresencePanel(
         key=(1, 2),
         addresses=np.arange(n_units),
-        holdings=tuple(np.array(sorted(t * n_units + u for t, u in held), np.int64) for held in holdings),
+        holdings=tuple(np.array(sorted(t * n_units + u for t, u in pairs), np.int64) for pairs in holdings),
         golden=np.array(golden, np.bool_),
         pairs=np.array([[0, 1]]),
-        metrics=(find_metric("type-f1", kinds.terms()).bind(kinds.terms()),),
+        metrics=(find_metric("type-f1", kinds.build_terms()).bind(kinds.build_terms()),),
         n_items=n_units,
     )
 
@@ -218,7 +222,7 @@ def sets(holdings, golden):
 def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_hold_it():
     golden = [True, False, True, False]
     a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
-    before = sets([a, b], golden).compute_digests()[0, 0].tobytes()
+    before = build_set_panel([a, b], golden).compute_digests()[0, 0].tobytes()
     otherwise = [
         ([a | {(3, 4)}, b], golden),  # a term that A alone holds
         ([a, b | {(3, 4)}], golden),  # or B alone
@@ -229,24 +233,30 @@ def test_of_sets_each_term_that_either_system_holds_counts_with_the_units_that_h
         ([a, b], [True, True, True, False]),  # another term is gold
         ([a, b], [True, True, False, False]),  # as many gold terms, and others
     ]
-    found = [sets(*each).compute_digests()[0, 0].tobytes() for each in otherwise]
-    assert len({before, *found}) == 1 + len(otherwise)
+    digests = [build_set_panel(*arguments).compute_digests()[0, 0].tobytes() for arguments in otherwise]
+    assert len({before, *digests}) == 1 + len(otherwise)
 
 
 def test_of_sets_terms_that_neither_system_holds_count_by_their_number_alone():
     golden = [True, False, True, False]
     a, b = {(0, 0), (1, 1)}, {(0, 2), (2, 3)}
-    before = sets([a, b], golden).compute_digests()[0, 0].tobytes()
-    assert sets([a, b], [*golden, False]).compute_digests()[0, 0].tobytes() == before  # another system's terms
-    third = replace(sets([a, b], golden), holdings=(*sets([a, b], golden).holdings, np.array([3 * 6 + 4])))
+    before = build_set_panel([a, b], golden).compute_digests()[0, 0].tobytes()
+    assert (
+        build_set_panel([a, b], [*golden, False]).compute_digests()[0, 0].tobytes() == before
+    )  # another system's terms
+    third = replace(
+        build_set_panel([a, b], golden), holdings=(*build_set_panel([a, b], golden).holdings, np.array([3 * 6 + 4]))
+    )
     assert third.compute_digests()[0, 0].tobytes() == before
-    assert sets([a, b], [*golden, True]).compute_digests()[0, 0].tobytes() != before  # one more gold term to be found
-    renumbered = sets([{(1, 0), (0, 1)}, {(1, 2), (2, 3)}], [False, True, True, False])
+    assert (
+        build_set_panel([a, b], [*golden, True]).compute_digests()[0, 0].tobytes() != before
+    )  # one more gold term to be found
+    renumbered = build_set_panel([{(1, 0), (0, 1)}, {(1, 2), (2, 3)}], [False, True, True, False])
     assert renumbered.compute_digests()[0, 0].tobytes() == before
 
 
 def test_of_sums_each_contributing_unit_counts_with_its_address_and_size():
-    panel = kinds.panels()["decimals"]
+    panel = kinds.build_sum_panels()["decimals"]
     pair = panel.select([0])
     before = pair.compute_digests()[0, 0].tobytes()
     k = int(np.flatnonzero(pair.values[:, 0, 0] != pair.values[:, 1, 0])[0])
@@ -259,39 +269,39 @@ def test_of_sums_each_contributing_unit_counts_with_its_address_and_size():
     values[k] += 1  # both systems alike: the difference stays, and so do sums of differences
     changed.append(replace(pair, values=values).compute_digests()[0, 0].tobytes())
     assert len({before, *changed}) == 4
-    same = int(np.flatnonzero((pair.values[:, 0] == pair.values[:, 1]).all(axis=1))[0])
-    kept = np.arange(len(pair.addresses)) != same
-    without = replace(pair, addresses=pair.addresses[kept], values=pair.values[kept], sizes=pair.sizes[kept])
+    equal_unit = int(np.flatnonzero((pair.values[:, 0] == pair.values[:, 1]).all(axis=1))[0])
+    is_kept = np.arange(len(pair.addresses)) != equal_unit
+    without = replace(pair, addresses=pair.addresses[is_kept], values=pair.values[is_kept], sizes=pair.sizes[is_kept])
     assert (
         without.compute_digests()[0, 0].tobytes() == before
     )  # what both contribute alike is kept for other systems' sake
 
 
-SPEC = importlib.util.spec_from_file_location("kept_make", KEPT / "make.py")
-MAKE = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(MAKE)
+MAKE_SPEC = importlib.util.spec_from_file_location("kept_make", KEPT_FOLDER / "make.py")
+MAKE = importlib.util.module_from_spec(MAKE_SPEC)
+MAKE_SPEC.loader.exec_module(MAKE)
 
 
-def comparisons(store):
-    with closing(sqlite3.connect(store)) as opened:
-        rows = opened.execute("SELECT digest, label FROM comparisons").fetchall()
+def read_comparisons(store):
+    with closing(sqlite3.connect(store)) as connection:
+        rows = connection.execute("SELECT digest, label FROM comparisons").fetchall()
     return {digest if isinstance(digest, str) else digest.hex(): label for digest, label in rows}
 
 
 @pytest.mark.parametrize("part", MAKE.PLANS)
-@pytest.mark.parametrize("version", sorted(path.stem for path in KEPT.glob("store_*.sql")))
+@pytest.mark.parametrize("version", sorted(path.stem for path in KEPT_FOLDER.glob("store_*.sql")))
 def test_a_plan_counts_nothing_again_that_an_earlier_version_has_kept(version, part, tmp_path, monkeypatch):
     MAKE.write(tmp_path)
     store = tmp_path / "kept.sqlite"
-    with closing(sqlite3.connect(store)) as opened:
-        opened.executescript((KEPT / f"{version}.sql").read_text())
-    before = comparisons(store)
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript((KEPT_FOLDER / f"{version}.sql").read_text())
+    before = read_comparisons(store)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     sys.modules.pop("own_metrics", None)
     outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
     sys.modules.pop("own_metrics", None)
-    new = Counter(label for digest, label in comparisons(store).items() if digest not in before)
+    new = Counter(label for digest, label in read_comparisons(store).items() if digest not in before)
     n_exact = new.pop("exact p", 0)  # which none of these versions had
-    assert new.keys() == RECOUNTED.get(version, {}).get(part, {}).keys()
+    assert new.keys() == RECOUNTED_COMPARISONS.get(version, {}).get(part, {}).keys()
     assert new or outcome.n_counted <= n_exact  # the gate counts some of them

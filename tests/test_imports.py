@@ -1,4 +1,4 @@
-"""The folders: imports go downwards, and heavy packages are imported when they are used."""
+"""Tests of imports: only downwards between folders, and heavy packages only when they are used."""
 
 import ast
 import re
@@ -13,11 +13,11 @@ from conftest import ROOT
 
 
 def test_imports_only_go_downwards():
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert found.returncode == 0, found.stdout + found.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_comparing_in_process_imports_nothing_heavy():
@@ -28,18 +28,18 @@ def test_comparing_in_process_imports_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 
 
-def imported_by(code, *heavy):
-    listed = f"import sys; {code}; print([m for m in {heavy!r} if m in sys.modules])"
-    return subprocess.check_output([sys.executable, "-c", listed], text=True).strip()
+def list_imported(code, *heavy):
+    script = f"import sys; {code}; print([m for m in {heavy!r} if m in sys.modules])"
+    return subprocess.check_output([sys.executable, "-c", script], text=True).strip()
 
 
 def test_importing_sigdask_imports_no_numpy():
-    assert imported_by("import sigdask", "numpy", "numba", "scipy", "dask", "distributed", "pandas") == "[]"
+    assert list_imported("import sigdask", "numpy", "numba", "scipy", "dask", "distributed", "pandas") == "[]"
 
 
 def test_importing_the_api_imports_no_dask_and_no_statistics_of_scipy():
     heavy = ("dask", "distributed", "dask.distributed", "scipy.stats", "pandas", "sacrebleu")
-    assert imported_by("import sigdask.api, sigdask.cli", *heavy) == "[]"
+    assert list_imported("import sigdask.api, sigdask.cli", *heavy) == "[]"
 
 
 def test_only_execution_names_dask():
@@ -60,14 +60,14 @@ def test_only_execution_names_dask():
 def test_no_modules_import_each_other_in_a_circle():
     """Imports inside functions and for type checkers count as well."""
     graph = grimp.build_graph("sigdask", include_external_packages=False, exclude_type_checking_imports=False)
-    left = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules - {"sigdask"}}
-    while ends := [module for module, imported in left.items() if not imported & left.keys()]:
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules - {"sigdask"}}
+    while ends := [module for module, imported in imports.items() if not imported & imports.keys()]:
         for module in ends:
-            del left[module]
-    assert left == {}
+            del imports[module]
+    assert imports == {}
 
 
-SLOW = {
+SLOW_MODULES = {
     "sigdask.execution.clusters.hung_workers": "distributed",
     "sigdask.nightly.plan": "pydantic",
     "sigdask.nightly.store": "sqlalchemy",
@@ -76,23 +76,27 @@ SLOW = {
 """Modules that functions may import, and the slow package that each one loads."""
 
 
-def own_imports_in_functions(path):
+def iter_local_imports(path):
     for function in ast.walk(ast.parse(path.read_text())):
         if isinstance(function, ast.FunctionDef):
             for node in ast.walk(function):
-                if isinstance(node, ast.ImportFrom) and node.module.startswith("sigdask") and node.module not in SLOW:
+                if (
+                    isinstance(node, ast.ImportFrom)
+                    and node.module.startswith("sigdask")
+                    and node.module not in SLOW_MODULES
+                ):
                     yield f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
 def test_modules_import_what_they_need_at_their_top():
     """Only slow modules are imported in functions, and public names by the package itself."""
     paths = {*(ROOT / "sigdask").rglob("*.py")} - {ROOT / "sigdask" / "__init__.py"}
-    assert sorted(chain.from_iterable(map(own_imports_in_functions, paths))) == []
+    assert sorted(chain.from_iterable(map(iter_local_imports, paths))) == []
 
 
-@pytest.mark.parametrize(("module", "package"), SLOW.items())
+@pytest.mark.parametrize(("module", "package"), SLOW_MODULES.items())
 def test_modules_that_functions_import_are_slow(module, package):
-    assert imported_by(f"import {module}", package) == f"['{package}']"
+    assert list_imported(f"import {module}", package) == f"['{package}']"
 
 
 def test_each_class_name_stands_for_one_thing():
@@ -134,6 +138,6 @@ def test_modules_have_their_old_names_for_one_release(old, new):
     code = (
         f"import sys, sigdask.{old}, sigdask.{new}; print(sys.modules['sigdask.{old}'] is sys.modules['sigdask.{new}'])"
     )
-    done = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
-    assert f"DeprecationWarning: sigdask.{old} is sigdask.{new} now" in done.stderr
+    result = subprocess.run([sys.executable, "-W", "always", "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "True\n"
+    assert f"DeprecationWarning: sigdask.{old} is sigdask.{new} now" in result.stderr

@@ -1,25 +1,25 @@
-"""Errors name options as the user's interface does: the command line, Python, a plan."""
+"""Tests that errors name options as the user's interface does: command line, Python, plan."""
 
 import ast
 import re
 from pathlib import Path
 
 import pytest
-from command import called
+from command import call_sigdask
 
 import sigdask
 from sigdask.errors import InputError
 from sigdask.options import OPTIONS, READING_OPTIONS, UNDECLARED_OPTIONS, rename_options
 
 ROOT = Path(sigdask.__file__).parent
-ABOVE = ("cli/", "execution/clusters/", "execution/certificates", "nightly/store/")
+SKIPPED = ("cli/", "execution/clusters/", "execution/certificates", "nightly/store/")
 """Folders whose messages speak of commands alone."""
 
 
-def messages():
-    """Yield the texts of the package that name an option of ours, as an f-string would write them."""
+def iter_messages():
+    """Yield the texts of the package that name a sigdask option, as an f-string would write them."""
     for path in sorted(ROOT.rglob("*.py")):
-        if path.relative_to(ROOT).as_posix().startswith(ABOVE):
+        if path.relative_to(ROOT).as_posix().startswith(SKIPPED):
             continue
         if not re.search(r"--[a-z]", source := path.read_text()):
             continue
@@ -33,11 +33,11 @@ def messages():
                 yield node.value
 
 
-def flags(text):
-    return [found[1] for found in re.finditer(r"--([a-z][a-z-]*[a-z])", text)]
+def find_options(text):
+    return [match[1] for match in re.finditer(r"--([a-z][a-z-]*[a-z])", text)]
 
 
-DECLARED = {name.replace("_", "-") for name in (*OPTIONS, *READING_OPTIONS, *UNDECLARED_OPTIONS)} | {
+DECLARED_OPTIONS = {name.replace("_", "-") for name in (*OPTIONS, *READING_OPTIONS, *UNDECLARED_OPTIONS)} | {
     "id",
     "metric",
     "map",
@@ -46,11 +46,11 @@ DECLARED = {name.replace("_", "-") for name in (*OPTIONS, *READING_OPTIONS, *UND
 
 
 def test_no_message_names_an_option_of_ours_as_the_command_line_does_elsewhere():
-    texts = [text for text in messages() if " " in text and not DECLARED.isdisjoint(flags(text))]
+    texts = [text for text in iter_messages() if " " in text and not DECLARED_OPTIONS.isdisjoint(find_options(text))]
     assert len(texts) > 50
     for text in texts:
         for interface in ("python", "plan"):
-            assert DECLARED.isdisjoint(flags(rename_options(text, interface))), text
+            assert DECLARED_OPTIONS.isdisjoint(find_options(rename_options(text, interface))), text
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_plan_names_its_keys(folder):
 
 
 def test_the_command_line_names_its_options(folder):
-    done = called("compare", "no_id.csv", "--format", "long", cwd=folder)
-    assert done.returncode == 2
-    assert "name it with --id" in done.stderr
+    result = call_sigdask("compare", "no_id.csv", "--format", "long", cwd=folder)
+    assert result.returncode == 2
+    assert "name it with --id" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Options are declared once: what Python, the command line and plans say of them is the same."""
+"""Tests that options are declared once for Python, the command line and plans."""
 
 import inspect
 from dataclasses import fields
@@ -14,33 +14,33 @@ from sigdask.nightly.plan import keys
 from sigdask.options import MAX_STREAM_TRIALS, OPTIONS, READING_OPTIONS, fill_options
 from sigdask.statistics.bounds import MAX_TRIALS
 
-OF_PYTHON = {"beside", "progress", "blocks_per_task"}
-SPELLED = {"second_run": "no_second_run", "cache": "no_cache"}
-OF_PLANS = {"id": "id_column", "map": "label_map"}
+PYTHON_ONLY = {"beside", "progress", "blocks_per_task"}
+COMMAND_LINE_NAMES = {"second_run": "no_second_run", "cache": "no_cache"}
+PLAN_NAMES = {"id": "id_column", "map": "label_map"}
 
 
 def test_every_option_is_on_the_command_line_with_its_help_and_default():
     flags = {parameter.name: parameter for parameter in command.params}
-    for name, said in {**OPTIONS, **READING_OPTIONS}.items():
-        if name in OF_PYTHON:
+    for name, option in {**OPTIONS, **READING_OPTIONS}.items():
+        if name in PYTHON_ONLY:
             continue
-        flag = flags[SPELLED.get(name, name)]
-        if name not in SPELLED:
-            assert flag.help.startswith(said.help)
-            assert tuple(getattr(flag.type, "choices", ())) == said.choices
+        flag = flags[COMMAND_LINE_NAMES.get(name, name)]
+        if name not in COMMAND_LINE_NAMES:
+            assert flag.help.startswith(option.help)
+            assert tuple(getattr(flag.type, "choices", ())) == option.choices
 
 
 def test_keys_of_plans_say_what_options_say():
-    found = {f.name: f for kind in (keys.PlanKeys, keys.TestSetKeys) for f in fields(kind)}
+    fields_by_key = {f.name: f for kind in (keys.PlanKeys, keys.TestSetKeys) for f in fields(kind)}
     for key in ("trials", "alpha", "seed", "method", "id", "gold_column", "map", "align", "adjust"):
-        said = {**OPTIONS, **READING_OPTIONS}[OF_PLANS.get(key, key)]
-        assert said.help in keys.declare_field(OF_PLANS.get(key, key)).description
-        assert "declare_field(" in str(found[key].type)
+        option = {**OPTIONS, **READING_OPTIONS}[PLAN_NAMES.get(key, key)]
+        assert option.help in keys.declare_field(PLAN_NAMES.get(key, key)).description
+        assert "declare_field(" in str(fields_by_key[key].type)
     assert next(f for f in fields(keys.PlanKeys) if f.name == "alpha").default == OPTIONS["alpha"].default
 
 
 def test_defaults_of_reading_are_those_declared():
-    assert {name: said.default for name, said in READING_OPTIONS.items()} == {
+    assert {name: option.default for name, option in READING_OPTIONS.items()} == {
         name: getattr(Options(), name) for name in READING_OPTIONS
     }
 
@@ -65,8 +65,8 @@ def test_no_public_function_takes_untyped_options():
 
 def test_one_metric_needs_no_list_and_none_takes_those_that_the_data_suggest():
     counts = as_counts({"a": [1, 2, 3, 4], "b": [1, 1, 1, 1]})
-    found = [api.compare_all(counts, **given)[0] for given in ({}, {"metrics": "mean"}, {"metrics": ["mean"]})]
-    assert [(r.metric, r.p_value) for r in found] == [("mean", found[0].p_value)] * 3
+    results = [api.compare_all(counts, **options)[0] for options in ({}, {"metrics": "mean"}, {"metrics": ["mean"]})]
+    assert [(r.metric, r.p_value) for r in results] == [("mean", results[0].p_value)] * 3
 
 
 def test_a_level_out_of_bounds_is_refused_before_anything_is_read(tmp_path):

@@ -1,4 +1,4 @@
-"""The oracles of tests/data: small inputs with values from R, exact rational enumeration and published tables."""
+"""Tests against the oracles of tests/data: values from R, exact enumeration and published tables."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +23,7 @@ from sigdask.statistics.stopping import NOT_YET, BesagClifford, compute_sequenti
 from sigdask.verify import compute_yeh_exact
 
 
-def p_of(d, alternative):
+def compute_p(d, alternative):
     return compare(d, np.zeros(len(d)), alternative=alternative).p_value
 
 
@@ -42,7 +42,7 @@ def test_sign_flips_of_differences(oracles, name):
     sides = o["alternative"].strip("[]").split(",")
     values = o["expected"] if isinstance(o["expected"], list) else [o["expected"]]
     for side, value in zip(sides, values, strict=True):
-        assert p_of(o["inputs"]["d"], side) == pytest.approx(value, rel=1e-12)
+        assert compute_p(o["inputs"]["d"], side) == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_the_size_and_power_of_the_sign_test(oracles):
     n, alpha, chance = (o["inputs"][name] for name in ("n", "alpha", "p1"))
     wins = np.arange(n + 1)
     rejected = sign_test(wins, n - wins) <= alpha
-    found = [stats.binom.pmf(wins[rejected], n, p).sum() for p in (0.5, chance)]
-    assert found == pytest.approx(o["expected"], rel=1e-11)
+    rates = [stats.binom.pmf(wins[rejected], n, p).sum() for p in (0.5, chance)]
+    assert rates == pytest.approx(o["expected"], rel=1e-11)
 
 
 def test_fishers_test_of_yehs_precision(oracles):
@@ -70,8 +70,8 @@ def test_fishers_test_of_yehs_precision(oracles):
 
 def test_besag_and_cliffords_p(oracles):
     stopped, exhausted = oracles["besag_clifford_stopped"], oracles["besag_clifford_exhausted"]
-    h, place = stopped["inputs"]["h"], stopped["inputs"]["draws_at_hth"]
-    p = compute_sequential_p(BesagClifford(h), [h], [4096], place, limit=4096).p_value
+    h, n_trials = stopped["inputs"]["h"], stopped["inputs"]["draws_at_hth"]
+    p = compute_sequential_p(BesagClifford(h), [h], [4096], n_trials, limit=4096).p_value
     assert p == pytest.approx(stopped["expected"], rel=1e-12)
     k, n = exhausted["inputs"]["count"], exhausted["inputs"]["n"]
     p = compute_sequential_p(BesagClifford(exhausted["inputs"]["h"]), [k], [n], NOT_YET, limit=n).p_value
@@ -80,8 +80,8 @@ def test_besag_and_cliffords_p(oracles):
 
 def test_the_statistic_of_the_confidence_sequence(oracles):
     o = oracles["robbins_lai_csm_statistic"]
-    found = np.exp(log_likelihood(o["inputs"]["k"], o["inputs"]["n"], o["inputs"]["alpha"]))
-    assert found == pytest.approx(o["expected"], rel=1e-11)
+    likelihood = np.exp(log_likelihood(o["inputs"]["k"], o["inputs"]["n"], o["inputs"]["alpha"]))
+    assert likelihood == pytest.approx(o["expected"], rel=1e-11)
 
 
 def test_matched_t_tests(oracles):
@@ -108,28 +108,28 @@ def test_chi_square_of_yehs_precision(oracles):
     )
 
 
-def sentences(inputs):
-    """Responses of 12 sentences, one row a response, exchanged by sentence."""
-    gold, found, unit = [], {"a": [], "b": []}, []
+def build_sentences(inputs):
+    """Build responses of 12 sentences, one row a response, to be swapped by sentence."""
+    gold, predictions, unit = [], {"a": [], "b": []}, []
     for s in range(12):
         counts = {k: inputs[k][s] for k in ("tp_a", "fp_a", "tp_b", "fp_b", "gold")}
         for k in range(counts["gold"]):
             gold.append(1)
-            found["a"].append(k < counts["tp_a"])
-            found["b"].append(k < counts["tp_b"])
+            predictions["a"].append(k < counts["tp_a"])
+            predictions["b"].append(k < counts["tp_b"])
             unit.append(f"s{s}")
         for k in range(max(counts["fp_a"], counts["fp_b"])):
             gold.append(0)
-            found["a"].append(k < counts["fp_a"])
-            found["b"].append(k < counts["fp_b"])
+            predictions["a"].append(k < counts["fp_a"])
+            predictions["b"].append(k < counts["fp_b"])
             unit.append(f"s{s}")
-    return Counts.from_responses(gold, found, groups={"sentence": unit})
+    return Counts.from_responses(gold, predictions, groups={"sentence": unit})
 
 
 @pytest.mark.parametrize(("name", "metric"), [("sentence12_precision", "precision"), ("sentence12_f1", "f1")])
 def test_sentences_exchanged_as_wholes(oracles, name, metric):
     o = oracles[name]
-    data = sentences(o["inputs"])
+    data = build_sentences(o["inputs"])
     difference, greater, two_sided = o["expected"]
     [r] = compare_all(data, metrics=[metric], unit="sentence", alternative="greater")
     assert r.difference == pytest.approx(difference, rel=1e-12)
@@ -184,8 +184,8 @@ def test_intervals(oracles, name):
 def test_f_and_its_relatives(oracles):
     i = oracles["f_beta"]["inputs"]
     gold = [1] * (i["tp"] + i["fn"]) + [0] * i["fp"]
-    found = [1] * i["tp"] + [0] * i["fn"] + [1] * i["fp"]
-    data = Counts.from_responses(gold, {"a": found, "b": gold})
+    predictions = [1] * i["tp"] + [0] * i["fn"] + [1] * i["fp"]
+    data = Counts.from_responses(gold, {"a": predictions, "b": gold})
     results = compare_all(data, metrics=["precision", "recall", "f1", "f:beta=2", "f:beta=0.5"], trials=10)
     assert [r.score_a for r in results] == pytest.approx(oracles["f_beta"]["expected"], rel=1e-12)
 
@@ -199,7 +199,7 @@ def test_van_aschs_table_row_by_row(oracles):
     fields = np.stack([data.field(f) for f in bound_metric.fields], axis=-1).astype(int)  # (3, 2, n_fields)
     for mask, row in o["expected"].items():
         swap = np.array([bit == "1" for bit in mask])
-        a, b = reference.pseudo_sums(fields[:, 0], fields[:, 1], swap[None])
+        a, b = reference.compute_pseudo_sums(fields[:, 0], fields[:, 1], swap[None])
         scores = [float(bound_metric.form.score(x)[0]) for x in (a, b)]
         assert [*scores, scores[0] - scores[1]] == [float(Fraction(text)) for text in row]
     differences = {mask: Fraction(row[2]) for mask, row in o["expected"].items()}
@@ -250,19 +250,19 @@ def test_what_is_known_to_be_wrong_does_not_fit(oracles, yeh, name):
     assert oracles[name]["known_wrong"]
     wrong = oracles[name]["expected"]
     if name.startswith("strict"):
-        asked = [("recall", "greater", wrong)]
+        comparisons = [("recall", "greater", wrong)]
     else:
-        asked = [("precision", "less", wrong[0]), ("f1", "greater", wrong[1])]
-    for metric, side, p in asked:
+        comparisons = [("precision", "less", wrong[0]), ("f1", "greater", wrong[1])]
+    for metric, side, p in comparisons:
         [r] = compare_all(yeh, metrics=[metric], alternative=side)
         assert compute_fit_p(r.n_extreme, r.n_trials, p) < 1e-9
 
 
 def test_every_oracle_is_tested(oracles):
     text = "".join(path.read_text() for path in Path(__file__).parent.rglob("test_*.py"))
-    made = {f"yeh2000_sd_factor_{r}" for r in ("0.38", "0.5", "0.8")} | {
+    composed = {f"yeh2000_sd_factor_{r}" for r in ("0.38", "0.5", "0.8")} | {
         f"yeh2000_{m}_{kind}"
         for m in ("recall", "f1", "precision")
         for kind in ("observed_diff", "one_sided", "two_sided")
     }
-    assert {name for name in oracles if name not in made and f'"{name}"' not in text} == set()
+    assert {name for name in oracles if name not in composed and f'"{name}"' not in text} == set()

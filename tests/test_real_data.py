@@ -1,4 +1,4 @@
-"""Real systems against published p-values and official scores."""
+"""Tests of real systems against published p-values and official scores."""
 
 import json
 
@@ -8,7 +8,7 @@ import pytest
 from sigdask.api import compare, compare_all
 from sigdask.formats import Options, parse_map, read
 
-HANS = ("bert_preds.txt", "decomp_attn_heur_preds.txt", "esim_heur_preds.txt", "spinn_preds_heur.txt")
+HANS_FILES = ("bert_preds.txt", "decomp_attn_heur_preds.txt", "esim_heur_preds.txt", "spinn_preds_heur.txt")
 
 
 @pytest.mark.parametrize(("alternative", "published"), [("two-sided", 0.001188), ("greater", 0.000603)])
@@ -40,7 +40,7 @@ def test_fluency_models_have_the_published_tails(shared_data, pair):
 def hans(shared_data):
     folder = shared_data / "class_hans"
     options = Options(label_map=(parse_map("non-entailment=neutral,contradiction"),), groups=("subcase", "heuristic"))
-    return read(*(folder / f for f in HANS), gold=folder / "gold.csv", options=options)
+    return read(*(folder / f for f in HANS_FILES), gold=folder / "gold.csv", options=options)
 
 
 def test_hans_has_its_official_scores_under_all_six_pairs(shared_data, hans):
@@ -65,18 +65,18 @@ def test_hans_by_its_30_clusters_says_less_than_by_item(hans):
 def test_hans_by_heuristic_has_its_official_accuracies(shared_data, hans):
     official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
     metrics = {f"recall[{label}]": label for label in ("entailment", "non-entailment")}  # accuracy on items of a label
-    seen = set()
+    checked = set()
     for r in compare_all(hans, metrics=[*metrics, "accuracy"], by="heuristic", trials=64):
         for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
-            by = official[f"{system}.txt"]["by_heuristic"]
+            by_heuristic = official[f"{system}.txt"]["by_heuristic"]
             if r.metric == "accuracy":
-                both = [by[f"{r.subset['value']}/{label}"] for label in metrics.values()]
-                assert score == pytest.approx(sum(both) / 2, abs=1e-6)
+                accuracies = [by_heuristic[f"{r.subset['value']}/{label}"] for label in metrics.values()]
+                assert score == pytest.approx(sum(accuracies) / 2, abs=1e-6)
                 continue
             key = f"{r.subset['value']}/{metrics[r.metric]}"
-            assert round(score, 4) == by[key]
-            seen.add((system, key))
-    assert len(seen) == sum(len(scores["by_heuristic"]) for scores in official.values())
+            assert round(score, 4) == by_heuristic[key]
+            checked.add((system, key))
+    assert len(checked) == sum(len(scores["by_heuristic"]) for scores in official.values())
 
 
 def test_hans_has_its_official_numbers_of_items_and_labels(shared_data, hans):
@@ -84,8 +84,8 @@ def test_hans_has_its_official_numbers_of_items_and_labels(shared_data, hans):
     official = json.loads((folder / "reference_scores.json").read_text())
     assert hans.n_items == official["n_items"]
     assert len(set(hans.group("subcase"))) == official["n_subcases"]
-    raw = read(*(folder / f for f in HANS), gold=folder / "gold.csv")
-    for k, file in enumerate(HANS):
+    raw = read(*(folder / f for f in HANS_FILES), gold=folder / "gold.csv")
+    for k, file in enumerate(HANS_FILES):
         counts = {
             label: int(raw.field(f"predicted[{label}]")[:, k].sum()) for label in (*raw.labels, *raw.predicted_labels)
         }
@@ -94,7 +94,7 @@ def test_hans_has_its_official_numbers_of_items_and_labels(shared_data, hans):
 
 def test_the_ids_of_spinn_stand_in_another_order_and_are_joined(shared_data, hans):
     official = json.loads((shared_data / "class_hans" / "reference_scores.json").read_text())["scores"]
-    for file in HANS:
+    for file in HANS_FILES:
         in_order = not any(file in w and "another order" in w for w in hans.warnings)
         assert in_order == official[file]["file_in_pairID_order"]
 

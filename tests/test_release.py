@@ -1,4 +1,4 @@
-"""What is released: a wheel and an sdist that install without the checkout, and what they say of themselves."""
+"""Tests of the release: wheel and sdist install without the checkout and describe themselves correctly."""
 
 import json
 import re
@@ -19,21 +19,21 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The sdist, and the wheel that is built of it."""
+    """Build the sdist, and the wheel from it."""
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return wheel, sdist
 
 
-def tracked(*under):
-    """Files of the project, as git knows them; where there is no git, all that are no bytecode."""
-    listed = subprocess.run(["git", "ls-files", *under], cwd=ROOT, capture_output=True, text=True, check=False)
-    if listed.returncode == 0:
-        return {name for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
-    files = (path for folder in under for path in (ROOT / folder).rglob("*") if path.is_file())
+def list_tracked(*folders):
+    """Return the project's files that git tracks; without git, all but bytecode."""
+    result = subprocess.run(["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=False)
+    if result.returncode == 0:
+        return {name for name in result.stdout.splitlines() if (ROOT / name).is_file()}
+    files = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
     return {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
 
 
@@ -41,7 +41,7 @@ def tracked(*under):
 @pytest.mark.slow
 def test_the_wheel_holds_the_package_whole_and_nothing_compiled(made):
     names = {name for name in zipfile.ZipFile(made[0]).namelist() if ".dist-info/" not in name}
-    assert names == tracked("sigdask")
+    assert names == list_tracked("sigdask")
     assert "sigdask/py.typed" in names
     assert not [name for name in names if re.search(r"__pycache__|\.(pyc|nbi|nbc)$", name)]
 
@@ -51,7 +51,7 @@ def test_the_wheel_holds_the_package_whole_and_nothing_compiled(made):
 def test_the_sdist_holds_what_tests_and_documents_need(made):
     with tarfile.open(made[1]) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
-    assert tracked("sigdask", "tests", "docs", "deploy", "benchmarks") <= names
+    assert list_tracked("sigdask", "tests", "docs", "deploy", "benchmarks") <= names
     assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff", "pyproject.toml", ".ci/run"} <= names
 
 
@@ -72,12 +72,12 @@ def test_the_wheel_runs_in_an_environment_of_its_own_with_its_core_alone(made, t
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     code = "import sigdask, pathlib; print(pathlib.Path(sigdask.__file__).resolve())"
-    where = subprocess.check_output([python, "-c", code], cwd=tmp_path, text=True).strip()
-    assert Path(where).is_relative_to(environment.resolve())
+    location = subprocess.check_output([python, "-c", code], cwd=tmp_path, text=True).strip()
+    assert Path(location).is_relative_to(environment.resolve())
     assert said("--version").strip().endswith(PROJECT["version"])
-    example = Path(where).parent / "examples" / "yeh2000.tsv"
-    found = said("compare", str(example), "--metric", "recall", "-q")
-    assert "0.000196" in found  # Yeh's example, exactly
+    example = Path(location).parent / "examples" / "yeh2000.tsv"
+    output = said("compare", str(example), "--metric", "recall", "-q")
+    assert "0.000196" in output  # Yeh's example, exactly
     (tmp_path / "night.toml").write_text(
         f'[[test_set]]\nname = "yeh"\nsystems = {{ all = "{example}" }}\nmetrics = ["recall"]\n'
     )
@@ -95,8 +95,8 @@ def test_the_citation_file_is_valid_and_of_this_version():
         "vendor.citation-file-format",
         "CITATION.cff",
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     text = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.+)$", text, re.MULTILINE)[1] == PROJECT["version"]
     assert re.search(r"^license: (.+)$", text, re.MULTILINE)[1] == PROJECT["license"]
@@ -106,8 +106,8 @@ def test_the_page_of_installing_says_what_was_measured_and_names_every_extra():
     from benchmarks import install
 
     page = install.PAGE.read_text()
-    measured = install.text(json.loads((install.HERE / "results-install.json").read_text()))
-    assert install.with_weight(page, measured) == page
+    measured = install.render_page(json.loads((install.HERE / "results-install.json").read_text()))
+    assert install.update_page(page, measured) == page
     assert (install.HERE / "results-install.md").read_text() == measured
-    named = set(re.findall(r"`([a-z0-9]+)`", page[page.index("| extra | for |") : page.index("## What it weighs")]))
-    assert named == set(PROJECT["optional-dependencies"]) - {"dev", "benchmarks", "examples", "docs"}
+    extras = set(re.findall(r"`([a-z0-9]+)`", page[page.index("| extra | for |") : page.index("## What it weighs")]))
+    assert extras == set(PROJECT["optional-dependencies"]) - {"dev", "benchmarks", "examples", "docs"}

@@ -1,4 +1,4 @@
-"""Counts of 2^20 trials against the exact p, over data sets and metrics: the squares of their z-scores add up to chi-squared.
+"""Tests of counts of 2^20 trials against exact p, over data sets and metrics, by a chi-squared sum.
 
 Exact values are held against rationals elsewhere (tests/statistics/exact); here they judge the trials, and
 the trials them.
@@ -6,27 +6,29 @@ the trials them.
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 from scipy import stats
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
 
-TRIALS = 2**20
-FEWEST = 50
+N_TRIALS = 2**20
+MIN_EXPECTED = 50
 
 
-def answers(rng, n):
-    """Gold labels of two classes, and three systems that are right with different chances."""
+def draw_answers(rng, n):
+    """Draw gold labels of two classes, and three systems that are correct with different chances."""
     gold = rng.integers(0, 2, n)
-    systems = {f"s{k}": np.where(rng.random(n) < right, gold, 1 - gold) for k, right in enumerate((0.7, 0.74, 0.72))}
-    return Counts.from_labels(["NP"[g] for g in gold], {name: ["NP"[x] for x in own] for name, own in systems.items()})
+    systems = {f"s{k}": np.where(rng.random(n) < chance, gold, 1 - gold) for k, chance in enumerate((0.7, 0.74, 0.72))}
+    return Counts.from_labels(
+        ["NP"[g] for g in gold], {name: ["NP"[x] for x in labels] for name, labels in systems.items()}
+    )
 
 
-def data_sets():
-    """Fifty sets of several kinds, each with its metrics; seeds are fixed."""
+def iter_data_sets():
+    """Yield fifty data sets of several kinds, each with its metrics; seeds are fixed."""
     for k in range(50):
-        rng = rng_of(k)
+        rng = build_rng(k)
         n = int(rng.integers(30, 400))
         kind = k % 5
         if kind == 0:
@@ -36,26 +38,26 @@ def data_sets():
         elif kind == 2:
             yield Counts.from_scores({f"s{j}": rng.integers(0, 6, n) for j in range(3)}), ["mean"]
         elif kind == 3:
-            yield answers(rng, n), ["accuracy", "precision[P]", "recall[P]", "f1[P]"]
+            yield draw_answers(rng, n), ["accuracy", "precision[P]", "recall[P]", "f1[P]"]
         else:
             yield Counts.from_scores({f"s{j}": rng.normal(j / 9, 1, 36) for j in range(3)}), ["mean"]
 
 
 @pytest.mark.slow
 def test_squares_of_the_deviations_of_sampled_counts_add_up_to_chi_squared():
-    found, methods = [], set()
-    for seed, (counts, metrics) in enumerate(data_sets()):
+    deviations, methods = [], set()
+    for seed, (counts, metrics) in enumerate(iter_data_sets()):
         # the first pair of each alone: those of one set share their shuffles, and so do metrics
         metric = metrics[seed // 5 % len(metrics)]
         [r] = compare_all(
-            counts, metrics=[metric], pairs=[("s0", "s1")], method="both", trials=TRIALS, seed=seed, interval="none"
+            counts, metrics=[metric], pairs=[("s0", "s1")], method="both", trials=N_TRIALS, seed=seed, interval="none"
         )
         assert not r.disagreements()
         methods.add(r.exact.method)
         p, n = r.exact.p_hi, r.n_trials
-        if min(p, 1 - p) * n >= FEWEST:
-            found += [(k - n * p) / np.sqrt(n * p * (1 - p)) for k in (r.n_extreme, r.second_run.n_extreme)]
-    assert len(found) >= 80
+        if min(p, 1 - p) * n >= MIN_EXPECTED:
+            deviations += [(k - n * p) / np.sqrt(n * p * (1 - p)) for k in (r.n_extreme, r.second_run.n_extreme)]
+    assert len(deviations) >= 80
     assert {"binomial", "polynomial", "meet-in-the-middle"} <= methods
-    assert 1e-4 < stats.chi2.sf(np.sum(np.square(found)), len(found)) < 1 - 1e-4
-    assert abs(np.sum(found)) < 4 * np.sqrt(len(found))
+    assert 1e-4 < stats.chi2.sf(np.sum(np.square(deviations)), len(deviations)) < 1 - 1e-4
+    assert abs(np.sum(deviations)) < 4 * np.sqrt(len(deviations))

@@ -1,4 +1,4 @@
-"""Fields of real numbers, huge counts and ties of floats, against enumeration with fractions or by hand."""
+"""Tests of real-valued fields, huge counts and ties of floats, by enumeration with fractions or by hand."""
 
 import math
 from fractions import Fraction
@@ -15,31 +15,32 @@ from sigdask.nightly.gate.margin_tests import compute_normal_p
 from sigdask.statistics.letters import rank_systems
 from sigdask.statistics.stopping import compute_sequence_interval, log_likelihood
 
-N = 9
+N_ITEMS = 9
 
 
-def exact(above, below, score, alternative="two-sided"):
-    """p of all 2^N swaps of items, in fractions: above and below are (n_items, 2) lists of fractions."""
+def enumerate_p(above, below, score, alternative="two-sided"):
+    """Return p of all swaps of items, in fractions; above and below are (n_items, 2) lists of fractions."""
 
-    def of(swaps, side):
+    def compute_score(swaps, side):
         sums = [
             sum((row[side ^ s] for row, s in zip(field, swaps, strict=True)), Fraction()) for field in (above, below)
         ]
         return score(*sums)
 
-    found = [of(swaps, 0) - of(swaps, 1) for swaps in product((0, 1), repeat=N)]
-    t = found[0]
+    differences = [compute_score(swaps, 0) - compute_score(swaps, 1) for swaps in product((0, 1), repeat=N_ITEMS)]
+    t = differences[0]
     extreme = {
-        "two-sided": sum(abs(d) >= abs(t) for d in found),
-        "greater": sum(d >= t for d in found),
-        "less": sum(d <= t for d in found),
+        "two-sided": sum(abs(d) >= abs(t) for d in differences),
+        "greater": sum(d >= t for d in differences),
+        "less": sum(d <= t for d in differences),
     }[alternative]
-    return extreme / 2**N
+    return extreme / 2**N_ITEMS
 
 
-def fractions(field):
+def convert_to_fractions(field):
     return [
-        [Fraction(value).limit_denominator(1000) for value in row] for row in np.broadcast_to(field, (N, 2)).tolist()
+        [Fraction(value).limit_denominator(1000) for value in row]
+        for row in np.broadcast_to(field, (N_ITEMS, 2)).tolist()
     ]
 
 
@@ -48,10 +49,10 @@ def fractions(field):
 @pytest.mark.parametrize("parts", [2, 4, 10])
 def test_weights_of_items_that_differ_between_systems(seed, alternative, parts):
     rng = np.random.default_rng(seed)
-    scores, items = rng.integers(0, 2, (N, 2)), rng.integers(1, 2 * parts, (N, 2)) / parts
-    counts = Counts(("a", "b"), {"score": scores.astype(float), "items": items}, N)
+    scores, items = rng.integers(0, 2, (N_ITEMS, 2)), rng.integers(1, 2 * parts, (N_ITEMS, 2)) / parts
+    counts = Counts(("a", "b"), {"score": scores.astype(float), "items": items}, N_ITEMS)
     [r] = compare_all(counts, metrics=["mean"], alternative=alternative, cluster="none")
-    true = exact(fractions(scores), fractions(items), lambda a, n: a / n, alternative)
+    true = enumerate_p(convert_to_fractions(scores), convert_to_fractions(items), lambda a, n: a / n, alternative)
     assert (r.method, r.p_value) == ("exact", true)
     [sampled] = compare_all(
         counts, metrics=["mean"], alternative=alternative, method="randomization", trials=20_000, cluster="none"
@@ -63,23 +64,23 @@ def test_weights_of_items_that_differ_between_systems(seed, alternative, parts):
 @pytest.mark.parametrize("metric", ["precision", "f1", "macro-f1"])
 def test_predictions_with_weights(seed, metric):
     rng = np.random.default_rng(seed)
-    predicted = rng.integers(1, 5, (N, 2)) / 2
-    tp, gold = np.minimum(np.floor(predicted), rng.integers(0, 3, (N, 2))), rng.integers(2, 4, (N, 1))
+    predicted = rng.integers(1, 5, (N_ITEMS, 2)) / 2
+    tp, gold = np.minimum(np.floor(predicted), rng.integers(0, 3, (N_ITEMS, 2))), rng.integers(2, 4, (N_ITEMS, 1))
     names = ("tp[x]", "predicted[x]", "gold[x]") if metric == "macro-f1" else ("tp", "predicted", "gold")
     fields = dict(zip(names, (tp.astype(int), predicted, gold), strict=True))
-    counts = Counts(("a", "b"), fields, N, labels=("x",) if metric == "macro-f1" else ())
+    counts = Counts(("a", "b"), fields, N_ITEMS, labels=("x",) if metric == "macro-f1" else ())
     [r] = compare_all(counts, metrics=[metric], cluster="none")
-    whole = Fraction(int(gold.sum()))
+    n_gold = Fraction(int(gold.sum()))
 
     def score(right, given):
-        return right / given if metric == "precision" else 2 * right / (given + whole)
+        return right / given if metric == "precision" else 2 * right / (given + n_gold)
 
-    assert r.p_value == exact(fractions(tp), fractions(predicted), score)
+    assert r.p_value == enumerate_p(convert_to_fractions(tp), convert_to_fractions(predicted), score)
 
 
 def test_the_unit_of_weights_that_all_systems_share_changes_no_p():
     scores = np.random.default_rng(3).integers(0, 3, (6, 3)).astype(float)
-    found = [
+    p_values = [
         [
             (r.p_value, r.p_adjusted)
             for r in compare_all(
@@ -90,8 +91,8 @@ def test_the_unit_of_weights_that_all_systems_share_changes_no_p():
         for adjust in ("tukey", "max-t")
         for items in (np.ones((6, 1), np.int64), np.full((6, 1), 1.5), np.full((6, 1), 1 / 3))
     ]  # fmt: skip
-    assert found[0] == found[1] == found[2]
-    assert found[3] == found[4] == found[5]
+    assert p_values[0] == p_values[1] == p_values[2]
+    assert p_values[3] == p_values[4] == p_values[5]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -128,8 +129,8 @@ def test_noise_in_the_last_bit_is_a_tie_to_every_check():
 def test_ties_of_floats_are_ties_in_words_and_ranks():
     scores = {"a": [1 / 3, 1 / 3, 1 / 3, 0.0], "b": [1.0, 0.0, 0.0, 0.0], "c": [0.0, 0.0, 0.0, 0.0]}
     results = compare_all(Counts.from_scores(scores), metrics=["mean"], cluster="none")
-    first = next(r for r in results if (r.a, r.b) == ("a", "b"))
-    assert (first.difference, first.better(), first.p_value) == (0.0, None, 1.0)
+    result = next(r for r in results if (r.a, r.b) == ("a", "b"))
+    assert (result.difference, result.better(), result.p_value) == (0.0, None, 1.0)
     ranked = rank_systems(["a", "b", "c"], np.array([0.1 + 0.2, 0.3, 0.2]), np.empty((0, 2), np.int64))
     assert [row.rank for row in ranked] == [1, 1, 3]
 

@@ -1,4 +1,4 @@
-"""The site: everything that can be used stands in its reference, it builds without a warning and needs no network."""
+"""Tests that the site documents everything usable, builds without warnings and needs no network."""
 
 import doctest
 import json
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 import pytest
-from browser import violations
+from browser import find_violations
 
 import sigdask
 from docs import conf, from_code
@@ -26,31 +26,39 @@ ROOT = Path(__file__).parent.parent
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 
 
-def reference(page):
-    return from_code.filled((ROOT / "docs" / "reference" / f"{page}.md").read_text())
+def read_reference(page):
+    return from_code.fill_places((ROOT / "docs" / "reference" / f"{page}.md").read_text())
 
 
 def test_every_command_and_option_stands_in_the_reference():
-    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", reference("command-line"), re.MULTILINE | re.DOTALL))
-    for name, command, context in from_code.every_command():
+    sections = dict(
+        re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", read_reference("command-line"), re.MULTILINE | re.DOTALL)
+    )
+    for name, command, context in from_code.iter_commands():
         options = re.findall(r"^\| `([^`]+)` \|", sections.pop(name), re.MULTILINE)
-        shown = {word for option in options for word in re.split(r"[ ,/]+", option)}
+        words = {word for option in options for word in re.split(r"[ ,/]+", option)}
         for param in command.get_params(context):
             if param.param_type_name == "option" and not param.hidden:
-                assert {*param.opts} <= shown, f"{name} {param.opts}"
+                assert {*param.opts} <= words, f"{name} {param.opts}"
     assert not sections
 
 
-def whole_lines(page):
+def join_lines(page):
     return re.sub(r"\\\n\s*", "", page.read_text())
 
 
-LINE = re.compile(r"^(?:    |\$ )(?:\S*/)?(sigdask(?: .*)?)$", re.MULTILINE)
-END = re.compile(r" {3,}| # | [|&;>] |$")
-SHOWN = [(page, line[: END.search(line).start()]) for page in PAGES for line in LINE.findall(whole_lines(page))]
+COMMAND_LINE = re.compile(r"^(?:    |\$ )(?:\S*/)?(sigdask(?: .*)?)$", re.MULTILINE)
+COMMAND_END = re.compile(r" {3,}| # | [|&;>] |$")
+SHOWN_COMMANDS = [
+    (page, line[: COMMAND_END.search(line).start()])
+    for page in PAGES
+    for line in COMMAND_LINE.findall(join_lines(page))
+]
 
 
-@pytest.mark.parametrize(("page", "line"), SHOWN, ids=[f"{page.stem}: {line}" for page, line in SHOWN])
+@pytest.mark.parametrize(
+    ("page", "line"), SHOWN_COMMANDS, ids=[f"{page.stem}: {line}" for page, line in SHOWN_COMMANDS]
+)
 def test_every_command_that_a_page_shows_has_the_options_that_it_is_shown_with(page, line):
     command, context, words = commands, None, shlex.split(line)[1:]
     while isinstance(command, click.Group) and words:
@@ -59,12 +67,12 @@ def test_every_command_that_a_page_shows_has_the_options_that_it_is_shown_with(p
     command.make_context(command.name, words, context)
 
 
-RUN = [
+RUN_PAGES = [
     page for page in PAGES if re.search(r"^```python\n", page.read_text(), re.MULTILINE) and page.parent.name == "howto"
 ]
 
 
-@pytest.mark.parametrize("page", RUN, ids=[page.stem for page in RUN])
+@pytest.mark.parametrize("page", RUN_PAGES, ids=[page.stem for page in RUN_PAGES])
 def test_the_python_of_a_how_to_runs(page, monkeypatch):
     monkeypatch.chdir(ROOT / "docs" / "howto" / "data")
     names = {}
@@ -74,49 +82,49 @@ def test_the_python_of_a_how_to_runs(page, monkeypatch):
 
 def test_every_page_is_in_the_contents_once():
     index = ROOT / "docs" / "index.md"
-    listed = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", index.read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted({*listed})
+    entries = re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", index.read_text(), re.MULTILINE)
+    assert sorted(entries) == sorted({*entries})
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.is_relative_to(ROOT / "docs")}
-    assert pages - {"index.md"} == {page for page in listed if not page.startswith("../")}
+    assert pages - {"index.md"} == {page for page in entries if not page.startswith("../")}
 
 
 def test_every_public_name_stands_in_the_reference():
-    page = reference("python")
-    drawn = [name for name in plots.__all__ if callable(getattr(plots, name))]
-    of_modules = {
+    page = read_reference("python")
+    plot_functions = [name for name in plots.__all__ if callable(getattr(plots, name))]
+    module_names = {
         "sigdask": sigdask.__all__,
         "sigdask.api": api.RANKING_NAMES,
-        "sigdask.report.plots": drawn,
+        "sigdask.report.plots": plot_functions,
     }
-    for module, names in of_modules.items():
+    for module, names in module_names.items():
         for name in names:
             assert re.search(rf"^\.\. auto(function|class):: {re.escape(module)}\.{name}$", page, re.MULTILINE), name
 
 
 def test_every_key_of_a_plan_stands_in_the_reference_with_what_it_takes():
-    page = reference("plan-keys")
-    for part in (build_schema(), *build_schema()["$defs"].values()):
-        for key in part["properties"]:
+    page = read_reference("plan-keys")
+    for definition in (build_schema(), *build_schema()["$defs"].values()):
+        for key in definition["properties"]:
             assert re.search(rf"^\| `{key}`( \(needed\))? \| \S", page, re.MULTILINE), key
 
 
 def test_every_metric_and_format_stands_in_the_reference():
-    page = reference("metrics")
+    page = read_reference("metrics")
     assert all(f"| `{name}` |" in page for name in [*METRICS, *FORMATS])
 
 
 def test_every_key_of_the_json_stands_in_the_reference_and_those_of_a_result_are_explained():
-    page, whole = reference("results"), json.loads(from_code.results_schema())
-    for part in (whole, *whole["$defs"].values()):
-        for key in part.get("properties", {}):
+    page, schema = read_reference("results"), json.loads(from_code.results_schema())
+    for definition in (schema, *schema["$defs"].values()):
+        for key in definition.get("properties", {}):
             assert re.search(rf"^\| `{key}` \| \S", page, re.MULTILINE), key
-    for key in whole["$defs"]["result"]["properties"]:
+    for key in schema["$defs"]["result"]["properties"]:
         assert re.search(rf"^\| `{key}` \| [^|]+ \| \S\S", page, re.MULTILINE), key
 
 
 def test_every_setting_of_the_environment_stands_in_the_reference():
     code = "".join(path.read_text() for path in (ROOT / "sigdask").rglob("*.py"))
-    page = reference("results")
+    page = read_reference("results")
     assert all(f"| `{name}` |" in page for name in {*re.findall(r"\bSIGDASK_[A-Z]+", code)})
 
 
@@ -129,9 +137,9 @@ def test_what_makes_the_site_does_what_it_says(made):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built as CI builds it: a warning is an error, also of a link that leads nowhere."""
+    """Build the site as CI does: a warning is an error, also for a link to nothing."""
     pytest.importorskip("furo", reason="pip install 'sigdask[docs]'")
-    to = tmp_path_factory.mktemp("site")
+    target = tmp_path_factory.mktemp("site")
     command = [
         sys.executable,
         "-m",
@@ -145,34 +153,34 @@ def site(tmp_path_factory):
         "-c",
         "docs",
         "-d",
-        to / "trees",
+        target / "trees",
         ".",
-        to,
+        target,
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    return to
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert not result.stderr
+    return target
 
 
-OPENED = ["index.html", "docs/index.html", "docs/statistics.html", "docs/reference/command-line.html",
+OPENED_PAGES = ["index.html", "docs/index.html", "docs/statistics.html", "docs/reference/command-line.html",
           "docs/reference/python.html", "CHANGELOG.html"]  # fmt: skip
 
 
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_its_pages_ask_no_host_for_anything(site, browser):
     page = browser.new_page(offline=True)
-    asked, said = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("console", lambda message: said.append(message.text))
-    for name in OPENED:
+    requests, messages = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    for name in OPENED_PAGES:
         page.goto((site / name).as_uri())
         page.wait_for_load_state("load")
     page.wait_for_url("**/CHANGELOG.html")
     page.goto(f"{(site / 'search.html').as_uri()}?q=exceedance")
     page.wait_for_selector("#search-results li a")
-    assert {urlsplit(url).scheme for url in asked} <= {"file", "data"}
-    assert not said
+    assert {urlsplit(url).scheme for url in requests} <= {"file", "data"}
+    assert not messages
     page.close()
 
 
@@ -191,5 +199,5 @@ def test_axe_finds_nothing_serious_on_the_sites_pages(site, browser, scheme):
     page = browser.new_page(color_scheme=scheme)
     for name in ("docs/index.html", "docs/reference/command-line.html", "docs/howto/many-systems.html"):
         page.goto((site / name).as_uri())
-        assert violations(page) == []
+        assert find_violations(page) == []
     page.close()

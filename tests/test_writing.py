@@ -1,4 +1,4 @@
-"""Values as JSON, durations and lists of names: written in one way wherever they are."""
+"""Tests of the common formats of JSON values, durations and lists of names."""
 
 import json
 import logging
@@ -57,14 +57,14 @@ def test_json_text_is_strict_and_refuses_what_it_does_not_know():
 
 def test_a_line_of_the_log_never_has_nan():
     record = logging.makeLogRecord({"name": "sigdask", "msg": "slow", "rate": math.nan, "of": {"top": math.inf}})
-    found = json.loads(JsonLines().format(record), parse_constant=pytest.fail)
-    assert (found["rate"], found["of"]) == (None, {"top": None})
+    data = json.loads(JsonLines().format(record), parse_constant=pytest.fail)
+    assert (data["rate"], data["of"]) == (None, {"top": None})
 
 
 def test_a_duration_reads_alike_before_and_after_it_was_spent():
-    before = cost.render("night", [Cost("mine", "table", "item", 2, 10, 10, 1, 0, 100, 200, 7265.0, ())], 1)
+    text = cost.render("night", [Cost("mine", "table", "item", 2, 10, 10, 1, 0, 100, 200, 7265.0, ())], 1)
     run = PlanRun(1, "night", "night.toml", 0.0, 7265.0, 7265.0, "finished", "here", 1, {}, "")
-    assert "2 h 1 min" in before
+    assert "2 h 1 min" in text
     assert "2 h 1 min" in plans.format_history([(run, 0)])
 
 
@@ -77,8 +77,8 @@ def test_durations_are_rounded_before_their_units_are_chosen(seconds, text):
 
 
 def test_the_first_of_many_names_stand_for_all():
-    many = [f"i{k}" for k in range(1203)]
+    names = [f"i{k}" for k in range(1203)]
     assert format_list([]) == ""
-    assert format_list(many) == "i0, i1, i2 and 1,200 more"
+    assert format_list(names) == "i0, i1, i2 and 1,200 more"
     assert describe_items(["a"], "id") == "1 id ('a')"
-    assert describe_items(many, "id") == "1,203 ids ('i0', 'i1', 'i2' and 1,200 more)"
+    assert describe_items(names, "id") == "1,203 ids ('i0', 'i1', 'i2' and 1,200 more)"

@@ -1,4 +1,4 @@
-"""Tests that a system is worse by less than a margin: how often they pass one that is worse by just that.
+"""Error rates of non-inferiority tests, for a system that is worse by exactly the margin.
 
 0/1 scores by item are enumerated; clusters and graded scores are simulated. `docs/make_noninferiority.py` writes further
 tables of the same.
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.calibration.measuring import Case, Outcome, Outcomes, once
+from benchmarks.calibration.measuring import Case, Outcome, Outcomes, as_measure
 from sigdask.analysis.comparison.caveats import FEW_UNITS
 from sigdask.nightly.gate.margin_tests import MAX_SKEWNESS
 from sigdask.statistics.matched_proportions import MatchedProportions
@@ -39,72 +39,78 @@ SHAPES: dict[str, Draw] = {
 
 
 def cases() -> list[Case]:
-    """Return what is measured of margins."""
+    """Return the cases of non-inferiority."""
     return [
         *(Case("margins", f"{n:,} items, worse by {margin:g}, wins {100 * won:g} %",
-               once(partial(_of_items, n, margin, won)), 1, 1) for n, margin, won in ITEMS),
+               as_measure(partial(_measure_items, n, margin, won)), 1, 1) for n, margin, won in ITEMS),
         *(Case("margins", f"{n} units of {within}, margin {margin:g}, dependence {dependence:g}",
-               partial(_of_clusters, (n, within, margin, won), dependence), 10_000, 500)
+               partial(_measure_clusters, (n, within, margin, won), dependence), 10_000, 500)
           for n, within, margin, won in CLUSTERS for dependence in (0.0, 0.1, 0.6)),
-        *(Case("margins", f"{name}, {differ} of 300 units differ", partial(_of_graded, draw, differ), 10_000, 500)
+        *(Case("margins", f"{name}, {differ} of 300 units differ", partial(_measure_graded, draw, differ), 10_000, 500)
           for name, draw in SHAPES.items() for differ in (10, 80)),
     ]  # fmt: skip
 
 
-def _of_items(n: int, margin: float, won: float) -> Outcomes:
-    shuffled, here = sizes_of_items(n, margin, won)
-    return {"the gate's test": Outcome(np.array([here])), "shifted shuffle": Outcome(np.array([shuffled]))}
+def _measure_items(n: int, margin: float, won: float) -> Outcomes:
+    shuffled, gate_size = compute_item_sizes(n, margin, won)
+    return {"the gate's test": Outcome(np.array([gate_size])), "shifted shuffle": Outcome(np.array([shuffled]))}
 
 
-def _of_clusters(
+def _measure_clusters(
     shape: tuple[int, int, float, float], dependence: float, rng: np.random.Generator, n_sets: int
 ) -> Outcomes:
-    return {"the gate's test": Outcome(np.array([passes(rng, *shape, dependence) for _ in range(n_sets)]))}
+    return {"the gate's test": Outcome(np.array([simulate_pass(rng, *shape, dependence) for _ in range(n_sets)]))}
 
 
-def _of_graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> Outcomes:
-    shown, marked = graded(draw, differ, rng, n_sets)
-    return {"the gate's test": Outcome(shown), "and not marked as doubtful": Outcome(shown & ~marked)}
+def _measure_graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> Outcomes:
+    passed, is_doubtful = simulate_graded(draw, differ, rng, n_sets)
+    return {"the gate's test": Outcome(passed), "and not marked as doubtful": Outcome(passed & ~is_doubtful)}
 
 
-def sizes_of_items(n: int, margin: float, won: float) -> tuple[float, float]:
-    """Return how likely a system that is worse by the margin passes: by shifted shuffles, and by the gate's test."""
+def compute_item_sizes(n: int, margin: float, won: float) -> tuple[float, float]:
+    """Return the sizes of the shifted shuffle and of the gate's test, at the margin."""
     wins, losses = np.indices((n + 1, n + 1)).reshape(2, -1)
     wins, losses = wins[wins + losses <= n], losses[wins + losses <= n]
     chance = stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, [won, won + margin, 1 - margin - 2 * won])
     likely = chance > 1e-7
     tables = list(zip(wins[likely], losses[likely], chance[likely], strict=True))
-    shuffled = sum(p for w, x, p in tables if shuffled_p(int(w), int(x), n, margin) <= ALPHA)
-    here = sum(p for w, x, p in tables if MatchedProportions(int(w), int(x), n).compute_p_value(margin, ALPHA) <= ALPHA)
-    return shuffled, here
+    shuffled = sum(p for w, x, p in tables if compute_shuffled_p(int(w), int(x), n, margin) <= ALPHA)
+    gate_size = sum(
+        p for w, x, p in tables if MatchedProportions(int(w), int(x), n).compute_p_value(margin, ALPHA) <= ALPHA
+    )
+    return shuffled, gate_size
 
 
-def shuffled_p(wins: int, losses: int, n: int, margin: float) -> float:
-    """Return the p that all shuffles of the shifted scores give: what is moved by a swap must not be a gain."""
+def compute_shuffled_p(wins: int, losses: int, n: int, margin: float) -> float:
+    """Return the exact p-value of the shifted scores, enumerated over all swaps."""
     x, y = np.arange(losses + 1)[:, None], np.arange(wins + 1)
     rest = np.floor((x * (1 - margin) - y * (1 + margin)) / margin + 1e-9)
     chance = stats.binom.pmf(x, losses, 0.5) * stats.binom.pmf(y, wins, 0.5)
     return float((chance * stats.binom.cdf(rest, n - wins - losses, 0.5)).sum())
 
 
-def passes(rng: np.random.Generator, n: int, within: int, margin: float, won: float, dependence: float) -> bool:
-    """Draw 0/1 scores of units, each with a probability of losses of its own; return whether the system is shown."""
+def simulate_pass(rng: np.random.Generator, n: int, within: int, margin: float, won: float, dependence: float) -> bool:
+    """Draw 0/1 scores of units, each with its own loss probability; return whether the system passes."""
     units, mean = np.repeat(np.arange(n), within), margin + won
     u = np.repeat(rng.random(n), within) if dependence == 1 else rng.random(n * within)
     strength = (1 - dependence) / dependence if 0 < dependence < 1 else np.inf
-    lost = rng.beta(mean * strength, (1 - mean) * strength, n) if np.isfinite(strength * mean) else np.full(n, mean)
-    losses = u < lost[units]
-    wins = ~losses & (u < lost[units] + won / (1 - mean) * (1 - lost[units]))
-    matched = MatchedProportions.from_differences(wins.astype(float) - losses, units)
-    return matched.compute_p_value(margin, ALPHA) <= ALPHA
+    loss_probability = (
+        rng.beta(mean * strength, (1 - mean) * strength, n) if np.isfinite(strength * mean) else np.full(n, mean)
+    )
+    losses = u < loss_probability[units]
+    wins = ~losses & (u < loss_probability[units] + won / (1 - mean) * (1 - loss_probability[units]))
+    proportions = MatchedProportions.from_differences(wins.astype(float) - losses, units)
+    return proportions.compute_p_value(margin, ALPHA) <= ALPHA
 
 
-def graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> tuple[NDArray[np.bool_], Array]:
+def simulate_graded(draw: Draw, differ: int, rng: np.random.Generator, n_sets: int) -> tuple[NDArray[np.bool_], Array]:
     """Return which sets pass, and which the gate marks as doubtful."""
     margin = -float(draw(np.random.default_rng(0), (1, 10**6)).mean()) * differ / N_UNITS
     d = draw(rng, (n_sets, N_UNITS)) * (rng.random((n_sets, N_UNITS)) < differ / N_UNITS)
     signs = rng.choice([-1.0, 1.0], (N_SHUFFLES, N_UNITS))
-    moved = d + margin
-    extreme = sum((moved @ part.T >= moved.sum(axis=1, keepdims=True)).sum(axis=1) for part in np.array_split(signs, 9))
-    marked = ((d != 0).sum(axis=1) < FEW_UNITS) | (-stats.skew(d, axis=1) / np.sqrt(N_UNITS) > MAX_SKEWNESS)
-    return (extreme + 1) / (N_SHUFFLES + 1) <= ALPHA, marked
+    shifted = d + margin
+    extreme = sum(
+        (shifted @ chunk.T >= shifted.sum(axis=1, keepdims=True)).sum(axis=1) for chunk in np.array_split(signs, 9)
+    )
+    is_doubtful = ((d != 0).sum(axis=1) < FEW_UNITS) | (-stats.skew(d, axis=1) / np.sqrt(N_UNITS) > MAX_SKEWNESS)
+    return (extreme + 1) / (N_SHUFFLES + 1) <= ALPHA, is_doubtful

@@ -1,4 +1,4 @@
-"""From cases to shares with their Monte Carlo error: batches of data sets, here or on a cluster.
+"""Measure cases in batches of data sets, locally or on a cluster, with Monte Carlo errors.
 
 What a batch finds depends on its case and its number alone, so the same figures come from any number of workers,
 and fewer data sets are a prefix of more.
@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 Should = Literal["at most", "at least", "about", "nothing"]
 """What is promised of a share, beside the expected one."""
 
-MANY = 18_579
+DEFAULT_SETS = 18_579
 """Data sets that tell a size of 0.06 from 0.05, at level 1e-4 with power 0.99."""
 
-CLEAR = 3.3
+MAX_STANDARD_ERRORS = 3.3
 """Standard errors beyond which a share is on the wrong side: 5 of 10,000 are by chance."""
 
-ROUNDED = 5e-4
+ROUNDING_ERROR = 5e-4
 """What an enumerated share may be beyond: it is written to three decimals."""
 
-ENOUGH = 3
+MIN_BATCHES = 3
 """Batches from which the spread between them tells the error: the data sets of one share their shuffles."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What one procedure did with each of some data sets.
+    """Results of one procedure on some data sets.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ Outcomes = Mapping[str, Outcome]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A scenario and the procedures that are measured in it: a row of a table.
+    """A scenario and the procedures that are measured on it: one row of a table.
 
     Attributes
     ----------
@@ -74,20 +74,20 @@ class Case:
     table: str
     row: str
     measure: Callable[[np.random.Generator, int], Outcomes]
-    n_sets: int = MANY
+    n_sets: int = DEFAULT_SETS
     at_once: int = 500
 
     @property
     def name(self) -> str:
-        """What `--only` looks in."""
+        """Table and row, which `--only` searches."""
         return f"{self.table}: {self.row}"
 
-    def batches(self, n_sets: int | None = None) -> int:
-        """Return how many batches so many data sets are."""
+    def count_batches(self, n_sets: int | None = None) -> int:
+        """Return the number of batches for a number of data sets."""
         return -(-(self.n_sets if n_sets is None else min(n_sets, self.n_sets)) // self.at_once)
 
-    def batch(self, number: int) -> Batch:
-        """Measure one batch."""
+    def measure_batch(self, number: int) -> Batch:
+        """Measure one batch, by its number."""
         rng = np.random.default_rng([zlib.crc32(self.name.encode()), number])
         return {
             procedure: (
@@ -103,8 +103,8 @@ Batch = dict[str, tuple[int, float, float, Should]]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """How often one procedure did something in one scenario.
+class MeasuredRate:
+    """The measured rate of one procedure in one scenario.
 
     Attributes
     ----------
@@ -130,42 +130,44 @@ class Measured:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is on the wrong side by more than Monte Carlo error."""
-        off = self.share - self.expected
-        wrong = {"at most": off, "at least": -off, "about": abs(off), "nothing": 0.0}[self.should]
-        of_expected = math.sqrt(self.expected * (1 - self.expected) / self.n_sets) if self.error else 0.0
-        return wrong > max(CLEAR * max(self.error, of_expected), ROUNDED)
+        """Whether the rate is on the wrong side by more than Monte Carlo error."""
+        difference = self.share - self.expected
+        wrong = {"at most": difference, "at least": -difference, "about": abs(difference), "nothing": 0.0}[self.should]
+        expected_error = math.sqrt(self.expected * (1 - self.expected) / self.n_sets) if self.error else 0.0
+        return wrong > max(MAX_STANDARD_ERRORS * max(self.error, expected_error), ROUNDING_ERROR)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as it is kept."""
+        """Return the fields as they are saved, with rounded numbers."""
         return {key: round(value, 6) if isinstance(value, float) else value for key, value in asdict(self).items()}
 
 
-def summed(case: Case, batches: Sequence[Batch]) -> Iterator[Measured]:
-    """Yield what the batches of a case, in order, found of each procedure."""
+def combine_batches(case: Case, batches: Sequence[Batch]) -> Iterator[MeasuredRate]:
+    """Yield the measured rate of each procedure from the batches of a case, in order."""
     for procedure in dict.fromkeys(name for batch in batches for name in batch):
-        own = [batch[procedure] for batch in batches if batch.get(procedure, (0,))[0]]
-        n = sum(of[0] for of in own)
+        rows = [batch[procedure] for batch in batches if batch.get(procedure, (0,))[0]]
+        n = sum(row[0] for row in rows)
         if n == 0:
             continue
-        share, expected = (math.fsum(of[k] for of in own) / n for k in (1, 2))
-        yield Measured(case.table, case.row, procedure, n, share, _error(own, n, share), expected, own[0][3])
+        share, expected = (math.fsum(row[k] for row in rows) / n for k in (1, 2))
+        yield MeasuredRate(
+            case.table, case.row, procedure, n, share, _estimate_error(rows, n, share), expected, rows[0][3]
+        )
 
 
-def _error(batches: Sequence[tuple[int, float, float, Should]], n: int, share: float) -> float:
+def _estimate_error(batches: Sequence[tuple[int, float, float, Should]], n: int, share: float) -> float:
     if n == 1:  # enumerated
         return 0.0
-    some = (share * n + 0.5) / (n + 1)
-    independent = math.sqrt(some * (1 - some) / n)
-    if len(batches) < ENOUGH:
+    smoothed = (share * n + 0.5) / (n + 1)
+    independent = math.sqrt(smoothed * (1 - smoothed) / n)
+    if len(batches) < MIN_BATCHES:
         return independent
-    return max(independent, float(np.std([of[1] / of[0] for of in batches], ddof=1)) / math.sqrt(len(batches)))
+    return max(independent, float(np.std([batch[1] / batch[0] for batch in batches], ddof=1)) / math.sqrt(len(batches)))
 
 
-def measured(
-    cases: Sequence[Case], n_sets: int | None = None, *, cluster: Any = "none", told: Callable[[str], None] = print
-) -> list[Measured]:
-    """Measure cases, in their order.
+def measure_cases(
+    cases: Sequence[Case], n_sets: int | None = None, *, cluster: Any = "none", report: Callable[[str], None] = print
+) -> list[MeasuredRate]:
+    """Measure cases and return their rates in the same order.
 
     The same figures on any cluster.
 
@@ -177,52 +179,54 @@ def measured(
         Data sets of each at most; by default what the case says.
     cluster : as in `sigdask.compare_all`
         Where to measure.
-    told : callable
+    report : callable
         Told of each case that is done.
     """
     from sigdask.execution import clusters
 
-    found: dict[str, dict[int, Batch]] = {case.name: {} for case in cases}
-    done: dict[str, list[Measured]] = {}
-    of = {case.name: case for case in cases}
+    batches_by_case: dict[str, dict[int, Batch]] = {case.name: {} for case in cases}
+    rates: dict[str, list[MeasuredRate]] = {}
+    cases_by_name = {case.name: case for case in cases}
     with clusters.connect(cluster) as connected:
-        for name, number, batch in _batches(cases, n_sets, connected):
-            own = found[name]
-            own[number] = batch
-            if len(own) == of[name].batches(n_sets):
-                done[name] = list(summed(of[name], [own[k] for k in sorted(own)]))
-                told("\n".join(f"{m.table}: {m.row}: {m.procedure} {m.share:.4f}" for m in done[name]))
-    return [m for case in cases for m in done[case.name]]
+        for name, number, batch in _iter_batches(cases, n_sets, connected):
+            batches = batches_by_case[name]
+            batches[number] = batch
+            if len(batches) == cases_by_name[name].count_batches(n_sets):
+                rates[name] = list(combine_batches(cases_by_name[name], [batches[k] for k in sorted(batches)]))
+                report("\n".join(f"{m.table}: {m.row}: {m.procedure} {m.share:.4f}" for m in rates[name]))
+    return [m for case in cases for m in rates[case.name]]
 
 
-def _batches(cases: Sequence[Case], n_sets: int | None, cluster: Any) -> Iterator[tuple[str, int, Batch]]:
-    wanted = [(case, number) for case in cases for number in range(case.batches(n_sets))]
+def _iter_batches(cases: Sequence[Case], n_sets: int | None, cluster: Any) -> Iterator[tuple[str, int, Batch]]:
+    tasks = [(case, number) for case in cases for number in range(case.count_batches(n_sets))]
     if cluster.client is None:
-        yield from ((case.name, number, case.batch(number)) for case, number in wanted)
+        yield from ((case.name, number, case.measure_batch(number)) for case, number in tasks)
         return
     from distributed import as_completed
 
-    from benchmarks.calibration.travel import sent
+    from benchmarks.calibration.travel import send_modules
 
-    sent(cluster)
-    futures = cluster.client.map(far, [(case.name, number) for case, number in wanted], pure=False, retries=3)
+    send_modules(cluster)
+    futures = cluster.client.map(
+        measure_remotely, [(case.name, number) for case, number in tasks], pure=False, retries=3
+    )
     for future, result in as_completed(futures, with_results=True):
         future.release()
         yield result
 
 
-def far(task: tuple[str, int]) -> tuple[str, int, Batch]:
-    """Measure one batch on a worker, which knows the cases by name."""
-    from benchmarks.calibration.catalogue import named
+def measure_remotely(task: tuple[str, int]) -> tuple[str, int, Batch]:
+    """Measure one batch on a worker, which looks up the case by its name."""
+    from benchmarks.calibration.catalogue import get_case
 
     name, number = task
-    return name, number, named(name).batch(number)
+    return name, number, get_case(name).measure_batch(number)
 
 
-def once(share: Callable[[], Mapping[str, Outcome]]) -> Callable[[np.random.Generator, int], Outcomes]:
-    """Make a measure of what is enumerated and needs no data sets: a case of one."""
-    return partial(_once, share)
+def as_measure(share: Callable[[], Mapping[str, Outcome]]) -> Callable[[np.random.Generator, int], Outcomes]:
+    """Wrap an enumeration, which needs no data sets, as the measure of a case."""
+    return partial(_enumerate, share)
 
 
-def _once(share: Callable[[], Mapping[str, Outcome]], _rng: np.random.Generator, _n_sets: int) -> Outcomes:
+def _enumerate(share: Callable[[], Mapping[str, Outcome]], _rng: np.random.Generator, _n_sets: int) -> Outcomes:
     return share()

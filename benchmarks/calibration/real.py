@@ -1,4 +1,4 @@
-"""Real systems under the null: their outputs are exchanged at random, unit by unit, and tested as if they were given so.
+"""Real systems under the null: their outputs are swapped at random, unit by unit, and then tested.
 
 Whatever real scores are (skewed, tied, corpus-level), the two columns that this makes are exchangeable, so a test that
 finds more than its level of differences is wrong. The data lie in ../shared/data; without them nothing is measured.
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.calibration.compared import compared, counts_of, interleaved, seed_of
-from benchmarks.calibration.measuring import MANY, Case, Outcome, Outcomes
+from benchmarks.calibration.compared import build_counts, compare_pairs, draw_seed, interleave
+from benchmarks.calibration.measuring import DEFAULT_SETS, Case, Outcome, Outcomes
 from benchmarks.calibration.scenarios import Rng
 from sigdask.counts import Counts
 from sigdask.metrics.forms import Form
@@ -26,7 +26,7 @@ ALPHA, N_TRIALS = 0.05, 999
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a real set lies and how it is taken.
+    """Files of a real test set and how to read them.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Source:
     gold: str | None
     metric: str
     n_items: int = 3000
-    n_sets: int = MANY
+    n_sets: int = DEFAULT_SETS
 
 
 SETS = {
@@ -58,43 +58,47 @@ SETS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Real:
-    """A metric on a real test set: what it sums, shape (n_items, n_systems) or (n_items, 1), and makes of the sums."""
+class RealTestSet:
+    """Sums of a metric on a real test set, shape (n_items, n_systems) or (n_items, 1), and its form."""
 
     fields: dict[str, NDArray[Any]]
     form: Form
     n_items: int
     n_systems: int
 
-    def drawn(self, rng: Rng, n_items: int) -> Real:
-        """Return some of its items, each once."""
-        some = np.sort(rng.permutation(self.n_items)[:n_items])
-        return Real({name: field[some] for name, field in self.fields.items()}, self.form, len(some), self.n_systems)
+    def sample_items(self, rng: Rng, n_items: int) -> RealTestSet:
+        """Return a random sample of the items, without replacement."""
+        indices = np.sort(rng.permutation(self.n_items)[:n_items])
+        return RealTestSet(
+            {name: field[indices] for name, field in self.fields.items()}, self.form, len(indices), self.n_systems
+        )
 
-    def pairs(self, rng: Rng, n_sets: int) -> NDArray[np.int64]:
+    def draw_pairs(self, rng: Rng, n_sets: int) -> NDArray[np.int64]:
         """Draw two different systems for each data set, shape (2, n_sets)."""
         a = rng.integers(0, self.n_systems, n_sets)
         return np.array([a, (a + rng.integers(1, self.n_systems, n_sets)) % self.n_systems])
 
 
 def cases() -> list[Case]:
-    """Return what is measured on real data, where they are."""
+    """Return the cases of real data, none if the data are missing."""
     if not DATA.is_dir():
         return []
-    return [Case("real", name, partial(size, name), source.n_sets, 100) for name, source in SETS.items()]
+    return [Case("real", name, partial(measure_size, name), source.n_sets, 100) for name, source in SETS.items()]
 
 
-def size(name: str, rng: Rng, n_sets: int) -> Outcomes:
-    """Say which differences of exchanged outputs are found."""
-    real = taken(name).drawn(rng, SETS[name].n_items)
-    counts = exchanged(real, rng, n_sets)
-    p = compared(counts, form=real.form, seed=seed_of(rng), method="randomization", trials=N_TRIALS).table.p_value
+def measure_size(name: str, rng: Rng, n_sets: int) -> Outcomes:
+    """Return which differences of swapped outputs are found."""
+    real = load_test_set(name).sample_items(rng, SETS[name].n_items)
+    counts = swap_outputs(real, rng, n_sets)
+    p = compare_pairs(
+        counts, form=real.form, seed=draw_seed(rng), method="randomization", trials=N_TRIALS
+    ).table.p_value
     return {"sampled, two-sided": Outcome(p <= ALPHA)}
 
 
-def exchanged(real: Real, rng: Rng, n_sets: int) -> Counts:
-    """Return pairs of systems with the outputs of each item exchanged with probability 1/2."""
-    a, b = real.pairs(rng, n_sets)
+def swap_outputs(real: RealTestSet, rng: Rng, n_sets: int) -> Counts:
+    """Return pairs of systems, with the outputs of each item swapped with probability 1/2."""
+    a, b = real.draw_pairs(rng, n_sets)
     swap = rng.random((real.n_items, n_sets)) < 0.5
     fields = {}
     for name, field in real.fields.items():
@@ -102,13 +106,13 @@ def exchanged(real: Real, rng: Rng, n_sets: int) -> Counts:
             fields[name] = field
         else:
             x, y = field[:, a], field[:, b]
-            fields[name] = interleaved(np.where(swap, y, x), np.where(swap, x, y))
-    return counts_of(fields)
+            fields[name] = interleave(np.where(swap, y, x), np.where(swap, x, y))
+    return build_counts(fields)
 
 
 @cache
-def taken(name: str) -> Real:
-    """Read a real set and take what its metric sums."""
+def load_test_set(name: str) -> RealTestSet:
+    """Load a real test set and compute the sums of its metric."""
     from sigdask import read
     from sigdask.analysis.comparison.pairs import bind_metric
     from sigdask.formats import Options, parse_map
@@ -126,4 +130,4 @@ def taken(name: str) -> Real:
             "score": np.rint(1e4 * counts.field("score")).astype(np.int64),
             "items": np.ones((counts.n_items, 1), np.int64),
         }
-    return Real(fields, metric.form, counts.n_items, counts.n_systems)
+    return RealTestSet(fields, metric.form, counts.n_items, counts.n_systems)

@@ -1,4 +1,4 @@
-"""What was measured as it is kept, and as tables of docs/error-rates.md."""
+"""Save and load measured error rates, and write them as tables of docs/error-rates.md."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.calibration.measuring import Measured
+from benchmarks.calibration.measuring import MeasuredRate
 
 ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "benchmarks" / "results-calibration.json"
+RESULTS = ROOT / "benchmarks" / "results-calibration.json"
 PAGE = ROOT / "docs" / "error-rates.md"
 BEGIN, END = (f"<!-- made by python -m benchmarks.calibration: {edge} -->" for edge in ("begin", "end"))
 
@@ -82,67 +82,69 @@ TITLES = {
 """Of each table: what its rows are, and what its numbers are."""
 
 
-def keep(found: Iterable[Measured], path: Path = KEPT) -> None:
-    """Write what was measured, over what was kept of the same rows."""
-    old = {(m.table, m.row, m.procedure): m for m in kept(path)} if path.is_file() else {}
-    new = {(m.table, m.row, m.procedure): m for m in found}
+def save_results(rates: Iterable[MeasuredRate], path: Path = RESULTS) -> None:
+    """Save measured rates; they replace saved ones of the same rows."""
+    old = {(m.table, m.row, m.procedure): m for m in load_results(path)} if path.is_file() else {}
+    new = {(m.table, m.row, m.procedure): m for m in rates}
     rows = [json.dumps(m.as_json(), ensure_ascii=False) for m in {**old, **new}.values()]
     path.write_text("[\n" + ",\n".join(rows) + "\n]\n")
 
 
-def kept(path: Path = KEPT) -> list[Measured]:
-    """Return what was kept."""
-    return [Measured(**row) for row in json.loads(path.read_text())]
+def load_results(path: Path = RESULTS) -> list[MeasuredRate]:
+    """Load the saved rates."""
+    return [MeasuredRate(**row) for row in json.loads(path.read_text())]
 
 
-def write(found: Sequence[Measured], page: Path = PAGE) -> None:
-    """Write the tables between the marks."""
+def write_tables(rates: Sequence[MeasuredRate], page: Path = PAGE) -> None:
+    """Write the tables between the page's markers."""
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
-    page.write_text("\n".join([before + BEGIN, *tables(found), END]) + after)
+    page.write_text("\n".join([before + BEGIN, *format_tables(rates), END]) + after)
 
 
-def tables(found: Sequence[Measured]) -> Iterator[str]:
-    """Yield all tables, line by line."""
+def format_tables(rates: Sequence[MeasuredRate]) -> Iterator[str]:
+    """Yield the lines of all tables."""
     for name in TITLES:
-        own = [m for m in found if m.table == name]
-        if own:
-            yield from _table(name, own)
+        table_rates = [m for m in rates if m.table == name]
+        if table_rates:
+            yield from _format_table(name, table_rates)
 
 
-def _table(name: str, found: Sequence[Measured]) -> Iterator[str]:
-    rows_are, what = TITLES[name]
-    most, least = max(m.n_sets for m in found), min(m.n_sets for m in found)
-    procedures = list(dict.fromkeys(m.procedure for m in found))
-    by_place = {(m.row, m.procedure): m for m in found}
+def _format_table(name: str, rates: Sequence[MeasuredRate]) -> Iterator[str]:
+    rows_are, meaning = TITLES[name]
+    max_sets, min_sets = max(m.n_sets for m in rates), min(m.n_sets for m in rates)
+    procedures = list(dict.fromkeys(m.procedure for m in rates))
+    by_cell = {(m.row, m.procedure): m for m in rates}
     yield ""
-    yield f"**{name[0].upper()}{name[1:]}.** {what}{_sizes(least, most)}"
+    yield f"**{name[0].upper()}{name[1:]}.** {meaning}{_describe_sizes(min_sets, max_sets)}"
     yield ""
     yield f"| {rows_are} | {' | '.join(procedures)} |"
     yield "|---" * (1 + len(procedures)) + "|"
-    for row in dict.fromkeys(m.row for m in found):
-        cells = (by_place.get((row, procedure)) for procedure in procedures)
-        yield f"| {row} | {' | '.join('' if m is None else cell(m) for m in cells)} |"
+    for row in dict.fromkeys(m.row for m in rates):
+        cells = (by_cell.get((row, procedure)) for procedure in procedures)
+        yield f"| {row} | {' | '.join('' if m is None else format_cell(m) for m in cells)} |"
 
 
-def _sizes(least: int, most: int) -> str:
-    if most <= 1:
+def _describe_sizes(min_sets: int, max_sets: int) -> str:
+    if max_sets <= 1:
         return ""
-    return f" {most:,} data sets a row." if least == most else f" {least:,} to {most:,} data sets a row."
+    return (
+        f" {max_sets:,} data sets a row." if min_sets == max_sets else f" {min_sets:,} to {max_sets:,} data sets a row."
+    )
 
 
-def cell(m: Measured) -> str:
-    """Write a share with its error, and in brackets what it is held against, where that is not 0.05; bold where wrong.
+def format_cell(m: MeasuredRate) -> str:
+    """Format a share, its error and, if not 0.05, its expected value in brackets; bold if wrong.
 
     Examples
     --------
-    >>> cell(Measured("pairs", "normal, 6", "sampled", 18579, 0.0321, 0.0013, 0.0325, "at most"))
+    >>> format_cell(MeasuredRate("pairs", "normal, 6", "sampled", 18579, 0.0321, 0.0013, 0.0325, "at most"))
     '0.032 ± 0.001 (0.033)'
-    >>> cell(Measured("pairs", "normal, 6", "sampled", 18579, 0.0921, 0.0021, 0.05, "at most"))
+    >>> format_cell(MeasuredRate("pairs", "normal, 6", "sampled", 18579, 0.0921, 0.0021, 0.05, "at most"))
     '**0.092** ± 0.002'
     """
     share = f"**{m.share:.3f}**" if m.is_wrong else f"{m.share:.3f}"
     error = f" ± {max(m.error, 0.0005):.3f}" if m.error else ""
-    beside = m.should != "nothing" or m.table in {"power", "foretold power"}
-    against = f" ({m.expected:.3f})" if beside and abs(m.expected - 0.05) > 5e-4 else ""
+    is_compared = m.should != "nothing" or m.table in {"power", "foretold power"}
+    against = f" ({m.expected:.3f})" if is_compared and abs(m.expected - 0.05) > 5e-4 else ""
     return share + error + against

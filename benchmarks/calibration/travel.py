@@ -1,4 +1,4 @@
-"""What workers elsewhere need of this room: its modules, which no installed package holds."""
+"""Send the benchmark modules to remote workers, whose installed packages lack them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 
 
-def sent(cluster: Any) -> None:
-    """Send the modules of `benchmarks` to workers that may be other machines."""
+def send_modules(cluster: Any) -> None:
+    """Upload the modules of `benchmarks` to workers that may be other machines."""
     if not cluster.remote:
         return
     with tempfile.TemporaryDirectory() as folder:

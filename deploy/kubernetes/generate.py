@@ -4,7 +4,7 @@ import sys
 
 import yaml
 
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.kubernetes import build_manifest
 
 IMAGE = "registry.example.org/sigdask:0.3.0"
@@ -18,8 +18,8 @@ HEAD = """\
 def text() -> str:
     """Return the content of daskcluster.yaml."""
     options = {"image": IMAGE, "threads": 1, "memory": "2Gi"}
-    made = build_manifest("sigdask", "sigdask", Description("kubernetes", workers=4, options=options))
-    return HEAD + yaml.safe_dump(made, sort_keys=False, width=120)
+    manifest = build_manifest("sigdask", "sigdask", ClusterDescription("kubernetes", workers=4, options=options))
+    return HEAD + yaml.safe_dump(manifest, sort_keys=False, width=120)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Make sigdask/examples/retrieval: finding a function of Python's standard library by the words of its name.
+"""Make sigdask/examples/retrieval: search for functions of Python's standard library by their names.
 
     python3.11 docs/examples/retrieval.py
 
@@ -21,106 +21,112 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-TO = Path(__file__).parents[2] / "sigdask" / "examples" / "retrieval"
+FOLDER = Path(__file__).parents[2] / "sigdask" / "examples" / "retrieval"
 N_TOPICS, DEPTH, STEM = 200, 10, 5
-LEFT_OUT = {"test", "idlelib", "lib2to3", "turtledemo", "site-packages", "tkinter", "pydoc_data", "ensurepip"}
+EXCLUDED = {"test", "idlelib", "lib2to3", "turtledemo", "site-packages", "tkinter", "pydoc_data", "ensurepip"}
 Weights = Callable[[str, int, int], float]
 
 
-def documented() -> Iterator[tuple[str, str, str]]:
-    """Yield module, name and docstring of what is public in the standard library."""
+def iter_docstrings() -> Iterator[tuple[str, str, str]]:
+    """Yield module, name and docstring of each public function and class of the standard library."""
     library = Path(sysconfig.get_paths()["stdlib"])
     for path in sorted(library.rglob("*.py")):
         module = ".".join(path.relative_to(library).with_suffix("").parts).removesuffix(".__init__")
-        if LEFT_OUT & set(module.split(".")) or any(part.startswith("_") for part in module.split(".")):
+        if EXCLUDED & set(module.split(".")) or any(part.startswith("_") for part in module.split(".")):
             continue
-        yield from _of(ast.parse(path.read_text("utf-8", errors="replace")), module, "")
+        yield from _iter_members(ast.parse(path.read_text("utf-8", errors="replace")), module, "")
 
 
-def _of(node: ast.AST, module: str, within: str) -> Iterator[tuple[str, str, str]]:
+def _iter_members(node: ast.AST, module: str, prefix: str) -> Iterator[tuple[str, str, str]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) and not child.name.startswith("_"):
             if text := ast.get_docstring(child):
-                yield module, f"{within}{child.name}", text
+                yield module, f"{prefix}{child.name}", text
             if isinstance(child, ast.ClassDef):
-                yield from _of(child, module, f"{within}{child.name}.")
+                yield from _iter_members(child, module, f"{prefix}{child.name}.")
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text or a name, in small letters."""
+def split_words(text: str) -> list[str]:
+    """Split a text or a name into lower-case words."""
     return re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower())
 
 
-class Index:
-    """What is searched."""
+class SearchIndex:
+    """An inverted index of documents, with three ranking functions."""
 
     def __init__(self, texts: dict[str, list[str]], term: Callable[[str], str] = str) -> None:
         self.term = term
         self.counts = {name: Counter(map(term, text)) for name, text in texts.items()}
-        self.lengths = {name: sum(own.values()) for name, own in self.counts.items()}
+        self.lengths = {name: sum(counts.values()) for name, counts in self.counts.items()}
         self.holding: dict[str, list[str]] = defaultdict(list)
-        for name, own in self.counts.items():
-            for word in own:
+        for name, counts in self.counts.items():
+            for word in counts:
                 self.holding[word].append(name)
         self.n, self.mean = len(texts), sum(self.lengths.values()) / len(texts)
         self.total = Counter[str]()
-        for own in self.counts.values():
-            self.total.update(own)
-        self.all = sum(self.total.values())
-        norms = {name: sum(self._tfidf(w, n) ** 2 for w, n in own.items()) for name, own in self.counts.items()}
+        for counts in self.counts.values():
+            self.total.update(counts)
+        self.n_tokens = sum(self.total.values())
+        norms = {name: sum(self._tfidf(w, n) ** 2 for w, n in counts.items()) for name, counts in self.counts.items()}
         self.norms = {name: math.sqrt(norm) or 1.0 for name, norm in norms.items()}
 
     def _tfidf(self, word: str, n: int) -> float:
         return (1 + math.log(n)) * math.log(self.n / len(self.holding[word]))
 
     def tfidf(self, word: str, name: str) -> float:
-        """Return what a word of the query adds to the cosine."""
+        """Return a query word's contribution to the cosine."""
         return self._tfidf(word, self.counts[name][word]) * self._tfidf(word, 1) / self.norms[name]
 
     def bm25(self, word: str, name: str) -> float:
-        """Return what a word of the query adds to BM25."""
-        n, held = self.counts[name][word], len(self.holding[word])
+        """Return a query word's contribution to BM25."""
+        n, n_holding = self.counts[name][word], len(self.holding[word])
         return (
-            math.log(1 + (self.n - held + 0.5) / (held + 0.5))
+            math.log(1 + (self.n - n_holding + 0.5) / (n_holding + 0.5))
             * n
             * 2.2
             / (n + 1.2 * (0.25 + 0.75 * self.lengths[name] / self.mean))
         )
 
     def dirichlet(self, word: str, name: str, mu: float = 50.0) -> float:
-        """Return what a word of the query adds to the logarithm of its likelihood."""
-        return math.log(1 + self.counts[name][word] / (mu * self.total[word] / self.all))
+        """Return a query word's contribution to the log-likelihood."""
+        return math.log(1 + self.counts[name][word] / (mu * self.total[word] / self.n_tokens))
 
-    def ranked(self, query: list[str], weight: Callable[[str, str], float], mu: float = 0.0) -> list[tuple[str, float]]:
-        """Return the best documents."""
+    def rank(self, query: list[str], weight: Callable[[str, str], float], mu: float = 0.0) -> list[tuple[str, float]]:
+        """Return the best documents with their scores."""
         scores: dict[str, float] = defaultdict(float)
         for word in map(self.term, query):
             for name in self.holding.get(word, ()):
                 scores[name] += weight(word, name)
         if mu:
-            scores = {name: own + len(query) * math.log(mu / (self.lengths[name] + mu)) for name, own in scores.items()}
-        return sorted(scores.items(), key=lambda kept: (-kept[1], kept[0]))[:DEPTH]
+            scores = {
+                name: score + len(query) * math.log(mu / (self.lengths[name] + mu)) for name, score in scores.items()
+            }
+        return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))[:DEPTH]
 
 
 def main() -> None:
-    """Search, write the files."""
-    texts, named, module_of = {}, defaultdict(list), {}
-    for module, name, text in documented():
-        own = f"{module}.{name}"
-        texts[own], module_of[own] = words(text), module
-        named[tuple(words(name.rpartition(".")[2]))].append(own)
-    known = {query: names[0] for query, names in named.items() if len(names) == 1 and len(query) > 1}
-    known = {q: own for q, own in known.items() if set(q) & set(texts[own]) and len(texts[own]) > 5}
-    chosen = sorted(random.Random(0).sample(sorted(known), N_TOPICS), key=lambda query: known[query])  # noqa: S311
-    whole, begun = Index(texts), Index(texts, lambda word: word[:STEM])
-    systems = {
-        "tfidf": (whole, whole.tfidf, 0.0),
-        "bm25": (whole, whole.bm25, 0.0),
-        "bm25-stems": (begun, begun.bm25, 0.0),
-        "dirichlet": (whole, whole.dirichlet, 50.0),
+    """Run the searches and write the files."""
+    texts, names_by_query, module_of = {}, defaultdict(list), {}
+    for module, name, text in iter_docstrings():
+        full_name = f"{module}.{name}"
+        texts[full_name], module_of[full_name] = split_words(text), module
+        names_by_query[tuple(split_words(name.rpartition(".")[2]))].append(full_name)
+    relevant = {query: names[0] for query, names in names_by_query.items() if len(names) == 1 and len(query) > 1}
+    relevant = {
+        q: full_name
+        for q, full_name in relevant.items()
+        if set(q) & set(texts[full_name]) and len(texts[full_name]) > 5
     }
-    (TO / "runs").mkdir(parents=True, exist_ok=True)
-    topics = {f"t{k:03}": query for k, query in enumerate(chosen, start=1)}
+    queries = sorted(random.Random(0).sample(sorted(relevant), N_TOPICS), key=lambda query: relevant[query])  # noqa: S311
+    word_index, stem_index = SearchIndex(texts), SearchIndex(texts, lambda word: word[:STEM])
+    systems = {
+        "tfidf": (word_index, word_index.tfidf, 0.0),
+        "bm25": (word_index, word_index.bm25, 0.0),
+        "bm25-stems": (stem_index, stem_index.bm25, 0.0),
+        "dirichlet": (word_index, word_index.dirichlet, 50.0),
+    }
+    (FOLDER / "runs").mkdir(parents=True, exist_ok=True)
+    topics = {f"t{k:03}": query for k, query in enumerate(queries, start=1)}
     for system, (index, weight, mu) in systems.items():
         lines = [
             f"{topic} Q0 {name} {rank} {score:.4f} {system}\n"
@@ -128,16 +134,16 @@ def main() -> None:
             for rank, (name, score) in enumerate(index.ranked(list(query), weight, mu), start=1)
         ]
         packed = gzip.compress("".join(lines).encode(), mtime=0)
-        (TO / "runs" / f"{system}.run.gz").write_bytes(packed)
-    _write("qrels.txt", (f"{topic} 0 {known[query]} 1" for topic, query in topics.items()))
+        (FOLDER / "runs" / f"{system}.run.gz").write_bytes(packed)
+    _write("qrels.txt", (f"{topic} 0 {relevant[query]} 1" for topic, query in topics.items()))
     _write("topics.tsv", ["topic\tquery", *(f"{topic}\t{' '.join(query)}" for topic, query in topics.items())])
-    modules = (f"{topic}\t{module_of[known[query]].split('.')[0]}" for topic, query in topics.items())
+    modules = (f"{topic}\t{module_of[relevant[query]].split('.')[0]}" for topic, query in topics.items())
     _write("modules.tsv", ["topic\tmodule", *modules])
     print(len(texts), "docstrings,", N_TOPICS, "topics")
 
 
 def _write(name: str, lines: Iterator[str] | list[str]) -> None:
-    (TO / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    (FOLDER / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
 if __name__ == "__main__":

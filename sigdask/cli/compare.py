@@ -31,7 +31,7 @@ from sigdask.execution import clusters
 from sigdask.execution.clusters import connect, resolve_active, visibility
 from sigdask.io import as_path, is_url
 from sigdask.metrics import check_name
-from sigdask.options import OPTIONS, PRINT_OPTIONS, WhatCompared, fill_options
+from sigdask.options import OPTIONS, PRINT_OPTIONS, SelectionOptions, fill_options
 from sigdask.report.methods import text as methods
 from sigdask.report.plots.folder import iter_null_pictures, iter_result_pictures
 from sigdask.report.terminal import render, select_warnings
@@ -104,7 +104,7 @@ class _ComparedResults:
 
 
 def _read_and_compare(
-    spec: WhatCompared, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
+    spec: SelectionOptions, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
 ) -> _ComparedResults:
     """Read the systems, print notes about them, and compare; also in depth where a page was requested."""
     counts, format_ = read_systems(options, steps)
@@ -202,7 +202,7 @@ def _find_sources(text: str, format_: str) -> Iterator[Source]:
         yield source
 
 
-def _build_spec(options: dict[str, Any]) -> WhatCompared:
+def _build_spec(options: dict[str, Any]) -> SelectionOptions:
     """Return the comparison that the options describe; raise if they are invalid."""
     for name, printed in PRINT_OPTIONS.items():
         printed.check(name, options.get(name))
@@ -210,11 +210,11 @@ def _build_spec(options: dict[str, Any]) -> WhatCompared:
     names.parse_tests(options["tests"])
     settings = {name: options[name] for name in OPTIONS if options.get(name) not in {None, ()}}
     settings |= {"second_run": not options["no_second_run"], "cache": not options["no_cache"]}
-    return fill_options(WhatCompared(**settings))  # type: ignore[typeddict-item]
+    return fill_options(SelectionOptions(**settings))  # type: ignore[typeddict-item]
 
 
 def _run_comparison(
-    counts: Counts, spec: WhatCompared, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
+    counts: Counts, spec: SelectionOptions, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
 ) -> tuple[Results, Sequence[ComparisonDetails]]:
     with _open_cluster(options) as cluster:
         try:

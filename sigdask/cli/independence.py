@@ -12,7 +12,7 @@ from sigdask.cli.output.write import check_outputs, write_json, write_tables
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution import clusters
 from sigdask.formats import parse_source
-from sigdask.options import PERMUTATION_OPTIONS, HowPermuted, fill_permutation_options
+from sigdask.options import PERMUTATION_OPTIONS, IndependenceOptions, fill_permutation_options
 from sigdask.report.terminal.independence import render
 from sigdask.text import format_count
 
@@ -51,11 +51,11 @@ def independence(**options: Any) -> None:
     write_tables(files, results.paper_tables)
 
 
-def _build_settings(options: dict[str, Any]) -> HowPermuted:
+def _build_settings(options: dict[str, Any]) -> IndependenceOptions:
     """Return the settings of the test; raise if an option is invalid."""
     clusters.check_cluster(options["cluster"])
     named = {name: options[name] for name in PERMUTATION_OPTIONS if options.get(name) is not None}
-    return fill_permutation_options(HowPermuted(**named, second_run=not options["no_second_run"]))  # type: ignore[typeddict-item]
+    return fill_permutation_options(IndependenceOptions(**named, second_run=not options["no_second_run"]))  # type: ignore[typeddict-item]
 
 
 def _read_labellings(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:

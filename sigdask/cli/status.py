@@ -24,7 +24,7 @@ from sigdask.nightly.report.text import (
     write_report,
 )
 from sigdask.nightly.store import status as views
-from sigdask.options import PRINT_OPTIONS, HowPrinted
+from sigdask.options import PRINT_OPTIONS, TableLayoutOptions
 from sigdask.text import as_json
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class PlanTables:
     """
 
     files: dict[str, str | None]
-    printed: HowPrinted
+    printed: TableLayoutOptions
 
     @staticmethod
     def from_options(options: dict[str, Any], json_file: str | None, **others: str | None) -> PlanTables:
@@ -95,7 +95,7 @@ class PlanTables:
         check_outputs(json=json_file, **files, **others)
         for name, printed in PRINT_OPTIONS.items():
             printed.check(name, options[name])
-        return PlanTables(files, cast("HowPrinted", {name: options[name] for name in PRINT_OPTIONS}))
+        return PlanTables(files, cast("TableLayoutOptions", {name: options[name] for name in PRINT_OPTIONS}))
 
     def write(self, plan_report: PlanReport) -> None:
         """Write the tables of a report."""

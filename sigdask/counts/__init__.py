@@ -21,7 +21,7 @@ from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, LazyOutputs, ReorderedFields, get_rounding
 from sigdask.counts.label_sets import LabelSetFields, get_label_sets, join_labels, list_labels
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths
-from sigdask.counts.shown import FirstLine, TextLookup
+from sigdask.counts.shown import ScopeNote, TextLookup
 from sigdask.counts.texts import Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.identity import known_as
@@ -93,7 +93,7 @@ class Counts:
         What the reader noticed.
     scope : tuple of str
         Which part of the files the scores are of, what is not scored, and what was averaged, left out or aligned.
-        Reports say it before the answer. Warnings that are a `FirstLine` are moved here.
+        Reports say it before the answer. Warnings that are a `ScopeNote` are moved here.
     files : tuple of Path
         Files that were taken, where folders or patterns were given.
     replicates : tuple of Counts
@@ -128,9 +128,9 @@ class Counts:
 
     def __post_init__(self) -> None:
         check_names(self.systems, minimum=1)
-        scope_notes = [str(text) for text in self.warnings if isinstance(text, FirstLine)]
+        scope_notes = [str(text) for text in self.warnings if isinstance(text, ScopeNote)]
         object.__setattr__(self, "scope", tuple(dict.fromkeys((*self.scope, *scope_notes))))
-        object.__setattr__(self, "warnings", tuple(text for text in self.warnings if not isinstance(text, FirstLine)))
+        object.__setattr__(self, "warnings", tuple(text for text in self.warnings if not isinstance(text, ScopeNote)))
         if self.n_items == 0:
             raise InputError(f"test set {self.name!r}: no items")
         if self.ids is not None:

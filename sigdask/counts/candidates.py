@@ -18,7 +18,7 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NamedCandidates:
+class CanonicalOrder:
     """Ids of candidates in canonical order, which is the order that the random stream uses.
 
     Attributes
@@ -164,13 +164,13 @@ class Candidates:
         return np.asarray(self.scores * signs[:, None])
 
     @cached_property
-    def named(self) -> NamedCandidates:
+    def named(self) -> CanonicalOrder:
         """What they are known by in the random stream: the order of the file matters only where there are no ids."""
         if self.ids is None:
-            return NamedCandidates(len(self), np.arange(len(self)))
+            return CanonicalOrder(len(self), np.arange(len(self)))
         forms = canonicalize_column(self.ids)
         order, _ = forms.sorted
-        return NamedCandidates(forms[order], np.asarray(order, np.int64))
+        return CanonicalOrder(forms[order], np.asarray(order, np.int64))
 
 
 def _check_lengths(columns: Mapping[str, NDArray[np.float64]], n: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.options import Missing
@@ -169,5 +169,5 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
         remedy = "are options written out instead of numbered? Read labels as others with --map, or choose the columns"
         if {level.strip().casefold() for level in column.levels} & {level.casefold() for level in gold_labels}:
             remedy = "some differ in case alone; read them as gold labels with --map"
-        warnings.append(FirstLine(f"{problem}; {remedy}"))
+        warnings.append(ScopeNote(f"{problem}; {remedy}"))
     return warnings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class FirstLine(str):
+class ScopeNote(str):
     """A note on how files were read, shown in the first lines of an output, not below the results."""
 
     __slots__ = ()

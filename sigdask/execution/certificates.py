@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.description import Description, Transport
+from sigdask.execution.clusters.description import ClusterDescription, Transport
 from sigdask.io.folders import make_private_folder
 
 ROLES = ("scheduler", "worker", "client")
@@ -26,7 +26,7 @@ CLOCK_SKEW = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class CertificateFiles:
     """Paths of a cluster's certificates and keys.
 
     Attributes
@@ -42,9 +42,9 @@ class Files:
     keys: dict[str, Path]
 
     @staticmethod
-    def from_folder(folder: Path) -> Files:
+    def from_folder(folder: Path) -> CertificateFiles:
         """Return the paths of the files that `create_certificates` writes to a folder."""
-        return Files(
+        return CertificateFiles(
             folder / "ca.pem",
             {role: folder / f"{role}.pem" for role in ROLES},
             {role: folder / f"{role}-key.pem" for role in ROLES},
@@ -75,7 +75,7 @@ class Files:
 
 
 @contextmanager
-def open_certificates(description: Description) -> Iterator[Files | None]:
+def open_certificates(description: ClusterDescription) -> Iterator[CertificateFiles | None]:
     """Yield the certificates that a description asks for: none, the user's own, or new ones."""
     transport = description.transport
     if transport.plain:
@@ -87,7 +87,7 @@ def open_certificates(description: Description) -> Iterator[Files | None]:
             yield create_certificates(_make_run_folder(stack, description), days=transport.days)
 
 
-def _make_run_folder(stack: ExitStack, description: Description) -> Path:
+def _make_run_folder(stack: ExitStack, description: ClusterDescription) -> Path:
     """Return a folder for this run: temporary for local clusters, else one that other hosts see."""
     root = None if description.kind == "local" else Path.home() / ".sigdask" / "tls"
     try:
@@ -102,7 +102,7 @@ def _make_run_folder(stack: ExitStack, description: Description) -> Path:
         ) from None
 
 
-def create_certificates(folder: Path, *, days: float = 14.0) -> Files:
+def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles:
     """Create an authority and a certificate for each role.
 
     Parameters
@@ -124,7 +124,7 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> Files:
             "TLS between the parts of a cluster needs cryptography, which is missing or broken: "
             "pip install --force-reinstall cryptography"
         ) from None
-    files = Files.from_folder(folder)
+    files = CertificateFiles.from_folder(folder)
     authority_key = ec.generate_private_key(ec.SECP256R1())
     end = datetime.now(UTC) + timedelta(days=days)
     authority = _sign_certificate("sigdask authority", authority_key, None, authority_key, end)
@@ -144,20 +144,20 @@ def create_certificates(folder: Path, *, days: float = 14.0) -> Files:
     return files
 
 
-def _find_own_files(transport: Transport) -> Files:
+def _find_own_files(transport: Transport) -> CertificateFiles:
     if transport.ca is None:
         assert transport.folder is not None
-        files = Files.from_folder(transport.folder)
+        files = CertificateFiles.from_folder(transport.folder)
     else:
         assert transport.cert is not None
         assert transport.key is not None
-        files = Files(
+        files = CertificateFiles(
             transport.ca, dict.fromkeys(ROLES, transport.cert), dict.fromkeys(ROLES, transport.key)
         )  # fmt: skip
     return check_files(files)
 
 
-def check_files(files: Files, roles: tuple[str, ...] = ("client",)) -> Files:
+def check_files(files: CertificateFiles, roles: tuple[str, ...] = ("client",)) -> CertificateFiles:
     """Return the files; raise unless those of `roles` are readable, private and still valid."""
     for path in (files.ca, *(files.certs[r] for r in roles), *(files.keys[r] for r in roles)):
         if not path.is_file():

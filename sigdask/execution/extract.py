@@ -14,9 +14,9 @@ from typing import Any
 from sigdask.counts.fields import Array
 from sigdask.errors import ClusterLostError
 from sigdask.execution import clusters
-from sigdask.execution.clusters import Cluster, ClusterLike, Description
+from sigdask.execution.clusters import Cluster, ClusterDescription, ClusterLike
 from sigdask.execution.clusters.base import log
-from sigdask.execution.flight import Flight
+from sigdask.execution.flight import TaskWindow
 from sigdask.metrics.extraction import Executor, ExtractionPart, LocalExtraction
 from sigdask.metrics.extraction.processes import IS_SUPPORTED, ProcessExtraction
 
@@ -34,7 +34,7 @@ class ClusterExtraction:
 
     Parameters
     ----------
-    cluster : str, Description, Cluster, or a client or cluster of dask's
+    cluster : str, ClusterDescription, Cluster, or a client or cluster of dask's
         As for the trials; "threads" and "local" are processes of this machine, "auto" too where it takes long.
     workers : int, optional
         How many; by default one a core.
@@ -42,13 +42,13 @@ class ClusterExtraction:
 
     def __init__(self, cluster: ClusterLike = "auto", workers: int | None = None) -> None:
         self.cluster = cluster
-        n_workers = cluster.max_workers if isinstance(cluster, Description) else None
+        n_workers = cluster.max_workers if isinstance(cluster, ClusterDescription) else None
         self.n = workers or _get_n_threads(cluster) or (n_workers if self._is_local else None) or clusters.count_cores()
 
     @property
     def _is_local(self) -> bool:
         """Whether this machine does the counting."""
-        kind = self.cluster.kind if isinstance(self.cluster, (Cluster, Description)) else self.cluster
+        kind = self.cluster.kind if isinstance(self.cluster, (Cluster, ClusterDescription)) else self.cluster
         return kind in clusters.LOCAL_WORDS
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:
@@ -113,7 +113,7 @@ def _count_on_client(cluster: Cluster, parts: Sequence[ExtractionPart]) -> Count
         packed = pickle.dumps((number, parts[number].extraction.key, parts[number]))
         return cluster.client.submit(count_packed, packed, pure=False)
 
-    for number, counts in Flight(cluster, [(_ExtractionTask(number),) for number in range(len(parts))], submit):
+    for number, counts in TaskWindow(cluster, [(_ExtractionTask(number),) for number in range(len(parts))], submit):
         if counts is not None:
             yield number, counts
 

@@ -41,7 +41,7 @@ class JobTrials(Protocol):
         ...
 
 
-class Flight:
+class TaskWindow:
     """Runs tasks on a client; they are tuples, each entry of which belongs to one job.
 
     Parameters

@@ -15,7 +15,7 @@ from typing import Any
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
 from sigdask.execution import clusters, prefetch
 from sigdask.execution.clusters import Cluster, ClusterLike, visibility
-from sigdask.execution.flight import Flight
+from sigdask.execution.flight import TaskWindow
 from sigdask.execution.packing import send_panels, unpack_panel
 from sigdask.execution.tasks import Task, TrialRange, compute_task_seconds, measure_trial_seconds, split_jobs
 from sigdask.randomization.jobs import Job, sum_trials
@@ -174,7 +174,7 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
         panels = [sent_panels[id(jobs[trials.job].panel)].get_argument(cluster.client, trials) for trials in task]
         return cluster.client.submit(count_on_worker, task, *panels, pure=False)
 
-    flight = Flight(cluster, tasks, submit)
+    flight = TaskWindow(cluster, tasks, submit)
     for results in flight:
         visibility.increment_counter("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in results))
         yield [(trials, tally.widen() if isinstance(tally, Tally) else tally) for trials, tally in results]

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from sigdask.errors import InputError
 from sigdask.io.redaction import is_url, redact
-from sigdask.io.remote import Remote, has_wildcards, match_urls, prefetch_files
+from sigdask.io.remote import RemotePath, has_wildcards, match_urls, prefetch_files
 
 __all__ = [
     "as_path",
@@ -47,12 +47,12 @@ def as_path(text: str | Path) -> Path:
     >>> as_path("runs/bert.tsv").name, as_path("memory://runs/bert.tsv").name, str(as_path("memory://runs/bert.tsv"))
     ('bert.tsv', 'bert.tsv', 'memory://runs/bert.tsv')
     """
-    if isinstance(text, Remote) or not is_url(str(text)):
+    if isinstance(text, RemotePath) or not is_url(str(text)):
         return text if isinstance(text, Path) else Path(text)
     try:
         if str(text).startswith("file://"):
             return Path(unquote(urlsplit(str(text)).path))
-        return Remote.from_url(str(text))
+        return RemotePath.from_url(str(text))
     except ValueError as error:
         raise InputError(f"{redact(str(text))}: is no URL ({error})") from None
 
@@ -89,7 +89,7 @@ def is_present(look: Callable[[], bool]) -> bool:
 
 def find_common_folder(paths: Sequence[Path]) -> Path:
     """Return the folder that contains all paths, or the path itself if there is only one."""
-    if not isinstance(paths[0], Remote):
+    if not isinstance(paths[0], RemotePath):
         return Path(os.path.commonpath(paths))
     shared = paths[0]
     while any(path != shared and shared not in path.parents for path in paths):

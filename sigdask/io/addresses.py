@@ -25,7 +25,7 @@ def check_address(address: str, what: str) -> None:
         raise InputError(f"{what} {address!r}: expected MODULE:ATTRIBUTE, such as my_{what}s:name")
 
 
-class Folders:
+class FolderFinder:
     """Import finder for modules in the user's folders; it stands last in `sys.meta_path`.
 
     The user's own `sys.path` is left as it is.
@@ -46,7 +46,7 @@ class Folders:
         return PathFinder.find_spec(name, self.folders, target) if path is None else None
 
 
-FOLDERS = Folders()
+FOLDERS = FolderFinder()
 """Of this process; what its local workers are sent goes with it."""
 
 

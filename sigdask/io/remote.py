@@ -31,7 +31,7 @@ _STATELESS_KEYS = frozenset(
 """What file systems tell of a file that does not say which state of it this is."""
 
 
-class Remote(PosixPath):
+class RemotePath(PosixPath):
     """Path of a URL: the methods of a path that readers use, and a local copy of an opened file.
 
     Its text is the URL as it may be written; two of one URL are equal. What it found out it keeps: the kind of
@@ -44,10 +44,10 @@ class Remote(PosixPath):
     _file_info: Mapping[str, Any] | None
     _content: _TemporaryCopy | None
     _refused: InputError | None
-    _files: list[Remote] | None
+    _files: list[RemotePath] | None
 
     @classmethod
-    def from_url(cls, url: str) -> Remote:
+    def from_url(cls, url: str) -> RemotePath:
         """Return the path of a URL; no server is contacted yet."""
         fs, fs_path = _open_filesystem(url)
         return _build_remote(fs, fs_path, url)
@@ -59,13 +59,13 @@ class Remote(PosixPath):
         return f"Remote({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Remote) and self._url == other._url
+        return isinstance(other, RemotePath) and self._url == other._url
 
     def __hash__(self) -> int:
         return hash(self._url)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Remote.from_url, (str(self),)
+        return RemotePath.from_url, (str(self),)
 
     def __copy__(self) -> Self:
         return self
@@ -73,7 +73,7 @@ class Remote(PosixPath):
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
-    def __truediv__(self, name: str | os.PathLike[str]) -> Remote:
+    def __truediv__(self, name: str | os.PathLike[str]) -> RemotePath:
         child = str(PurePosixPath(name))
         return _build_remote(
             self._fs, f"{self._fs_path.rstrip('/')}/{child}", self._build_url(f"{self._fs_path.rstrip('/')}/{child}")
@@ -89,13 +89,13 @@ class Remote(PosixPath):
         return self._content.path
 
     @property
-    def parent(self) -> Remote:
+    def parent(self) -> RemotePath:
         """Folder that contains it."""
         folder = self._fs_path.rstrip("/").rpartition("/")[0]
         return _build_remote(self._fs, folder, self._build_url(folder)) if len(self.parts) > 2 else self
 
     @property
-    def parents(self) -> tuple[Remote, ...]:
+    def parents(self) -> tuple[RemotePath, ...]:
         """Folders that contain it, innermost first."""
         folders, current = [], self
         while (folder := current.parent) != current:
@@ -129,7 +129,7 @@ class Remote(PosixPath):
         """Return whether it is a file."""
         return self.exists() and self._get_info()["type"] != "directory"
 
-    def iterdir(self) -> Generator[Remote, None, None]:
+    def iterdir(self) -> Generator[RemotePath, None, None]:
         """Yield the files and folders in it."""
         self._fs.invalidate_cache()
         entries = run_with_retries(lambda _: self._fs.ls(self._fs_path, detail=True), str(self))
@@ -137,7 +137,7 @@ class Remote(PosixPath):
             entry for entry in entries if entry["name"].rstrip("/") != self._fs_path.rstrip("/")
         )
 
-    def glob(self, pattern: str) -> Generator[Remote, None, None]:
+    def glob(self, pattern: str) -> Generator[RemotePath, None, None]:
         """Yield the paths in the folder itself that match a pattern; none if it cannot be listed."""
         try:
             children = list(self.iterdir())
@@ -145,7 +145,7 @@ class Remote(PosixPath):
             return
         yield from (path for path in children if fnmatchcase(path.name, pattern))
 
-    def rglob(self, pattern: str) -> Generator[Remote, None, None]:
+    def rglob(self, pattern: str) -> Generator[RemotePath, None, None]:
         """Yield the files in the folder and below that match a pattern; no folders."""
         if self._files is None:
             self._fs.invalidate_cache()
@@ -153,7 +153,7 @@ class Remote(PosixPath):
             self._files = list(self._build_paths(entry for entry in entries.values() if entry["type"] == "file"))
         yield from (path for path in self._files if fnmatchcase(path.name, pattern))
 
-    def _build_paths(self, infos: Iterable[Mapping[str, Any]]) -> Iterator[Remote]:
+    def _build_paths(self, infos: Iterable[Mapping[str, Any]]) -> Iterator[RemotePath]:
         for info in infos:
             yield _build_remote(self._fs, info["name"], self._build_url(info["name"]), info)
 
@@ -233,7 +233,7 @@ _COPIES: weakref.WeakValueDictionary[tuple[Any, ...], _TemporaryCopy] = weakref.
 
 def prefetch_files(paths: Iterable[Path | None]) -> None:
     """Fetch files ahead, several at a time; failures are reported when a file is read."""
-    waiting = list(dict.fromkeys(path for path in paths if isinstance(path, Remote) and path._fs.async_impl))  # noqa: SLF001
+    waiting = list(dict.fromkeys(path for path in paths if isinstance(path, RemotePath) and path._fs.async_impl))  # noqa: SLF001
     if len(waiting) > 1:
         with ThreadPoolExecutor(MAX_DOWNLOADS) as threads:
             list(threads.map(_try_fetch, waiting))
@@ -263,7 +263,7 @@ def match_urls(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
     )
 
 
-def _try_fetch(path: Remote) -> None:
+def _try_fetch(path: RemotePath) -> None:
     with suppress(InputError):
         os.fspath(path)
 
@@ -284,8 +284,8 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
     raise failure
 
 
-def _build_remote(fs: Any, fs_path: str, url: str, info: Mapping[str, Any] | None = None) -> Remote:
-    remote = Remote(_format_path(fs_path))
+def _build_remote(fs: Any, fs_path: str, url: str, info: Mapping[str, Any] | None = None) -> RemotePath:
+    remote = RemotePath(_format_path(fs_path))
     remote._fs, remote._fs_path, remote._url, remote._file_info = fs, fs_path, url, info  # noqa: SLF001
     remote._content = remote._refused = remote._files = None  # noqa: SLF001
     return remote
@@ -306,7 +306,7 @@ def _format_path(fs_path: str) -> str:
 
 
 def _as_pure_path(path: str | os.PathLike[str]) -> PurePosixPath:
-    return PurePosixPath(*path.parts) if isinstance(path, Remote) else PurePosixPath(path)
+    return PurePosixPath(*path.parts) if isinstance(path, RemotePath) else PurePosixPath(path)
 
 
 def _iter_dates(info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

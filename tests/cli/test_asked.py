@@ -1,16 +1,16 @@
-"""What can be said on the command line: help in groups, short options, numbers as people write them, files by ending."""
+"""Tests of command-line input: grouped help, short options, number formats, formats by file ending."""
 
 import json
 import shlex
 
 import click
 import pytest
-from command import called
+from command import call_sigdask
 from conftest import YEH
 
 from sigdask.cli.declared.compare import EXAMPLES, GROUPS, compare
 
-QUICK = (YEH, "--trials", "1e3", "--cluster", "none")
+QUICK_RUN = (YEH, "--trials", "1e3", "--cluster", "none")
 
 
 @pytest.fixture
@@ -20,19 +20,19 @@ def scores(tmp_path):
 
 
 def test_the_program_alone_shows_its_help(tmp_path):
-    done = called(cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == called("--help", cwd=tmp_path).stdout
-    assert done.stdout.startswith("Usage: sigdask ")
-    assert called("-V", cwd=tmp_path).stdout == called("--version", cwd=tmp_path).stdout
+    result = call_sigdask(cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == call_sigdask("--help", cwd=tmp_path).stdout
+    assert result.stdout.startswith("Usage: sigdask ")
+    assert call_sigdask("-V", cwd=tmp_path).stdout == call_sigdask("--version", cwd=tmp_path).stdout
 
 
 def test_help_shows_every_option_in_a_group_and_examples(tmp_path):
-    text = called("compare", "--help", cwd=tmp_path).stdout
+    text = call_sigdask("compare", "--help", cwd=tmp_path).stdout
     titles = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles == [*GROUPS, "Help", "Examples"]
-    own = text.split("\nHelp:\n")[1].split("Examples:")[0]
-    assert own.split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
+    help_section = text.split("\nHelp:\n")[1].split("Examples:")[0]
+    assert help_section.split() == ["-h,", "--help", "Show", "this", "message", "and", "exit."]
     for option in compare.params:
         assert isinstance(option, click.Argument) or all(flag in text for flag in option.opts)
     assert [line.strip() for line in text.split("Examples:\n")[1].splitlines()] == [*EXAMPLES]
@@ -44,31 +44,31 @@ def test_gold_has_the_names_that_each_field_gives_it(scores):
     (scores / "gold.csv").write_text("id,gold\na,P\nb,Q\n")
     for name in "pq":
         (scores / f"{name}.csv").write_text(f"id,label\na,P\nb,{name.upper()}\n")
-    found = {
-        called("compare", "p.csv", "q.csv", flag, "gold.csv", "-m", "accuracy", cwd=scores).stdout
+    help_texts = {
+        call_sigdask("compare", "p.csv", "q.csv", flag, "gold.csv", "-m", "accuracy", cwd=scores).stdout
         for flag in ("--gold", "--qrels", "--ref")
     }
-    assert len(found) == 1
-    assert "accuracy" in found.pop()
+    assert len(help_texts) == 1
+    assert "accuracy" in help_texts.pop()
 
 
 @pytest.mark.parametrize("written", ["1000", "1e3", "1.0E+3", "1_000"])
 def test_trials_are_written_as_people_write_them(written, tmp_path):
-    done = called("compare", YEH, "-m", "recall", "--trials", written, "--json", "-", cwd=tmp_path)
-    assert json.loads(done.stdout)["results"][0]["n_trials"] == 1000
+    result = call_sigdask("compare", YEH, "-m", "recall", "--trials", written, "--json", "-", cwd=tmp_path)
+    assert json.loads(result.stdout)["results"][0]["n_trials"] == 1000
 
 
 @pytest.mark.parametrize("written", ["1.5", "1e99999999", "nan", "inf", "", "0x10"])
 def test_a_number_of_trials_that_is_none_is_refused(written, tmp_path):
-    done = called("compare", "absent.csv", "--trials", written, cwd=tmp_path)
-    assert (done.returncode, "is not a valid integer" in done.stderr) == (2, True)
+    result = call_sigdask("compare", "absent.csv", "--trials", written, cwd=tmp_path)
+    assert (result.returncode, "is not a valid integer" in result.stderr) == (2, True)
 
 
 def test_files_are_written_as_their_endings_say(tmp_path):
     outputs = [word for name in ("a.json", "a.csv", "a.html", "a.TXT") for word in ("-o", name)]
-    done = called("compare", *QUICK, *outputs, cwd=tmp_path)
-    assert done.stdout.startswith("I is better than II on ")
-    assert (tmp_path / "a.TXT").read_text() == called("compare", *QUICK, "--all", cwd=tmp_path).stdout
+    result = call_sigdask("compare", *QUICK_RUN, *outputs, cwd=tmp_path)
+    assert result.stdout.startswith("I is better than II on ")
+    assert (tmp_path / "a.TXT").read_text() == call_sigdask("compare", *QUICK_RUN, "--all", cwd=tmp_path).stdout
     assert len(json.loads((tmp_path / "a.json").read_text())["results"]) == 3
     assert (tmp_path / "a.csv").read_text().count("\n") == 4
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
@@ -91,50 +91,50 @@ def test_files_are_written_as_their_endings_say(tmp_path):
     ],
 )
 def test_what_cannot_be_is_refused_before_a_file_is_read(arguments, message, tmp_path):
-    done = called("compare", "absent.csv", *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr
+    result = call_sigdask("compare", "absent.csv", *arguments, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message in result.stderr
 
 
 def test_a_metric_that_its_format_cannot_have_is_refused_once_the_format_is_told(scores):
     (scores / "gold.txt").write_text("a b c\nd e f\n")
-    for asked in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--ref", "gold.txt", "-m", "bluxxx")):
-        done = called("compare", *asked, cwd=scores)
-        assert (done.returncode, "did you mean" in done.stderr, "read as" in done.stderr) == (2, True, False)
+    for arguments in ((YEH, "-m", "Recal"), ("gold.txt", "g=gold.txt", "--ref", "gold.txt", "-m", "bluxxx")):
+        result = call_sigdask("compare", *arguments, cwd=scores)
+        assert (result.returncode, "did you mean" in result.stderr, "read as" in result.stderr) == (2, True, False)
 
 
 def test_names_of_metrics_match_without_case_and_are_shown_as_they_are_listed(scores):
     (scores / "u.csv").write_text("system,item,Loss\n" + "".join(f"{s},{k},{k % 3}\n" for s in "ab" for k in range(5)))
-    done = called("compare", *QUICK, "-m", "Recall", "-m", "F:BETA=2", cwd=scores)
-    assert "no option 'BETA'" in done.stderr
-    found = [
-        json.loads(called("compare", *QUICK, "-m", name, "--json", "-", cwd=scores).stdout)["results"][0]
+    result = call_sigdask("compare", *QUICK_RUN, "-m", "Recall", "-m", "F:BETA=2", cwd=scores)
+    assert "no option 'BETA'" in result.stderr
+    json_results = [
+        json.loads(call_sigdask("compare", *QUICK_RUN, "-m", name, "--json", "-", cwd=scores).stdout)["results"][0]
         for name in ("Recall", "recall")
     ]
-    assert found[0] == found[1]
-    assert found[0]["metric"] == "recall"
+    assert json_results[0] == json_results[1]
+    assert json_results[0]["metric"] == "recall"
 
 
 def test_a_name_that_no_column_has_suggests_those_there_are(scores):
-    done = called("compare", "t.csv", "-m", "maen", cwd=scores)
-    assert "unknown metric 'maen': did you mean mean" in done.stderr
+    result = call_sigdask("compare", "t.csv", "-m", "maen", cwd=scores)
+    assert "unknown metric 'maen': did you mean mean" in result.stderr
 
 
 def test_quiet_leaves_results_alone(tmp_path):
-    loud, quiet = (called("compare", *QUICK, *more, cwd=tmp_path) for more in ((), ("-q",)))
+    loud, quiet = (call_sigdask("compare", *QUICK_RUN, *options, cwd=tmp_path) for options in ((), ("-q",)))
     assert quiet.stdout == loud.stdout
     assert (quiet.stderr, bool(loud.stderr)) == ("", True)
 
 
-QUEUE = 'class = "{}"\nworkers = 2\n[options]\ncores = 1\nmemory = "1GB"\n'
+CLUSTER_TOML = 'class = "{}"\nworkers = 2\n[options]\ncores = 1\nmemory = "1GB"\n'
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("c.toml", QUEUE.format("slurm"), "c.toml: class slurm: there is no sbatch on this machine"),
-        ("c.toml", QUEUE.format("pbs"), "c.toml: class pbs: there is no qsub on this machine"),
-        ("c.toml", QUEUE.format("slurn"), "did you mean 'slurm'"),
+        ("c.toml", CLUSTER_TOML.format("slurm"), "c.toml: class slurm: there is no sbatch on this machine"),
+        ("c.toml", CLUSTER_TOML.format("pbs"), "c.toml: class pbs: there is no qsub on this machine"),
+        ("c.toml", CLUSTER_TOML.format("slurn"), "did you mean 'slurm'"),
         ("d.toml", "", "cluster file d.toml: no such file"),
         ("nonsense", "", "cluster 'nonsense': expected auto, none"),
     ],
@@ -145,12 +145,12 @@ def test_a_cluster_that_cannot_be_is_refused_before_a_file_is_read(name, content
     (tmp_path / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "bad.csv"\n')
     (tmp_path / "bad.csv").write_text("item,x\n")
     for command in (("compare", "absent.csv"), ("run", "plan.toml")):
-        done = called(*command, "--cluster", name, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert message in done.stderr
+        result = call_sigdask(*command, "--cluster", name, cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert message in result.stderr
 
 
 def test_help_says_what_each_command_is_for_to_its_end(tmp_path):
-    said = called(cwd=tmp_path).stdout.split("Commands:")[1]
-    assert "..." not in said
-    assert "Slurm as a batch job that comes back until the plan is done." in " ".join(said.split())
+    listing = call_sigdask(cwd=tmp_path).stdout.split("Commands:")[1]
+    assert "..." not in listing
+    assert "Slurm as a batch job that comes back until the plan is done." in " ".join(listing.split())

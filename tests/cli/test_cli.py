@@ -1,4 +1,4 @@
-"""The command line: answers, exit statuses, errors without a traceback."""
+"""Tests of the command line: answers, exit statuses, and errors without a traceback."""
 
 import json
 import os
@@ -8,18 +8,18 @@ import subprocess
 import sys
 
 import pytest
-from command import called
+from command import call_sigdask
 from conftest import ROOT, YEH
 
 COMMAND = [sys.executable, "-m", "sigdask"]
 
 
 def run(*arguments, cwd=ROOT):
-    return called(*arguments, cwd=cwd)
+    return call_sigdask(*arguments, cwd=cwd)
 
 
-def started(*arguments, cwd=ROOT):
-    """In a process of its own, as a shell starts it."""
+def run_process(*arguments, cwd=ROOT):
+    """Run the command in a process of its own, as a shell starts it."""
     return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd)
 
 
@@ -40,7 +40,7 @@ def files(tmp_path):
     return tmp_path
 
 
-BAD = [
+BAD_INPUT = [
     (["empty.csv"], "empty.csv: is empty"),
     (["nan.csv"], "nan.csv, line 2, column 'y': found nan"),
     (["inf.csv"], "inf.csv, line 2, column 'y': found -inf"),
@@ -70,13 +70,13 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(a) for a, _ in BAD])
+@pytest.mark.parametrize(("arguments", "message"), BAD_INPUT, ids=[" ".join(a) for a, _ in BAD_INPUT])
 def test_bad_input_is_one_clear_line_and_status_2(files, arguments, message):
-    done = run("compare", *arguments, cwd=files)
-    assert done.returncode == 2, done.stderr
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    result = run("compare", *arguments, cwd=files)
+    assert result.returncode == 2, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_bad_input_is_one_clear_line_and_status_2(files, arguments, message):
 )
 def test_bad_options_of_other_commands_are_refused_too(files, arguments, message):
     (files / "plan.toml").write_text('[[test_set]]\nname = "x"\nsystems = "good.csv"\n')
-    done = run(*arguments, cwd=files)
-    assert (done.returncode, done.stdout) == (2, ""), done.stderr
-    assert message in done.stderr
+    result = run(*arguments, cwd=files)
+    assert (result.returncode, result.stdout) == (2, ""), result.stderr
+    assert message in result.stderr
     assert not (files / "plan.sqlite").exists()
 
 
@@ -107,14 +107,14 @@ def test_no_name_reaches_a_terminal_as_a_command(tmp_path):
         *(["compare", "t.csv"], ["compare", "t.csv", "--all"], ["check", "plan.toml"], ["run", "plan.toml"]),
         *(["status", "plan.toml"], ["history", "plan.toml"], ["report", "plan.toml"]),
     ):
-        done = run(*arguments, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
-        for text in (done.stdout, done.stderr):
+        result = run(*arguments, cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout
+        for text in (result.stdout, result.stderr):
             assert "\x1b" not in text, arguments
             assert "\x07" not in text, arguments
         if arguments[0] in {"compare", "status", "report", "run"}:
-            assert "pwned" in done.stdout
+            assert "pwned" in result.stdout
 
 
 @pytest.mark.slow
@@ -126,17 +126,17 @@ def test_a_file_whose_name_is_not_utf8_is_named_and_taken_where_the_system_has_a
     folder = tmp_path / os.fsdecode(b"d\xe9")
     shutil.copytree(tmp_path, folder)
     for arguments in (["compare", odd, "t.txt"], ["check", "plan.toml"], ["run", "plan.toml"]):
-        done = run(*arguments, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (2, ""), done.stderr
-        assert r"s\udce9.txt': the file's name is not UTF-8" in done.stderr
-        assert "rename the file, or give the system a name" in done.stderr
+        result = run(*arguments, cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (2, ""), result.stderr
+        assert r"s\udce9.txt': the file's name is not UTF-8" in result.stderr
+        assert "rename the file, or give the system a name" in result.stderr
     for command in ("check", "run"):
-        done = run(command, folder / "plan.toml", cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (2, ""), done.stderr
-        assert "the name of a plan or of its folder is not UTF-8; rename it" in done.stderr
-    assert started("compare", f"s={odd}", "t.txt", "--json", "c.json", cwd=tmp_path).returncode == 0
-    done = started("compare", "t.txt", f"s={odd}", "--name", odd, cwd=tmp_path)
-    assert (done.returncode, r"'s\udce9.txt': a name or id that cannot" in done.stderr) == (2, True), done.stderr
+        result = run(command, folder / "plan.toml", cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (2, ""), result.stderr
+        assert "the name of a plan or of its folder is not UTF-8; rename it" in result.stderr
+    assert run_process("compare", f"s={odd}", "t.txt", "--json", "c.json", cwd=tmp_path).returncode == 0
+    result = run_process("compare", "t.txt", f"s={odd}", "--name", odd, cwd=tmp_path)
+    assert (result.returncode, r"'s\udce9.txt': a name or id that cannot" in result.stderr) == (2, True), result.stderr
     (tmp_path / "plan.toml").write_text(
         '[[test_set]]\nname = "x"\nsystems = { s = "d*/s*.txt", t = "t.txt" }\n[report]\njson = "r.json"\n'
     )
@@ -148,97 +148,97 @@ def test_a_file_whose_name_is_not_utf8_is_named_and_taken_where_the_system_has_a
 @pytest.mark.cluster
 def test_a_report_of_dask_is_written_with_the_default_cluster(files):
     pytest.importorskip("bokeh")
-    done = started("compare", "good.csv", "--performance-report", "dask.html", "--workers", "1", cwd=files)
-    assert done.returncode == 0, done.stderr
+    result = run_process("compare", "good.csv", "--performance-report", "dask.html", "--workers", "1", cwd=files)
+    assert result.returncode == 0, result.stderr
     assert "<html" in (files / "dask.html").read_text()
 
 
 @pytest.mark.cluster
 def test_a_scheduler_that_does_not_answer_is_status_2(files):
-    done = started("compare", "good.csv", "--cluster", "tcp://127.0.0.1:1", cwd=files)
-    assert done.returncode == 2
-    assert "no dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = run_process("compare", "good.csv", "--cluster", "tcp://127.0.0.1:1", cwd=files)
+    assert result.returncode == 2
+    assert "no dask scheduler answers at tcp://127.0.0.1:1" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-YEHS = ("compare", YEH, "--metric", "recall", "--metric", "f1", "--metric", "precision")
+COMPARE_YEH = ("compare", YEH, "--metric", "recall", "--metric", "f1", "--metric", "precision")
 
 
 def test_yehs_example_begins_with_the_answer():
-    done = started(*YEHS)
-    assert done.returncode == 0
+    result = run_process(*COMPARE_YEH)
+    assert result.returncode == 0
     parted = "the bootstrap interval contains 0, the exact test rejects"
-    assert done.stdout.splitlines()[:4] == [
+    assert result.stdout.splitlines()[:4] == [
         "I is better than II on recall by 21.4 points [10.9, 31.9]; p = 0.000196 (exact).",
         "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact).",
         f"II is better than I on precision by 14.6 points [-0.5, 29.1]; p = 0.04 (exact); {parted}.",
         "",
     ]
-    assert "\nchecks: second run, sign test (1 of 3) and exact p agree\n" in done.stdout
+    assert "\nchecks: second run, sign test (1 of 3) and exact p agree\n" in result.stdout
     assert (
         "\nborderline result (two more units could change the verdict): I and II on precision, p = 0.04 (exact)\n"
-        in done.stdout
+        in result.stdout
     )
-    assert "r12" not in done.stdout
-    assert "\x1b" not in done.stdout + done.stderr
-    assert done.stderr == "sigdask: read as responses: 2 systems, 160 items\n"
+    assert "r12" not in result.stdout
+    assert "\x1b" not in result.stdout + result.stderr
+    assert result.stderr == "sigdask: read as responses: 2 systems, 160 items\n"
 
 
 @pytest.mark.parametrize("option", ["-v", "--verbose", "--all"])
 def test_details_are_shown_where_they_are_asked_for(option):
-    done = started(*YEHS, option)
-    told = "p = 0.000196 (exact; two-sided; 34 of 160 units discordant)"
-    assert f"recall: I is better than II, 0.4563 against 0.2427; {told}" in done.stdout
-    assert "sign test agrees: p = 0.000195126" in done.stdout
-    assert "r12 = 0.345" in done.stdout
-    assert "note: the 95 % interval contains 0 though p = 0.04" in done.stdout
+    result = run_process(*COMPARE_YEH, option)
+    test_text = "p = 0.000196 (exact; two-sided; 34 of 160 units discordant)"
+    assert f"recall: I is better than II, 0.4563 against 0.2427; {test_text}" in result.stdout
+    assert "sign test agrees: p = 0.000195126" in result.stdout
+    assert "r12 = 0.345" in result.stdout
+    assert "note: the 95 % interval contains 0 though p = 0.04" in result.stdout
 
 
 def test_json_goes_to_standard_output_alone(files):
-    done = started("compare", "good.csv", "--json", "-", cwd=files)
-    assert json.loads(done.stdout)["results"][0]["p_value"] == 0.75
+    result = run_process("compare", "good.csv", "--json", "-", cwd=files)
+    assert json.loads(result.stdout)["results"][0]["p_value"] == 0.75
 
 
 def test_json_goes_to_a_file_beside_the_table(files):
-    done = run("compare", "good.csv", "--json", "out.json", cwd=files)
-    assert "mean" in done.stdout
+    result = run("compare", "good.csv", "--json", "out.json", cwd=files)
+    assert "mean" in result.stdout
     assert json.loads((files / "out.json").read_text())["results"][0]["n_trials"] == 8
     assert not list(files.glob("out.json?*"))
 
 
 def test_identical_and_tiny_sets_run_and_0_over_0_has_a_note(files):
     (files / "tiny.csv").write_text("item,gold,x,y\na,P,P,P\n")
-    done = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)
-    assert done.returncode == 0
-    assert "x and y do not differ on accuracy: no item differs in what it counts." in done.stdout
+    result = run("compare", "tiny.csv", "--metric", "accuracy", "--metric", "precision[P]", cwd=files)
+    assert result.returncode == 0
+    assert "x and y do not differ on accuracy: no item differs in what it counts." in result.stdout
     (files / "zero.csv").write_text("item,gold,x,y\na,0,0,1\nb,1,0,1\n")
-    done = run("compare", "zero.csv", "--metric", "precision", cwd=files)
-    assert "note: x: 0/0 scored 0" in done.stdout
+    result = run("compare", "zero.csv", "--metric", "precision", cwd=files)
+    assert "note: x: 0/0 scored 0" in result.stdout
 
 
 def test_names_from_files_are_printed_and_not_read_as_markup(files):
     (files / "names.csv").write_text("item,[bold]x[/bold],\x1b[31my\na,1,2\nb,3,1\n")
-    done = run("compare", "names.csv", cwd=files)
-    assert done.returncode == 0
-    assert "[bold]x[/bold]" in done.stdout
-    assert "\x1b" not in done.stdout
+    result = run("compare", "names.csv", cwd=files)
+    assert result.returncode == 0
+    assert "[bold]x[/bold]" in result.stdout
+    assert "\x1b" not in result.stdout
 
 
 def test_many_comparisons_are_summed_up(files):
     columns = [f"s{k}" for k in range(12)]
     rows = [",".join(str((k * 7 + s * s) % 11) for s in range(12)) for k in range(9)]
     (files / "many.csv").write_text(",".join(columns) + "\n" + "\n".join(rows) + "\n")
-    done = run("compare", "many.csv", cwd=files)
-    assert "66 comparisons" in done.stdout
+    result = run("compare", "many.csv", cwd=files)
+    assert "66 comparisons" in result.stdout
     every = run("compare", "many.csv", "--all", cwd=files).stdout
     assert len(re.findall(r"^s\d+ +s\d+ +\d", every, re.MULTILINE)) == 66
 
 
 def test_a_closed_pipe_is_no_error(files):
-    done = subprocess.run(
+    result = subprocess.run(
         f"{' '.join(COMMAND)} metrics | head -1", shell=True, capture_output=True, text=True, cwd=files, check=False
     )
-    assert done.stderr == ""
+    assert result.stderr == ""
 
 
 def test_metrics_and_formats_are_listed():
@@ -249,17 +249,19 @@ def test_metrics_and_formats_are_listed():
 
 @pytest.mark.cluster
 def test_the_program_verifies_itself():
-    done = started("verify")
-    assert done.returncode == 0
-    assert done.stdout.endswith("all audits passed\n")
-    assert done.stdout.count("ok ") >= 9
+    result = run_process("verify")
+    assert result.returncode == 0
+    assert result.stdout.endswith("all audits passed\n")
+    assert result.stdout.count("ok ") >= 9
 
 
 @pytest.mark.cluster
 def test_worker_processes_give_the_same_json_as_this_process(files):
-    where = [["--cluster", "none"], ["--cluster", "local", "--workers", "2"], ["--cluster", "threads"]]
-    found = {started("compare", YEH, "--metric", "f1", "--json", "-", *w).stdout for w in where}
-    assert len(found) == 1
+    cluster_options = [["--cluster", "none"], ["--cluster", "local", "--workers", "2"], ["--cluster", "threads"]]
+    outputs = {
+        run_process("compare", YEH, "--metric", "f1", "--json", "-", *options).stdout for options in cluster_options
+    }
+    assert len(outputs) == 1
 
 
 @pytest.mark.slow
@@ -267,11 +269,11 @@ def test_interrupting_says_so_without_a_traceback(files):
     import signal
     import time
 
-    def heeding():  # a test run in the background may have been told to ignore it
+    def restore_signal():  # a test run in the background may have been told to ignore it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     command = [*COMMAND, "compare", str(YEH), "--trials", str(2**36)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeding) as process:  # noqa: PLW1509
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=restore_signal) as process:  # noqa: PLW1509
         try:
             time.sleep(3)
             process.send_signal(signal.SIGINT)
@@ -291,11 +293,11 @@ def test_the_example_file_is_what_its_script_makes():
 
 @pytest.mark.slow
 def test_the_digits_example_ends_in_an_answer(tmp_path):
-    made = subprocess.run(
+    script_result = subprocess.run(
         [sys.executable, "-m", "sigdask.examples.digits", tmp_path], capture_output=True, text=True, check=False
     )
-    assert made.returncode == 0, made.stderr
-    done = run(
+    assert script_result.returncode == 0, script_result.stderr
+    result = run(
         "compare",
         "logistic.csv",
         "bayes.csv",
@@ -307,14 +309,14 @@ def test_the_digits_example_ends_in_an_answer(tmp_path):
         "macro-f1",
         cwd=tmp_path,
     )
-    assert "logistic is better than bayes on accuracy by 12.9 points" in done.stdout
+    assert "logistic is better than bayes on accuracy by 12.9 points" in result.stdout
 
 
 def test_an_error_of_a_guessed_format_says_the_guess(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,y\na,1,2\nb,1,z\nc,2,3\n")
-    asked = run("compare", str(tmp_path / "t.csv"), "--format", "wide")
+    explicit = run("compare", str(tmp_path / "t.csv"), "--format", "wide")
     guessed = run("compare", str(tmp_path / "t.csv"))
-    assert "[read as" not in asked.stderr
+    assert "[read as" not in explicit.stderr
     assert "found 'z', expected a number" in guessed.stderr
     assert "[read as wide; choose with --format]" in guessed.stderr
 
@@ -322,17 +324,17 @@ def test_an_error_of_a_guessed_format_says_the_guess(tmp_path):
 def test_a_page_is_written_beside_json_on_standard_output_and_refused_before_counting(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,1\n2,2\n")
     page = tmp_path / "page.html"
-    done = run("compare", tmp_path / "t.csv", "--json", "-", "--html", page)
-    assert json.loads(done.stdout)["results"]
+    result = run("compare", tmp_path / "t.csv", "--json", "-", "--html", page)
+    assert json.loads(result.stdout)["results"]
     assert page.read_text().startswith("<!DOCTYPE html>")
-    done = run("compare", tmp_path / "t.csv", "--html", tmp_path / "no" / "page.html")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--html" in done.stderr
+    result = run("compare", tmp_path / "t.csv", "--html", tmp_path / "no" / "page.html")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "--html" in result.stderr
 
 
 def test_one_thing_is_no_plural(tmp_path):
     (tmp_path / "t.csv").write_text("item,x,y\na,1,2\n")
-    done = run("compare", "t.csv", "--method", "randomization", "--trials", "1", "--verbose", cwd=tmp_path)
-    assert "2 systems, 1 item\n" in done.stderr
-    said = done.stdout + done.stderr + run("power", "t.csv", "--trials", "1", cwd=tmp_path).stderr
-    assert not re.search(r"(?<![\d.,])1 (trials|comparisons|items|systems|units|files|rows)\b", said)
+    result = run("compare", "t.csv", "--method", "randomization", "--trials", "1", "--verbose", cwd=tmp_path)
+    assert "2 systems, 1 item\n" in result.stderr
+    output = result.stdout + result.stderr + run("power", "t.csv", "--trials", "1", cwd=tmp_path).stderr
+    assert not re.search(r"(?<![\d.,])1 (trials|comparisons|items|systems|units|files|rows)\b", output)

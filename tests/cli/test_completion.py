@@ -1,4 +1,4 @@
-"""What a shell offers after the tabulator: a real bash is asked, with the script that it is given."""
+"""Tests of shell completion, in a real bash with the script that it is given."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ SIGDASK = Path(sys.executable).with_name("sigdask")
 pytestmark = pytest.mark.skipif(BASH is None or not SIGDASK.exists(), reason="needs bash and an installed sigdask")
 
 
-def offered(*words, cwd):
+def list_completions(*words, cwd):
     script = """
         eval "$(_SIGDASK_COMPLETE=bash_source sigdask)"
         COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
@@ -23,12 +23,12 @@ def offered(*words, cwd):
         printf '%s\\n' "${COMPREPLY[@]}"
     """
     path = f"{SIGDASK.parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    result = subprocess.run(
         [BASH, "-c", script, "bash", *words], cwd=cwd, env=os.environ | {"PATH": path}, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
-    assert "internal error" not in done.stderr
-    return done.stdout.split()
+    assert "internal error" not in result.stderr
+    return result.stdout.split()
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def offered(*words, cwd):
     ],
 )
 def test_commands_options_and_their_choices_are_offered(words, among, tmp_path):
-    assert offered(*words, cwd=tmp_path) == among
+    assert list_completions(*words, cwd=tmp_path) == among
 
 
 def test_every_file_that_a_command_takes_is_left_to_the_shell():

@@ -1,4 +1,4 @@
-"""Examples are copied whole, and the demonstration shows what it says."""
+"""Tests of the examples, which are copied whole, and of the demonstration."""
 
 import os
 import pty
@@ -8,8 +8,8 @@ import sys
 import zlib
 
 import pytest
-from command import called
-from terminals import shown
+from command import call_sigdask
+from terminals import run_in_terminal
 
 from sigdask.cli.demo import NEXT, STEPS
 from sigdask.examples import EXAMPLES, copy_example
@@ -17,21 +17,21 @@ from sigdask.examples import EXAMPLES, copy_example
 RESULTS = {"table.tex", "report.html", "results.json"}
 
 
-def in_a_terminal(tmp_path):
-    return shown("demo", "--yes", "--keep", str(tmp_path / "kept"), columns=80)
+def run_demo_in_terminal(tmp_path):
+    return run_in_terminal("demo", "--yes", "--keep", str(tmp_path / "kept"), columns=80)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_copied_with_its_source_and_licence(name, tmp_path):
-    listed = copy_example(name, tmp_path / "here")
-    assert {"SOURCE.md"} < set(listed)
-    assert any(path.startswith("LICENSE") for path in listed)
-    assert not any("__pycache__" in path for path in listed)
+    copied = copy_example(name, tmp_path / "here")
+    assert {"SOURCE.md"} < set(copied)
+    assert any(path.startswith("LICENSE") for path in copied)
+    assert not any("__pycache__" in path for path in copied)
 
 
 def test_examples_are_listed_and_copied_by_the_command(tmp_path):
-    assert [line.split()[0] for line in called("examples", cwd=tmp_path).stdout.splitlines()] == list(EXAMPLES)
-    copied = called("examples", "nightly", cwd=tmp_path)
+    assert [line.split()[0] for line in call_sigdask("examples", cwd=tmp_path).stdout.splitlines()] == list(EXAMPLES)
+    copied = call_sigdask("examples", "nightly", cwd=tmp_path)
     assert copied.stdout == "nightly: LICENSE.txt, SOURCE.md, logs/, night-2/, nightly.toml\n"
     assert (tmp_path / "nightly" / "logs" / "candidate").is_dir()
 
@@ -49,9 +49,9 @@ def test_examples_are_listed_and_copied_by_the_command(tmp_path):
 def test_what_cannot_be_copied_is_said(arguments, said, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    ended = called(*arguments, cwd=tmp_path)
-    assert ended.returncode == 2
-    assert said in ended.stderr
+    result = call_sigdask(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert said in result.stderr
 
 
 def test_all_examples_together_are_small(tmp_path):
@@ -64,10 +64,10 @@ def test_all_examples_together_are_small(tmp_path):
 @pytest.fixture(scope="module")
 def piped(tmp_path_factory):
     folder = tmp_path_factory.mktemp("empty")
-    ended = called("demo", cwd=folder)
-    assert ended.returncode == 0
+    result = call_sigdask("demo", cwd=folder)
+    assert result.returncode == 0
     assert not any(folder.iterdir())
-    return ended.stdout
+    return result.stdout
 
 
 def test_the_demonstration_runs_in_a_pipe_without_asking_and_says_what_comes_next(piped):
@@ -84,9 +84,12 @@ def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
     assert re.search(r"accuracy.*0\.624", two)
     letters = re.findall(r"(?:hmm|perceptron-[13]|frequent) +[\d.]+ +.*?([a-d]+)$", several, flags=re.MULTILINE)
     assert sorted(letters) == ["a", "b", "c", "d"]
-    needed, found = re.search(r"you need about ([\d,]+) items", power)[1], re.search(r"with power (0\.\d+) ±", power)
+    needed, found_power = (
+        re.search(r"you need about ([\d,]+) items", power)[1],
+        re.search(r"with power (0\.\d+) ±", power),
+    )
     assert 2_800 < int(needed.replace(",", "")) < 3_500
-    assert found
+    assert found_power
     assert re.search(r"\| hmm +\| \*\*0\.9129\*\* a \|", table)
     assert "tested by approximate randomization" in words
     assert 0.5 < float(re.findall(r"by 300 with power (0\.\d+)", " ".join(power.split()))[0]) < 0.65
@@ -94,35 +97,35 @@ def test_the_numbers_that_the_demonstration_explains_are_those_printed(piped):
 
 @pytest.mark.slow
 def test_the_demonstration_fits_a_terminal_and_leaves_its_files_where_it_is_told(tmp_path):
-    seen = in_a_terminal(tmp_path)
-    assert seen.status == 0
-    assert max(map(len, seen.screen)) <= 80
-    assert "Enter goes on" not in seen.written
-    left = {path.name for path in (tmp_path / "kept").iterdir()}
-    assert RESULTS | {"gold.conll", "hmm.conll", "SOURCE.md"} <= left
+    terminal = run_demo_in_terminal(tmp_path)
+    assert terminal.status == 0
+    assert max(map(len, terminal.screen)) <= 80
+    assert "Enter goes on" not in terminal.written
+    file_names = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert RESULTS | {"gold.conll", "hmm.conll", "SOURCE.md"} <= file_names
 
 
 @pytest.mark.slow
 def test_at_a_terminal_enter_goes_on(tmp_path):
-    ours, theirs = pty.openpty()
+    driver_end, program_end = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "sigdask", "demo"],
-        cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        cwd=tmp_path, stdin=program_end, stdout=program_end, stderr=program_end, start_new_session=True,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "80"},
     )  # fmt: skip
-    os.close(theirs)
-    asked, written = 0, b""
+    os.close(program_end)
+    n_prompts, output = 0, b""
     while True:
         try:
-            part = os.read(ours, 65536)
+            chunk = os.read(driver_end, 65536)
         except OSError:  # nobody holds the other side
             break
-        if not part:
+        if not chunk:
             break
-        written += part
-        while written.count(b"Enter goes on, Ctrl-C ends ") > asked:
-            asked += 1
-            os.write(ours, b"\n")
-    os.close(ours)
+        output += chunk
+        while output.count(b"Enter goes on, Ctrl-C ends ") > n_prompts:
+            n_prompts += 1
+            os.write(driver_end, b"\n")
+    os.close(driver_end)
     assert process.wait() == 0
-    assert asked == len(STEPS)
+    assert n_prompts == len(STEPS)

@@ -1,4 +1,4 @@
-"""`--figures`: which files are written, what they are called, and what Results draw."""
+"""Tests of `--figures`: which files are written, their names, and what the figures of results draw."""
 
 import re
 
@@ -35,14 +35,14 @@ def scores(tmp_path, counts):
     return tmp_path / "scores.csv"
 
 
-def called(*arguments):
+def run_command(*arguments):
     return CliRunner().invoke(commands, [*map(str, arguments)])
 
 
 def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
-    from command import called
+    from command import call_sigdask
 
-    found = called(
+    result = call_sigdask(
         "compare",
         scores,
         "--trials",
@@ -54,18 +54,18 @@ def test_every_figure_that_fits_is_written_and_named(scores, tmp_path):
         "svg",
         cwd=tmp_path,
     )
-    assert found.returncode == 0, found.stderr
+    assert result.returncode == 0, result.stderr
     kinds = ["forest-mean", "critical-difference-mean", "matrix-mean", "achieved-significance"]
     kinds += [f"null-mean-s{a}-s{b}" for a in range(5) for b in range(a + 1, 5)]  # of few comparisons all are opened
     assert sorted(path.name for path in (tmp_path / "deep" / "figs").iterdir()) == sorted(f"{k}.svg" for k in kinds)
-    assert "14 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in found.stderr
+    assert "14 files in deep/figs: forest-mean.svg, critical-difference-mean.svg, " in result.stderr
 
 
 def test_two_systems_have_a_forest_alone(results):
     from sigdask.report.presentable import Results
 
-    one = Results(results.table.take(slice(0, 1)), 0, 0.05)
-    assert [picture.kind for picture in iter_pictures(one.table)] == ["forest"]
+    pair_results = Results(results.table.take(slice(0, 1)), 0, 0.05)
+    assert [picture.kind for picture in iter_pictures(pair_results.table)] == ["forest"]
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_two_systems_have_a_forest_alone(results):
 )
 def test_what_cannot_be_drawn_is_refused_before_anything_is_read(scores, options, words, monkeypatch):
     monkeypatch.setattr("sigdask.formats.read", lambda *_, **__: pytest.fail("it was read"))
-    found = called("compare", scores, *(option.format(scores=scores) for option in options))
-    assert isinstance(found.exception, InputError)
-    assert words in str(found.exception)
+    result = run_command("compare", scores, *(option.format(scores=scores) for option in options))
+    assert isinstance(result.exception, InputError)
+    assert words in str(result.exception)
 
 
 def test_rankings_have_curves(tmp_path):
     rng = np.random.default_rng(1)
     lines = [f"{k}\t{int(rng.random() < 0.3)}\t{rng.random():.4f}\t{rng.random():.4f}" for k in range(60)]
     (tmp_path / "c.tsv").write_text("\n".join(["id\tgold\tMI\tG2", *lines]) + "\n")
-    found = called("rankings", tmp_path / "c.tsv", "--n", "10,20,30", "--trials", 99, "--name", "col/loc",
+    result = run_command("rankings", tmp_path / "c.tsv", "--n", "10,20,30", "--trials", 99, "--name", "col/loc",
                    "--figures", tmp_path / "figs", "--figure-format", "svg")  # fmt: skip
-    assert found.exit_code == 0, found.output
+    assert result.exit_code == 0, result.output
     names = sorted(path.name for path in (tmp_path / "figs").iterdir())
     assert [re.sub("-[0-9a-f]{8}", "-#", name) for name in names] == ["precision-col_loc-#.svg", "recall-col_loc-#.svg"]
 
@@ -98,33 +98,35 @@ def test_curves_are_those_of_the_evaluation():
 
     rng = np.random.default_rng(2)
     candidates = Candidates.of(rng.random(80) < 0.4, {"MI": rng.random(80), "G2": rng.random(80)})
-    found = evaluate(candidates, n="10,40", trials=99)
+    evaluation = evaluate(candidates, n="10,40", trials=99)
     for score, low in (("precision", "low"), ("recall", "recall_low")):
-        [axes] = found.plot_curves(score).axes
-        drawn = [line.get_ydata().tolist() for line in axes.lines]
-        rows = [[getattr(row, score) for row in found.precision if row.measure == name] for name in ("MI", "G2")]
-        assert drawn == rows
-        lows = {getattr(row, low) for row in found.precision}
+        [axes] = evaluation.plot_curves(score).axes
+        curves = [line.get_ydata().tolist() for line in axes.lines]
+        rows = [[getattr(row, score) for row in evaluation.precision if row.measure == name] for name in ("MI", "G2")]
+        assert curves == rows
+        lows = {getattr(row, low) for row in evaluation.precision}
         assert lows <= {y for band in axes.collections for _, y in band.get_paths()[0].vertices.tolist()}
 
 
 def test_a_forest_is_of_the_results(results):
-    axes, beside = results.plot_forest().axes
-    drawn = {(*point,) for line in axes.lines[1:] for point in line.get_xydata().tolist()}
-    assert drawn == {(r.difference, row) for row, r in enumerate(results)}
-    [bars] = [each for each in axes.collections if each.get_gid() == "intervals"]
+    axes, p_axes = results.plot_forest().axes
+    points = {(*point,) for line in axes.lines[1:] for point in line.get_xydata().tolist()}
+    assert points == {(r.difference, row) for row, r in enumerate(results)}
+    [bars] = [artist for artist in axes.collections if artist.get_gid() == "intervals"]
     ends = [(r.interval.low, r.interval.high) for r in results]
     assert [(a[0], b[0]) for a, b in bars.get_segments()] == ends
     assert "95 % intervals" in axes.get_xlabel()
-    assert all(label.get_text().startswith("adjusted p = ") for label in beside.get_yticklabels())
+    assert all(label.get_text().startswith("adjusted p = ") for label in p_axes.get_yticklabels())
 
 
 def test_a_forest_of_many_is_of_the_best_system(counts):
     rng = np.random.default_rng(4)
-    many = Counts.from_scores({f"s{k}": (rng.random(30) + k / 40).round(2) for k in range(17)})
-    own = compare_all(many, metrics=["mean"], trials=99, second_run=False, adjust="none", interval="none")
-    best = own.rankings()[0].systems[0].system
-    [axes, _] = own.plot_forest().axes
+    many_systems = Counts.from_scores({f"s{k}": (rng.random(30) + k / 40).round(2) for k in range(17)})
+    many_results = compare_all(
+        many_systems, metrics=["mean"], trials=99, second_run=False, adjust="none", interval="none"
+    )
+    best = many_results.rankings()[0].systems[0].system
+    [axes, _] = many_results.plot_forest().axes
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert len(names) == 16
     assert all(name.startswith(f"{best} − ") for name in names)
@@ -138,10 +140,10 @@ def test_a_matrix_and_bars_are_of_the_verdicts(results):
     [axes] = results.plot_matrix().axes
     level = axes.images[0].get_array()
     for r in results:
-        own = level[names.index(r.a), names.index(r.b)]
-        assert (abs(own) >= 2) == (r.verdict(0.05) == "significant")
-        if abs(own) >= 2:
-            assert (own > 0) == (r.better() == r.a)
+        shade = level[names.index(r.a), names.index(r.b)]
+        assert (abs(shade) >= 2) == (r.verdict(0.05) == "significant")
+        if abs(shade) >= 2:
+            assert (shade > 0) == (r.better() == r.a)
     assert all((x == -y) or (x, y) == (1, 1) for x, y in zip(level.ravel(), level.T.ravel(), strict=True))
     [axes] = results.plot_critical_difference().axes
     bars = {line.get_gid() for line in axes.lines if line.get_gid()}
@@ -156,50 +158,56 @@ def test_achieved_significance_is_the_curve_of_the_results(results):
 
 
 def test_a_null_distribution_holds_every_trial_and_the_observed_difference(counts):
-    results, opened = compare_opened([counts], metrics=["mean"], trials=4095, second_run=False, adjust="none")
-    one = opened[0]
-    [axes] = results.plot_null(one).axes
-    [stairs] = [each for each in axes.patches if hasattr(each, "get_data")]
-    assert stairs.get_data().values.sum() == one.null.n_trials == 4095
-    [observed, other] = [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() >= 1]
-    assert observed == -other == pytest.approx(results[one.row].difference, rel=1e-12)
+    results, all_details = compare_opened([counts], metrics=["mean"], trials=4095, second_run=False, adjust="none")
+    details = all_details[0]
+    [axes] = results.plot_null(details).axes
+    [stairs] = [patch for patch in axes.patches if hasattr(patch, "get_data")]
+    assert stairs.get_data().values.sum() == details.null.n_trials == 4095
+    [observed, mirrored] = [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() >= 1]
+    assert observed == -mirrored == pytest.approx(results[details.row].difference, rel=1e-12)
     assert "4,095 trials" in axes.get_xlabel()
 
 
 def test_of_several_metrics_one_is_to_be_named(counts):
     tags = Counts.from_labels(list("ABAB" * 5), {"x": list("ABBB" * 5), "y": list("AAAB" * 5), "z": list("BBAB" * 5)})
-    own = compare_all(tags, metrics=["accuracy", "macro-f1"], trials=99, second_run=False)
+    tag_results = compare_all(tags, metrics=["accuracy", "macro-f1"], trials=99, second_run=False)
     with pytest.raises(InputError, match="name which .metric is one of 'accuracy', 'macro-f1'"):
-        own.plot_forest()
+        tag_results.plot_forest()
     with pytest.raises(InputError, match="no comparison with metric = 'BLEU'"):
-        own.plot_forest(metric="BLEU")
-    assert own.plot_forest(metric="accuracy").axes[0].get_title(loc="left") == "accuracy"
-    assert len(own.plot_achieved_significance().axes[0].lines) == 3
+        tag_results.plot_forest(metric="BLEU")
+    assert tag_results.plot_forest(metric="accuracy").axes[0].get_title(loc="left") == "accuracy"
+    assert len(tag_results.plot_achieved_significance().axes[0].lines) == 3
 
 
 def test_pairs_with_a_baseline_have_no_matrix(counts):
-    own = compare_all(counts, metrics=["mean"], baseline="s0", trials=99, second_run=False)
+    baseline_results = compare_all(counts, metrics=["mean"], baseline="s0", trials=99, second_run=False)
     with pytest.raises(InputError, match="every two were compared"):
-        own.plot_matrix()
+        baseline_results.plot_matrix()
 
 
 def test_names_of_files_are_safe_stable_and_different():
-    def of(*parts):
+    def build_figure(*parts):
         return FigureSpec("forest", parts, lambda: None)
 
     names = build_file_names(
-        [of("news", "F1"), of("../../etc", "F1"), of("NEWS", "f1"), of("x" * 300, "é"), of("x" * 301, "é")]
+        [
+            build_figure("news", "F1"),
+            build_figure("../../etc", "F1"),
+            build_figure("NEWS", "f1"),
+            build_figure("x" * 300, "é"),
+            build_figure("x" * 301, "é"),
+        ]
     )
     assert names[1].startswith("forest-.._.._etc-F1-")
     assert len({name.lower() for name in names}) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9_.+=@-]{1,200}", name) for name in names)
-    assert names[1] == build_file_names([of("../../etc", "F1")])[0]
-    assert build_file_names([of("news", "F1")]) == ["forest-news-F1"]
+    assert names[1] == build_file_names([build_figure("../../etc", "F1")])[0]
+    assert build_file_names([build_figure("news", "F1")]) == ["forest-news-F1"]
 
 
 def test_more_figures_than_are_drawn_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr("sigdask.report.plots.folder.MOST_FIGURES", 2)
-    drawn = plots.achieved_significance({"m": [0.1, 0.2]}, 0.05)
-    many = [FigureSpec("forest", (f"set{k}",), lambda: drawn) for k in range(5)]
-    written, n_left = write_figures(tmp_path / "figs", many, ["svg"])
-    assert (len(written), n_left) == (2, 3)
+    figure = plots.achieved_significance({"m": [0.1, 0.2]}, 0.05)
+    figures = [FigureSpec("forest", (f"set{k}",), lambda: figure) for k in range(5)]
+    paths, n_left = write_figures(tmp_path / "figs", figures, ["svg"])
+    assert (len(paths), n_left) == (2, 3)

@@ -1,4 +1,4 @@
-"""How far a command is: from its start, on a terminal as a bar and elsewhere as lines, and what is ahead beforehand."""
+"""Tests of progress: bars on a terminal, lines elsewhere, and the estimate before counting starts."""
 
 import gzip
 import io
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from conftest import YEH
-from panel_of import panel_of
+from panel_of import build_panel
 from rich.console import Console
-from terminals import shown
+from terminals import run_in_terminal
 
 import sigdask
 from sigdask.cli.output import progress
@@ -29,8 +29,8 @@ from sigdask.randomization.resampling.bootstrap import Bootstrap
 from sigdask.statistics import exact
 
 
-class Kept:
-    """Keeps what is shown."""
+class RecordingProgress:
+    """Records the steps that are shown."""
 
     def __init__(self):
         self.steps = []
@@ -41,10 +41,10 @@ class Kept:
 
 @pytest.fixture
 def kept():
-    return Kept()
+    return RecordingProgress()
 
 
-def numbers(kept):
+def list_numbers(kept):
     return [(step.doing, step.done, step.total) for step in kept.steps]
 
 
@@ -63,7 +63,7 @@ def test_all_that_takes_long_is_shown_and_what_follows_it(kept, tmp_path):
     steps.extracting(ExtractionProgress("TER", 8, 8, 0.0, 1))
     steps(0, 5)
     steps(5, 5)
-    assert numbers(kept) == [
+    assert list_numbers(kept) == [
         ("reading", 10, 40),
         ("reading", 30, 40),
         ("preparing", 0, 0),
@@ -95,7 +95,7 @@ def test_a_step_says_total_percentage_and_time_left(monkeypatch):
 
 @pytest.mark.parametrize("name", ["plain", "packed", "quoted", "lines"])
 def test_files_are_seen_as_they_are_read(name, kept, tmp_path, monkeypatch):
-    """By the reader of columns, through gzip, by the careful reader of rows and by that of JSON lines."""
+    """Through the column reader, gzip, the careful row reader and the reader of JSON lines."""
     monkeypatch.setattr("sigdask.formats.reading.files.PROGRESS_BYTES", 1 << 12)
     rows = range(4000)
     text = "item,a,b\n" + "".join(f"{k},{k % 3},{k % 5}\n" for k in rows)
@@ -107,35 +107,35 @@ def test_files_are_seen_as_they_are_read(name, kept, tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(text.encode()) if name == "packed" else text.encode())
     steps = ProgressSteps(kept)
     with steps.reading([path]):
-        found = sigdask.read(path)
-    assert found.n_items == len(rows)
-    places = [step.done for step in kept.steps if step.doing == "reading"]
-    assert len(places) >= 2
-    assert all(0 < place < path.stat().st_size for place in places)
+        counts = sigdask.read(path)
+    assert counts.n_items == len(rows)
+    byte_counts = [step.done for step in kept.steps if step.doing == "reading"]
+    assert len(byte_counts) >= 2
+    assert all(0 < n_bytes < path.stat().st_size for n_bytes in byte_counts)
     assert {step.total for step in kept.steps if step.doing == "reading"} == {path.stat().st_size}
 
 
 def test_elsewhere_than_on_a_terminal_a_line_is_written_now_and_then_however_seldom_there_is_news(monkeypatch):
-    said, thrice = [], threading.Event()
+    texts, third_line = [], threading.Event()
 
     def note(text):
-        said.append(text)
-        if len(said) == 3:
-            thrice.set()
+        texts.append(text)
+        if len(texts) == 3:
+            third_line.set()
 
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.01)
     monkeypatch.setattr(progress, "log_note", note)
     lines = ProgressLines()
     with lines.started():
         lines.show(ProgressStep("counting", "trials", 1, 4, 9.0))
-        assert thrice.wait(30)
-    assert said[2] == "counting: 1 of 4 trials (25%), about 9 s left"
+        assert third_line.wait(30)
+    assert texts[2] == "counting: 1 of 4 trials (25%), about 9 s left"
 
 
 def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.02)
-    asked = ("compare", YEH, "-m", "recall", "--trials", "1e8", "--cluster", "none")
-    loud, quiet = called(*asked, cwd=tmp_path), called(*asked, "-q", cwd=tmp_path)
+    arguments = ("compare", YEH, "-m", "recall", "--trials", "1e8", "--cluster", "none")
+    loud, quiet = call_sigdask(*arguments, cwd=tmp_path), call_sigdask(*arguments, "-q", cwd=tmp_path)
     assert re.search(r"sigdask: counting: [\d,]+ of 200,000,000 trials \(\d+%\), about .* left\n", loud.stderr)
     assert "%" not in quiet.stderr
     assert loud.stdout == quiet.stdout
@@ -152,36 +152,36 @@ def test_a_pipe_gets_lines_of_a_command_and_quiet_none(monkeypatch, tmp_path):
 def test_a_bar_fits_its_terminal(columns, line, monkeypatch):
     monkeypatch.setattr(progress, "terminal_columns", lambda _: columns)
     monkeypatch.setattr(progress.time, "monotonic", lambda: 1100.0)
-    drawn = progress._build_bar()
-    bar = Bar(drawn)
+    display = progress._build_bar()
+    bar = Bar(display)
     bar.show(ProgressStep("counting", "trials", 57_300_000, 600_000_000, 888.0, 100.0))
     console = Console(width=columns, file=io.StringIO(), color_system="standard", force_terminal=True)
-    console.print(drawn.get_renderable())
+    console.print(display.get_renderable())
     assert re.sub(r"\x1b\[[\d;]*m", "", console.file.getvalue()).rstrip() == line
 
 
 def test_a_terminal_shows_how_far_a_command_is_from_the_start_and_keeps_nothing_of_it():
-    seen = shown("compare", str(YEH), "-m", "recall", "--trials", "3e7", "--cluster", "none", columns=80)
-    assert seen.status == 0
-    assert seen.written.index("starting") < seen.written.index("read as responses")
-    assert " of 60M trials" in seen.written
-    assert "60M" not in seen.text
+    terminal = run_in_terminal("compare", str(YEH), "-m", "recall", "--trials", "3e7", "--cluster", "none", columns=80)
+    assert terminal.status == 0
+    assert terminal.written.index("starting") < terminal.written.index("read as responses")
+    assert " of 60M trials" in terminal.written
+    assert "60M" not in terminal.text
 
 
 def test_a_terminal_that_moves_no_cursor_gets_lines(monkeypatch):
-    seen = shown("compare", str(YEH), "--trials", "4096", "--cluster", "none", columns=80, TERM="dumb")
-    assert "starting" not in seen.written
-    assert "\x1b" not in seen.written
+    terminal = run_in_terminal("compare", str(YEH), "--trials", "4096", "--cluster", "none", columns=80, TERM="dumb")
+    assert "starting" not in terminal.written
+    assert "\x1b" not in terminal.written
 
 
 def test_lines_for_machines_are_whole_on_a_terminal_too():
-    seen = shown("--log-json", "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60)
-    lines = [json.loads(line) for line in seen.written.splitlines() if line.startswith("{")]
+    terminal = run_in_terminal("--log-json", "compare", str(YEH), "--trials", "100", "--cluster", "none", columns=60)
+    lines = [json.loads(line) for line in terminal.written.splitlines() if line.startswith("{")]
     assert [line["message"].split()[0] for line in lines] == ["read", "metric:"]
 
 
-class Panel:
-    """As much of a panel as is looked at."""
+class StubPanel:
+    """A stand-in with as much of a panel as the estimate looks at."""
 
     is_whole, shape = False, (1, 1)
 
@@ -189,66 +189,66 @@ class Panel:
         self.enumerated = enumerated
 
 
-def job(n_trials, first=0, **panel):
-    return Job(Panel(**panel), n_trials, 0, "x", first)
+def build_job(n_trials, first=0, **panel):
+    return Job(StubPanel(**panel), n_trials, 0, "x", first)
 
 
 def test_what_is_ahead_is_the_sum_of_what_each_trial_takes():
-    jobs = [job(1_000_000), job(500_000, 100_000), job(4096, enumerated=True)]
+    jobs = [build_job(1_000_000), build_job(500_000, 100_000), build_job(4096, enumerated=True)]
     costs = [Fraction(1, 1000), Fraction(1, 500), Fraction(1, 4)]
-    found = WorkEstimate.from_jobs(jobs, [float(cost) for cost in costs], 2)
+    estimate = WorkEstimate.from_jobs(jobs, [float(cost) for cost in costs], 2)
     for trials in (1_000_000, 300_000, 50_000):
-        counted = min(1_000_000, trials), max(0, min(600_000, trials) - 100_000), 4096
-        expected = sum(n * cost for n, cost in zip(counted, costs, strict=True)) / 2
-        assert found.compute_seconds(trials) == pytest.approx(float(expected), rel=1e-12)
-    assert found.total == 1_504_096
-    assert found.max_trials == 1_000_000
-    assert found.seconds == found.compute_seconds(1_000_000)
+        n_counted = min(1_000_000, trials), max(0, min(600_000, trials) - 100_000), 4096
+        expected = sum(n * cost for n, cost in zip(n_counted, costs, strict=True)) / 2
+        assert estimate.compute_seconds(trials) == pytest.approx(float(expected), rel=1e-12)
+    assert estimate.total == 1_504_096
+    assert estimate.max_trials == 1_000_000
+    assert estimate.seconds == estimate.compute_seconds(1_000_000)
 
 
 def test_what_takes_over_a_minute_says_so_beforehand_with_what_fewer_trials_would_take():
-    found = WorkEstimate.from_jobs([job(10**7), job(10**7)], [1e-4, 1e-4], 4)
-    assert describe_expected_time(found) == (
+    estimate = WorkEstimate.from_jobs([build_job(10**7), build_job(10**7)], [1e-4, 1e-4], 4)
+    assert describe_expected_time(estimate) == (
         "counting 20,000,000 trials takes about 8 min 20 s on 4 threads; "
         "1,000,000 trials a comparison instead of 10,000,000 would take about 50 s"
     )
-    assert found.is_long
-    assert not WorkEstimate.from_jobs([job(10**6)], [5e-5], 1).is_long
+    assert estimate.is_long
+    assert not WorkEstimate.from_jobs([build_job(10**6)], [5e-5], 1).is_long
 
 
 @pytest.mark.parametrize(
     ("jobs", "cost", "fewer"),
     [
-        ([job(10**7)], 1e-3, 10**4),  # the largest power of ten within a minute
-        ([job(10**7)], 10.0, 1000),  # the fewest, long as they take
-        ([job(900)], 1.0, None),  # none less
-        ([job(4096, enumerated=True)], 1.0, None),  # arrangements stay
+        ([build_job(10**7)], 1e-3, 10**4),  # the largest power of ten within a minute
+        ([build_job(10**7)], 10.0, 1000),  # the fewest, long as they take
+        ([build_job(900)], 1.0, None),  # none less
+        ([build_job(4096, enumerated=True)], 1.0, None),  # arrangements stay
     ],
 )
 def test_what_is_recommended_is_as_many_trials_as_a_minute_takes(jobs, cost, fewer):
-    found = WorkEstimate.from_jobs(jobs, [cost] * len(jobs), 1)
-    assert found.fewer_trials == fewer
-    assert ("instead of" in describe_expected_time(found)) == (fewer is not None)
+    estimate = WorkEstimate.from_jobs(jobs, [cost] * len(jobs), 1)
+    assert estimate.fewer_trials == fewer
+    assert ("instead of" in describe_expected_time(estimate)) == (fewer is not None)
 
 
 def test_fewer_trials_are_advised_only_where_they_save_half_the_time():
     """An exact p of an hour stays an hour however few trials stand beside it."""
-    jobs = [job(2**20), job(1, enumerated=True)]
-    found = WorkEstimate.from_jobs(jobs, [1e-6, 3600.0], 1)
-    assert found.fewer_trials is None
-    assert "instead of" not in describe_expected_time(found)
+    jobs = [build_job(2**20), build_job(1, enumerated=True)]
+    estimate = WorkEstimate.from_jobs(jobs, [1e-6, 3600.0], 1)
+    assert estimate.fewer_trials is None
+    assert "instead of" not in describe_expected_time(estimate)
 
 
 def test_resamples_of_intervals_are_no_trials_of_which_fewer_could_be_asked_for():
-    found = WorkEstimate.from_jobs([Job(Bootstrap.__new__(Bootstrap), 10_000, 0, "intervals")], [1.0], 1)
-    assert (found.max_trials, found.fewer_trials) == (0, None)
+    estimate = WorkEstimate.from_jobs([Job(Bootstrap.__new__(Bootstrap), 10_000, 0, "intervals")], [1.0], 1)
+    assert (estimate.max_trials, estimate.fewer_trials) == (0, None)
 
 
 def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypatch):
     """Of 100 s of trials and an exact p of 900 s: all trials done in 200 s are a tenth, at half the pace."""
     clock = iter([0.0, 0.0, 200.0])
     monkeypatch.setattr(prefetch.time, "monotonic", lambda: next(clock))
-    pace = CountingPace(WorkEstimate.from_jobs([job(10**6), job(1, enumerated=True)], [1e-4, 900.0], 1))
+    pace = CountingPace(WorkEstimate.from_jobs([build_job(10**6), build_job(1, enumerated=True)], [1e-4, 900.0], 1))
     assert (pace.share, pace.seconds_left) == (0.0, pytest.approx(1000))
     pace.add_trials(0, 10**6)
     assert pace.share == pytest.approx(0.1)
@@ -259,14 +259,16 @@ def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
     panel = ExactPanel(
         exact.SumProblem(np.arange(1, 60)), exact.ChosenMethod("meet-in-the-middle", "exact", 10**12, 1, 2048)
     )
-    found = WorkEstimate.from_jobs([Job(panel, 2048)], [1.0], 2)
-    assert describe_expected_time(found) == "counting 2,048 parts of exact p-values takes about 17 min 4 s on 2 threads"
-    beside = WorkEstimate.from_jobs([Job(panel, 2048), job(512, enumerated=True)], [1.0, 1e-6], 2)
-    assert describe_expected_time(beside).startswith(
+    estimate = WorkEstimate.from_jobs([Job(panel, 2048)], [1.0], 2)
+    assert (
+        describe_expected_time(estimate) == "counting 2,048 parts of exact p-values takes about 17 min 4 s on 2 threads"
+    )
+    with_enumeration = WorkEstimate.from_jobs([Job(panel, 2048), build_job(512, enumerated=True)], [1.0, 1e-6], 2)
+    assert describe_expected_time(with_enumeration).startswith(
         "counting 2,560 parts of exact p-values, arrangements and resamples takes about"
     )
-    both = WorkEstimate.from_jobs([Job(panel, 2048), job(10**6)], [1.0, 1e-6], 2)
-    assert describe_expected_time(both).startswith(
+    with_trials = WorkEstimate.from_jobs([Job(panel, 2048), build_job(10**6)], [1.0, 1e-6], 2)
+    assert describe_expected_time(with_trials).startswith(
         "counting 1,002,048 trials, 2,048 of them parts of exact p-values, takes about 17"
     )
 
@@ -274,9 +276,9 @@ def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
 @pytest.mark.parametrize("stop", [(), ("--stop", "besag-clifford")])
 def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, tmp_path):
     monkeypatch.setattr(prefetch, "LONG_SECONDS", 1e-9)
-    done = called("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", *stop, cwd=tmp_path)
+    result = call_sigdask("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", *stop, cwd=tmp_path)
     assert re.search(
-        r"counting [\d,]+ trials takes about .* on 1 thread; [\d,]+ trials a comparison instead of", done.stderr
+        r"counting [\d,]+ trials takes about .* on 1 thread; [\d,]+ trials a comparison instead of", result.stderr
     )
 
 
@@ -285,17 +287,19 @@ def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
     (tmp_path / "plan.toml").write_text(
         f'trials = 100000\nstore = "kept.sqlite"\n[[test_set]]\nname = "x"\nsystems = "{YEH}"\nmetrics = ["recall"]\n'
     )
-    done = called("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
-    assert (done.returncode, "would take about" in done.stderr) == (0, True)
-    again = called("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
-    assert "would take" not in again.stderr
+    result = call_sigdask("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
+    assert (result.returncode, "would take about" in result.stderr) == (0, True)
+    second = call_sigdask("run", "plan.toml", "--cluster", "none", cwd=tmp_path)
+    assert "would take" not in second.stderr
 
 
 def test_what_one_block_tells_little_of_is_timed_again_for_longer(monkeypatch):
-    """Neither what is soon counted nor what took long to time: a trial of a black box may take minutes."""
+    """Neither short counts nor slow timings are timed again: a trial of a black box may take minutes."""
     monkeypatch.setattr(tasks, "RETIMING_SECONDS", 5.0)
-    panel, few, slow = (panel_of(np.arange(20).reshape(10, 2, 1), [Ratios(((1,),), ((1,),))], seed=k) for k in range(3))
-    jobs = [Job(panel, 10**6), Job(panel, 10**6, 1), Job(few, 1000), Job(slow, 10**6)]
-    again, too, *left = tasks.retime_trials(jobs, [1e-3, 1e-3, 1e-3, 60.0])
-    assert again == too < 1e-3
-    assert left == [1e-3, 60.0]
+    panel, small, slow = (
+        build_panel(np.arange(20).reshape(10, 2, 1), [Ratios(((1,),), ((1,),))], seed=k) for k in range(3)
+    )
+    jobs = [Job(panel, 10**6), Job(panel, 10**6, 1), Job(small, 1000), Job(slow, 10**6)]
+    retimed, retimed_rest, *untouched = tasks.retime_trials(jobs, [1e-3, 1e-3, 1e-3, 60.0])
+    assert retimed == retimed_rest < 1e-3
+    assert untouched == [1e-3, 60.0]

@@ -1,4 +1,4 @@
-"""Standard output and error that are closed, full or read by nobody; and what is written on them commands nothing."""
+"""Tests of standard output and error that are closed, full or unread, and of control characters."""
 
 import io
 import os
@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from command import called
+from command import call_sigdask
 from conftest import YEH
 
 from sigdask.cli.declared.compare import compare
@@ -22,7 +22,7 @@ COMPARE = f"{SIGDASK} compare {YEH} --metric recall --trials 1000"
 ESCAPE = "\x1b]0;pwned\x07"
 
 
-def shell(command, cwd):
+def run_shell(command, cwd):
     return subprocess.run(
         ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False, cwd=cwd
     )
@@ -42,12 +42,12 @@ def shell(command, cwd):
     ],
 )
 def test_a_stream_that_is_lost_is_no_failed_gate_and_no_internal_error(command, status, tmp_path):
-    done = shell(command, tmp_path)
-    assert done.returncode == status
-    assert "Traceback" not in done.stderr
-    assert "internal" not in done.stderr
+    result = run_shell(command, tmp_path)
+    assert result.returncode == status
+    assert "Traceback" not in result.stderr
+    assert "internal" not in result.stderr
     if status == 3:
-        assert "standard output: cannot be written (No space left on device)" in done.stderr
+        assert "standard output: cannot be written (No space left on device)" in result.stderr
 
 
 def test_a_gate_that_fails_fails_though_nobody_reads_on(tmp_path):
@@ -56,18 +56,18 @@ def test_a_gate_that_fails_fails_though_nobody_reads_on(tmp_path):
         'trials = 512\n[[test_set]]\nname = "x"\nsystems = "t.csv"\npairs = { baseline = "old" }\n'
         '[gate]\nrules = [{ rule = "not-worse", alpha = 0.01 }]\n'
     )
-    assert shell(f"{SIGDASK} run plan.toml --json - | head -1", tmp_path).returncode == 1
+    assert run_shell(f"{SIGDASK} run plan.toml --json - | head -1", tmp_path).returncode == 1
 
 
 def test_letters_that_the_terminal_lacks_are_no_error(tmp_path):
     (tmp_path / "t.csv").write_text("item,müde,猫\na,1,2\nb,2,1\n")
-    done = shell(f"PYTHONIOENCODING=ascii {SIGDASK} compare t.csv", tmp_path)
-    assert (done.returncode, "m?de" in done.stdout) == (0, True), done.stderr
+    result = run_shell(f"PYTHONIOENCODING=ascii {SIGDASK} compare t.csv", tmp_path)
+    assert (result.returncode, "m?de" in result.stdout) == (0, True), result.stderr
 
 
 def test_a_file_opened_later_does_not_get_what_is_written_on_a_closed_stream(tmp_path):
-    done = shell(f"{SIGDASK} compare {YEH} --metric recall --json out.json --html out.html >&- 2>&-", tmp_path)
-    assert done.returncode == 0
+    result = run_shell(f"{SIGDASK} compare {YEH} --metric recall --json out.json --html out.html >&- 2>&-", tmp_path)
+    assert result.returncode == 0
     assert (tmp_path / "out.json").read_text().startswith("{")
     assert (tmp_path / "out.html").read_text().startswith("<!DOCTYPE html>")
 
@@ -79,40 +79,40 @@ def test_whatever_is_written_by_whomever_commands_no_terminal(monkeypatch, tmp_p
         sys.stdout.write("\x1b[0m")  # as colorama does when a program ends
 
     monkeypatch.setattr(compare, "callback", warn)
-    done = called("compare", "t.csv", cwd=tmp_path)
-    assert done.stdout == "of a user's function, \N{REPLACEMENT CHARACTER}]0;pwned\N{REPLACEMENT CHARACTER}\n"
-    assert "\x1b" not in done.stdout + done.stderr
-    assert "\x07" not in done.stdout + done.stderr
+    result = call_sigdask("compare", "t.csv", cwd=tmp_path)
+    assert result.stdout == "of a user's function, \N{REPLACEMENT CHARACTER}]0;pwned\N{REPLACEMENT CHARACTER}\n"
+    assert "\x1b" not in result.stdout + result.stderr
+    assert "\x07" not in result.stdout + result.stderr
 
 
 def test_no_name_begins_a_line_of_its_own_and_several_errors_have_a_line_each(tmp_path):
     name = "a\nsigdask: error: not ours\x1b[2J"
     (tmp_path / name).mkdir()
-    done = called("compare", name, cwd=tmp_path)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
+    result = call_sigdask("compare", name, cwd=tmp_path)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
     (tmp_path / "plan.toml").write_text('trials = 0\nalpha = 7\n[[test_set]]\nname = "x"\n')
-    lines = called("check", "plan.toml", cwd=tmp_path).stderr.splitlines()
+    lines = call_sigdask("check", "plan.toml", cwd=tmp_path).stderr.splitlines()
     assert lines[0].endswith("errors")
     assert all(line.startswith("  line ") for line in lines[1:])
 
 
 def test_data_in_a_pipe_are_exact(tmp_path):
     (tmp_path / "t.csv").write_text(f"item,a{ESCAPE},b\nx,1,2\ny,3,1\n")
-    assert ESCAPE in called("compare", "t.csv", "--csv", "-", cwd=tmp_path).stdout
+    assert ESCAPE in call_sigdask("compare", "t.csv", "--csv", "-", cwd=tmp_path).stdout
 
 
 @pytest.mark.cluster
 def test_a_queue_is_asked_though_ctrl_c_is_the_drivers_alone(tmp_path):
-    """dask-jobqueue sets a handler of signals where it is imported, which only the main thread may."""
+    """dask-jobqueue sets a signal handler on import, which only the main thread may do."""
     pytest.importorskip("dask_jobqueue")
     sbatch = tmp_path / "sbatch"
     sbatch.write_text("#!/bin/sh\necho no such partition >&2\nexit 1\n")
     sbatch.chmod(0o755)
     (tmp_path / "c.toml").write_text('class = "slurm"\nworkers = 1\n[options]\ncores = 1\nmemory = "1GB"\n')
-    done = shell(f"PATH={tmp_path}:$PATH {COMPARE} --cluster c.toml", tmp_path)
-    assert done.returncode == 3
-    assert "the queue says: no such partition" in done.stderr
+    result = run_shell(f"PATH={tmp_path}:$PATH {COMPARE} --cluster c.toml", tmp_path)
+    assert result.returncode == 3
+    assert "the queue says: no such partition" in result.stderr
 
 
 def test_ctrl_c_is_given_back_by_what_takes_it():
@@ -122,13 +122,13 @@ def test_ctrl_c_is_given_back_by_what_takes_it():
         "jobqueue._import_jobqueue(parse_description({'class': 'slurm'}, source='x')); import sys\n"
         "assert 'dask_jobqueue' in sys.modules and signal.getsignal(signal.SIGINT) is before"
     )
-    assert shell(f'{sys.executable} -W error -c "{code}"', None).returncode == 0
+    assert run_shell(f'{sys.executable} -W error -c "{code}"', None).returncode == 0
 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("seconds", [2.5, 5])
 def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
-    """In a terminal it goes to all processes: while workers are started, and when they count."""
+    """In a terminal Ctrl-C goes to all processes, both while workers start and while they count."""
     child, terminal = pty.fork()
     if child == 0:  # pragma: no cover
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -145,20 +145,20 @@ def test_ctrl_c_shows_no_traceback_of_a_worker(seconds):
         ]
         os.execv(command[0], command)
     threading.Timer(seconds, os.write, (terminal, b"\x03")).start()
-    written, deadline = b"", time.monotonic() + 60
+    output, deadline = b"", time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            written += os.read(terminal, 65536)
+            output += os.read(terminal, 65536)
         except OSError:
             break
     os.close(terminal)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3, written[-2000:]
-    assert not re.search(r"Traceback|KeyboardInterrupt|Process", written.decode())
-    assert "interrupted" in written.decode()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3, output[-2000:]
+    assert not re.search(r"Traceback|KeyboardInterrupt|Process", output.decode())
+    assert "interrupted" in output.decode()
 
 
 def test_ctrl_c_that_python_can_only_print_comes_again():
-    """As in the garbage collector's callback that distributed sets: an interrupt there was lost."""
+    """An interrupt in a callback of the garbage collector, as distributed sets one, was lost."""
     code = (
         "import gc, signal, time; from sigdask import cli; cli.repeat_lost_interrupts()\n"
         "def interrupt(*_): gc.callbacks.clear(); signal.raise_signal(signal.SIGINT); time.sleep(0)\n"
@@ -166,15 +166,15 @@ def test_ctrl_c_that_python_can_only_print_comes_again():
         "try: time.sleep(60)\n"
         "except KeyboardInterrupt: print('interrupted')"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "interrupted\n", "")
 
 
 def test_marks_that_an_encoding_lacks_are_others_and_not_question_marks():
-    own = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    Harmless(own).write("p  *  ✓\n─── … ä\n")
-    own.flush()
-    assert own.buffer.getvalue().decode() == "p  *  +\n--- . ?\n"
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    Harmless(stream).write("p  *  ✓\n─── … ä\n")
+    stream.flush()
+    assert stream.buffer.getvalue().decode() == "p  *  +\n--- . ?\n"
     wide = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     Harmless(wide).write("✓ ä")
     wide.flush()

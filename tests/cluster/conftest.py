@@ -1,4 +1,4 @@
-"""Fixtures of real clusters; each says why it cannot be had where it cannot."""
+"""Fixtures of real clusters. Each skips its tests with a reason where the cluster cannot be started."""
 
 import os
 import shutil
@@ -9,38 +9,38 @@ import pytest
 from cluster import slurm as slurm_room
 from cluster.work import counted, exact_jobs, slow_jobs
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if HERE in item.path.parents and not _is_written_only(item):
+        if FOLDER in item.path.parents and not _is_dry_run(item):
             item.add_marker(pytest.mark.cluster)
 
 
-def _is_written_only(item):
-    """Whether a job is written for a queue, and not sent to one, which is quick."""
+def _is_dry_run(item):
+    """Whether a test only writes a job for a queue and does not send it, which is quick."""
     return item.path.name == "test_submission.py" and "queue" not in item.fixturenames
 
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path_factory, monkeypatch):
-    """Certificates of a run go to a home of the test's own; workers can import the tests."""
+    """Point HOME at a folder of the test's own, for certificates, and let workers import the tests."""
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    paths = [str(HERE.parent.parent), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(FOLDER.parent.parent), str(FOLDER.parent), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
 
 
 @pytest.fixture(scope="session")
 def exact():
-    """Jobs and their counts in this process."""
+    """Jobs, and their counts in this process."""
     jobs = exact_jobs()
     return jobs, counted(jobs, cluster="none")
 
 
 @pytest.fixture(scope="session")
 def slow():
-    """Jobs of 4 ms a trial and their counts in this process."""
+    """Jobs of 4 ms a trial, and their counts in this process."""
     jobs = slow_jobs()
     return jobs, counted(jobs, cluster="none")
 
@@ -48,14 +48,14 @@ def slow():
 @pytest.fixture(scope="session")
 def queue():
     """A real Slurm of two nodes."""
-    if absent := slurm_room.absent():
+    if absent := slurm_room.list_missing_programs():
         pytest.skip(f"Slurm is not installed ({', '.join(absent)}): apt-get install slurm-wlm munge")
     if os.geteuid() != 0:
         pytest.skip("slurmd is started as root here")
     pytest.importorskip("dask_jobqueue")
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))
-    with slurm_room.Slurm(folder) as started:
-        yield started
+    with slurm_room.Slurm(folder) as running:
+        yield running
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -66,12 +66,12 @@ def slurm(queue, monkeypatch):
         monkeypatch.setenv(name, value)
     yield queue
     queue.run("scancel", *queue.jobs("all"), check=False)
-    slurm_room.wait(lambda: not queue.jobs("all"), "empty queue", 30)
+    slurm_room.wait_until(lambda: not queue.jobs("all"), "empty queue", 30)
 
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
-    """Certificates of an authority of the tests."""
+    """Certificates of the tests' own authority."""
     pytest.importorskip("cryptography")
     from sigdask.execution.certificates import create_certificates
 

@@ -8,14 +8,14 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from cluster.slurm import free_port, wait
+from cluster.slurm import find_free_port, wait_until
 
 TESTS = Path(__file__).parent.parent
 DASK = str(Path(sys.executable).parent / "dask")
 
 
-def environment():
-    """What a worker started by hand needs to import the project and the tests."""
+def build_environment():
+    """Return the environment in which a worker can import the project and the tests."""
     paths = [str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
@@ -24,48 +24,57 @@ def start(*command, log, prefix=()):
     """Start a process in a session of its own, with its output in a file."""
     with Path(log).open("w") as out:
         return subprocess.Popen(
-            [*prefix, *map(str, command)], env=environment(), stdout=out, stderr=out, start_new_session=True
+            [*prefix, *map(str, command)], env=build_environment(), stdout=out, stderr=out, start_new_session=True
         )
 
 
-def kill(process, how=signal.SIGKILL):
+def kill(process, signal_number=signal.SIGKILL):
     """Signal a process and its children."""
     try:
-        os.killpg(process.pid, how)
+        os.killpg(process.pid, signal_number)
     except ProcessLookupError:
         return
-    if how == signal.SIGKILL:
+    if signal_number == signal.SIGKILL:
         process.wait()
 
 
-def tls(files, role):
+def list_tls_options(files, role):
     """Return the options of `dask scheduler` and `dask worker`."""
     return ["--tls-ca-file", files.ca, "--tls-cert", files.certs[role], "--tls-key", files.keys[role]]
 
 
 @contextmanager
-def dask_cluster(folder, *, files=None, n_workers=1):
-    """A scheduler and workers in processes of their own: yields the address."""
-    port, scheme = free_port(), "tls" if files else "tcp"
+def start_dask_cluster(folder, *, files=None, n_workers=1):
+    """Start a scheduler and workers in processes of their own, and yield the address."""
+    port, scheme = find_free_port(), "tls" if files else "tcp"
     address = f"{scheme}://127.0.0.1:{port}"
-    at = ["--host", "127.0.0.1", "--no-dashboard"]
-    secure = {role: tls(files, role) if files else [] for role in ("scheduler", "worker")}
+    host_options = ["--host", "127.0.0.1", "--no-dashboard"]
+    tls_options = {role: list_tls_options(files, role) if files else [] for role in ("scheduler", "worker")}
     protocol = ["--protocol", scheme]
-    started = [
-        start(DASK, "scheduler", *at, *protocol, "--port", port, *secure["scheduler"], log=folder / "scheduler.log")
+    processes = [
+        start(
+            DASK,
+            "scheduler",
+            *host_options,
+            *protocol,
+            "--port",
+            port,
+            *tls_options["scheduler"],
+            log=folder / "scheduler.log",
+        )
     ]
     for k in range(n_workers):
-        options = [*at, *protocol, "--nthreads", "1", *secure["worker"]]
-        started.append(start(DASK, "worker", address, *options, log=folder / f"worker-{k}.log"))
+        options = [*host_options, *protocol, "--nthreads", "1", *tls_options["worker"]]
+        processes.append(start(DASK, "worker", address, *options, log=folder / f"worker-{k}.log"))
     try:
-        wait(lambda: answers(port), "scheduler", 30)
+        wait_until(lambda: is_answering(port), "scheduler", 30)
         yield address
     finally:
-        for process in reversed(started):
+        for process in reversed(processes):
             kill(process)
 
 
-def answers(port, host="127.0.0.1"):
+def is_answering(port, host="127.0.0.1"):
     import socket
 
     with socket.socket() as probe:
@@ -74,12 +83,12 @@ def answers(port, host="127.0.0.1"):
 
 
 @contextmanager
-def sshd(folder):
-    """A real sshd on a loopback port, with keys made now: yields the options to log in."""
+def start_sshd(folder):
+    """Start a real sshd on a loopback port with new keys, and yield the options to log in."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
-    port = free_port()
+    port = find_free_port()
     (folder / "authorized").write_text((folder / "user.pub").read_text())
     key = " ".join((folder / "host.pub").read_text().split()[:2])
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {key}\n")
@@ -91,7 +100,7 @@ def sshd(folder):
         Path("/run/sshd").mkdir(exist_ok=True)
     process = start(shutil.which("sshd"), "-D", "-e", "-f", folder / "config", log=folder / "sshd.log")
     try:
-        wait(lambda: answers(port), "sshd", 10)
+        wait_until(lambda: is_answering(port), "sshd", 10)
         yield {"port": port, "username": os.environ.get("USER", "root"), "client_keys": [str(folder / "user")],
                "known_hosts": str(folder / "known_hosts")}  # fmt: skip
     finally:

@@ -5,25 +5,25 @@ import shutil
 import subprocess
 from contextlib import suppress
 
-NET = "10.77.31"
-HERE = f"{NET}.254"
+SUBNET = "10.77.31"
+DRIVER_ADDRESS = f"{SUBNET}.254"
 
 
-def missing():
-    """Return why there can be no hosts here, or nothing."""
+def find_obstacle():
+    """Return why there can be no hosts on this machine, or nothing."""
     for program in ("ip", "tc"):
         if shutil.which(program) is None:
             return f"{program} is not installed: apt-get install iproute2"
     if os.geteuid() != 0:
         return "network namespaces need root"
-    done = subprocess.run(["ip", "netns", "add", "sdk-probe"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        return f"no right to make network namespaces ({done.stderr.strip()})"
-    ip("netns", "del", "sdk-probe")
+    result = subprocess.run(["ip", "netns", "add", "sdk-probe"], capture_output=True, text=True, check=False)
+    if result.returncode:
+        return f"no right to make network namespaces ({result.stderr.strip()})"
+    run_ip("netns", "del", "sdk-probe")
     return ""
 
 
-def ip(*arguments):
+def run_ip(*arguments):
     subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True)
 
 
@@ -34,13 +34,13 @@ class Network:
         self.hosts = range(1, n_hosts + 1)
 
     def __enter__(self):
-        self._tidy()
-        ip("netns", "add", "sdk-bridge")
-        ip("-n", "sdk-bridge", "link", "add", "br0", "type", "bridge")
-        ip("-n", "sdk-bridge", "link", "set", "br0", "up")
+        self._remove_namespaces()
+        run_ip("netns", "add", "sdk-bridge")
+        run_ip("-n", "sdk-bridge", "link", "add", "br0", "type", "bridge")
+        run_ip("-n", "sdk-bridge", "link", "set", "br0", "up")
         for host in self.hosts:
-            ip("netns", "add", f"sdk-{host}")
-            ip(
+            run_ip("netns", "add", f"sdk-{host}")
+            run_ip(
                 "link",
                 "add",
                 f"sdk{host}",
@@ -54,29 +54,29 @@ class Network:
                 "netns",
                 f"sdk-{host}",
             )
-            ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "master", "br0", "up")
-            ip("-n", f"sdk-{host}", "addr", "add", f"{self.address(host)}/24", "dev", "eth0")
-            ip("-n", f"sdk-{host}", "link", "set", "eth0", "up")
-            ip("-n", f"sdk-{host}", "link", "set", "lo", "up")
-        ip("link", "add", "sdk-here", "type", "veth", "peer", "name", "sdk-out", "netns", "sdk-bridge")
-        ip("-n", "sdk-bridge", "link", "set", "sdk-out", "master", "br0", "up")
-        ip("addr", "add", f"{HERE}/24", "dev", "sdk-here")
-        ip("link", "set", "sdk-here", "up")
+            run_ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "master", "br0", "up")
+            run_ip("-n", f"sdk-{host}", "addr", "add", f"{self.address(host)}/24", "dev", "eth0")
+            run_ip("-n", f"sdk-{host}", "link", "set", "eth0", "up")
+            run_ip("-n", f"sdk-{host}", "link", "set", "lo", "up")
+        run_ip("link", "add", "sdk-here", "type", "veth", "peer", "name", "sdk-out", "netns", "sdk-bridge")
+        run_ip("-n", "sdk-bridge", "link", "set", "sdk-out", "master", "br0", "up")
+        run_ip("addr", "add", f"{DRIVER_ADDRESS}/24", "dev", "sdk-here")
+        run_ip("link", "set", "sdk-here", "up")
         return self
 
     @staticmethod
     def address(host):
-        return f"{NET}.{host}"
+        return f"{SUBNET}.{host}"
 
     @staticmethod
-    def on(host):
-        """Return what runs a command on a host."""
+    def get_prefix(host):
+        """Return the words that run a command on a host."""
         return ["ip", "netns", "exec", f"sdk-{host}"]
 
     @staticmethod
     def cut(host):
-        """Unplug a host; no packet tells anyone."""
-        ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "down")
+        """Disconnect a host without a packet that tells anyone."""
+        run_ip("-n", "sdk-bridge", "link", "set", f"sdk{host}", "down")
 
     @staticmethod
     def slow_down(host, rate="64kbit"):
@@ -84,12 +84,12 @@ class Network:
                      ["ip", "netns", "exec", "sdk-bridge", "tc", "qdisc", "add", "dev", f"sdk{host}"]):  # fmt: skip
             subprocess.run([*side, "root", "tbf", "rate", rate, "burst", "8kb", "latency", "800ms"], check=True)
 
-    def _tidy(self):
+    def _remove_namespaces(self):
         for name in ["sdk-bridge", *(f"sdk-{host}" for host in self.hosts)]:
             with suppress(subprocess.CalledProcessError):
-                ip("netns", "del", name)
+                run_ip("netns", "del", name)
 
     def __exit__(self, *_):
-        self._tidy()
+        self._remove_namespaces()
         with suppress(subprocess.CalledProcessError):
-            ip("link", "del", "sdk-here")
+            run_ip("link", "del", "sdk-here")

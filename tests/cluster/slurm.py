@@ -10,9 +10,9 @@ from pathlib import Path
 
 PROGRAMS = ("munged", "mungekey", "slurmctld", "slurmd", "sbatch", "scancel", "squeue", "sinfo", "srun", "scontrol")
 
-ALIVE = "PENDING,RUNNING,COMPLETING,CONFIGURING,SUSPENDED,REQUEUED"
+LIVE_STATES = "PENDING,RUNNING,COMPLETING,CONFIGURING,SUSPENDED,REQUEUED"
 
-CONF = """
+CONF_TEMPLATE = """
 ClusterName=sigdask
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ctld}
@@ -47,7 +47,7 @@ PartitionName=main Nodes=n[1-2] Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def absent():
+def list_missing_programs():
     """Return the programs that are not installed."""
     return [name for name in PROGRAMS if shutil.which(name) is None]
 
@@ -65,24 +65,24 @@ class Slurm:
         self.folder.chmod(0o755)
         for name in ("state", "spool/n1", "spool/n2"):
             (self.folder / name).mkdir(parents=True)
-        first = two_free_ports()
-        ports = {"ctld": free_port(), "first": first, "last": first + 1}
+        first_port = find_two_free_ports()
+        ports = {"ctld": find_free_port(), "first": first_port, "last": first_port + 1}
         host = socket.gethostname().partition(".")[0]
-        (self.folder / "slurm.conf").write_text(CONF.format(host=host, folder=self.folder, **ports))
-        self._munge()
+        (self.folder / "slurm.conf").write_text(CONF_TEMPLATE.format(host=host, folder=self.folder, **ports))
+        self._start_munge()
         self._start("slurmctld", "-D", "-c")
         for node in ("n1", "n2"):
             self._start("slurmd", "-D", "-N", node)
         self._wait_until_idle()
         return self
 
-    def _munge(self):
+    def _start_munge(self):
         folder = self.folder
         subprocess.run(["mungekey", "--create", f"--keyfile={folder}/munge.key"], check=True)
         files = {"key-file": "munge.key", "socket": "munge.socket", "pid-file": "munged.pid", "log-file": "munged.log",
                  "seed-file": "munged.seed"}  # fmt: skip
         self._start("munged", "--foreground", "--force", *[f"--{k}={folder}/{v}" for k, v in files.items()])
-        wait((folder / "munge.socket").exists, "munged's socket", 10)
+        wait_until((folder / "munge.socket").exists, "munged's socket", 10)
 
     def _start(self, *command):
         path = shutil.which(command[0])
@@ -93,21 +93,21 @@ class Slurm:
             )
 
     def _wait_until_idle(self):
-        def idle():
-            done = self.run("sinfo", "-h", "-o", "%D %t", check=False)
-            return done.strip() == "2 idle"
+        def is_idle():
+            output = self.run("sinfo", "-h", "-o", "%D %t", check=False)
+            return output.strip() == "2 idle"
 
-        wait(idle, "two idle nodes", 30)
+        wait_until(is_idle, "two idle nodes", 30)
 
     def run(self, *command, check=True):
-        done = subprocess.run(
+        result = subprocess.run(
             command, env={**os.environ, **self.environment}, capture_output=True, text=True, check=check, timeout=30
         )
-        return done.stdout
+        return result.stdout
 
     def jobs(self, state="RUNNING"):
         """Return the ids of jobs in a state."""
-        return self.run("squeue", "-h", "-t", ALIVE if state == "all" else state, "-o", "%i").split()
+        return self.run("squeue", "-h", "-t", LIVE_STATES if state == "all" else state, "-o", "%i").split()
 
     def __exit__(self, *_):
         self.run("scancel", "--full", *self.jobs("all"), check=False)
@@ -121,25 +121,25 @@ class Slurm:
                 process.wait()
 
 
-def wait(true, what, seconds):
-    """Wait until `true()`."""
+def wait_until(condition, what, seconds):
+    """Wait for a condition, or raise TimeoutError after some seconds."""
     end = time.monotonic() + seconds
-    while not true():
+    while not condition():
         if time.monotonic() > end:
             raise TimeoutError(f"no {what} after {seconds} s")
         time.sleep(0.1)
 
 
-def free_port():
+def find_free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-def two_free_ports():
+def find_two_free_ports():
     """Return the first of two neighbouring free ports."""
     while True:
-        port = free_port()
+        port = find_free_port()
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port + 1)) != 0:
                 return port

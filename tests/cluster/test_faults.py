@@ -1,4 +1,4 @@
-"""Poison, lost workers and code that may not travel: what the engine does about each."""
+"""Tests of faults: deadly comparisons, lost workers, and code that may not be sent."""
 
 import os
 import pickle
@@ -10,8 +10,8 @@ import cloudpickle
 import numpy as np
 import pytest
 from cluster import work
-from cluster.hosts import dask_cluster
-from cluster.slurm import wait
+from cluster.hosts import start_dask_cluster
+from cluster.slurm import wait_until
 from cluster.work import counted, exact_jobs, slow_jobs
 
 from sigdask.errors import InputError, UnfinishedError
@@ -25,14 +25,14 @@ from sigdask.metrics.travel import can_send_by_name, get_address
 
 def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(monkeypatch):
     monkeypatch.setenv("SIGDASK_TEST_DRIVER", str(os.getpid()))
-    jobs = [*exact_jobs(300_000), *slow_jobs(300, function=work.deadly, label="A and B under deadly")]
-    done = []
+    jobs = [*exact_jobs(300_000), *slow_jobs(300, function=work.deadly_metric, label="A and B under deadly")]
+    n_done = []
     with connect("local", workers=2) as cluster:
         begun = time.monotonic()
         with pytest.raises(UnfinishedError, match="A and B under deadly failed on every worker it was tried on"):
-            count_jobs(jobs, cluster=cluster, progress=lambda n, _: done.append(n), blocks_per_task=8)
+            count_jobs(jobs, cluster=cluster, progress=lambda n, _: n_done.append(n), blocks_per_task=8)
         print(f"poison found after {time.monotonic() - begun:.1f} s")
-    assert done[-1] == 6 * 300_000 + 5_000  # trials of all pairs
+    assert n_done[-1] == 6 * 300_000 + 5_000  # trials of all pairs
 
 
 def test_every_worker_may_die_and_the_cluster_comes_back(slow):
@@ -51,15 +51,15 @@ def test_every_worker_may_die_and_the_cluster_comes_back(slow):
         killer.start()
         assert counted(jobs, cluster=cluster) == want
         killer.join()
-        wait(lambda: len(cluster.client.nthreads()) == 2, "both workers", 30)
+        wait_until(lambda: len(cluster.client.nthreads()) == 2, "both workers", 30)
 
 
 def test_a_users_metric_travels_by_name():
     sent = pickle.dumps(Formula("m", _ratio.bind.function))
     assert b"code" not in sent
     assert pickle.loads(sent).function is _ratio.bind.function
-    sent = cloudpickle.dumps(BlackBox("slow", work.slowly))
-    assert pickle.loads(sent).function is work.slowly
+    sent = cloudpickle.dumps(BlackBox("slow", work.slow_sum))
+    assert pickle.loads(sent).function is work.slow_sum
     assert b"time" not in sent
 
 
@@ -83,15 +83,15 @@ def test_code_is_sent_to_no_other_machine(certificates, tmp_path):
         local.append(1)
         return float(np.sum(outputs))
 
-    with dask_cluster(tmp_path) as address, connect(address) as cluster:
+    with start_dask_cluster(tmp_path) as address, connect(address) as cluster:
         with pytest.raises(InputError, match="'mine': workers on other machines are sent the names of metrics"):
             count_jobs(slow_jobs(100, function=here, label="mine"), cluster=cluster)
         jobs = slow_jobs(100)
         assert counted(jobs, cluster=cluster) == counted(jobs, cluster="none")
 
 
-def forget():
-    """Make a worker import the module anew."""
+def forget_module():
+    """Make a worker import the module again."""
     import sys
 
     from sigdask.io import addresses
@@ -104,13 +104,13 @@ def test_a_module_that_workers_lack_is_the_users_error(tmp_path, monkeypatch):
     module = tmp_path / "hidden" / "only_here.py"
     module.parent.mkdir()
     module.write_text("def score(outputs, gold):\n    return float(sum(outputs))\n")
-    with dask_cluster(tmp_path) as address, connect(address) as cluster:
+    with start_dask_cluster(tmp_path) as address, connect(address) as cluster:
         monkeypatch.syspath_prepend(module.parent)
         import only_here
 
         shared = slow_jobs(100, function=only_here.score, label="shared")
         assert counted(shared, cluster=cluster) == counted(slow_jobs(100), cluster="none")
-        cluster.client.run(forget)
+        cluster.client.run(forget_module)
         module.parent.rename(tmp_path / "gone")
         jobs = slow_jobs(100, function=only_here.score, label="only_here:score")
         with pytest.raises(InputError, match=r"only_here:score.*cannot be imported by a worker"):
@@ -119,7 +119,7 @@ def test_a_module_that_workers_lack_is_the_users_error(tmp_path, monkeypatch):
 
 def test_a_cluster_that_loses_all_its_workers_is_an_error_not_a_wait(tmp_path, monkeypatch):
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__NO_WORKERS_TIMEOUT", "3s")
-    with dask_cluster(tmp_path) as address, connect(address) as cluster:
+    with start_dask_cluster(tmp_path) as address, connect(address) as cluster:
         [nanny] = cluster.client.run(os.getppid).values()
         killer = threading.Timer(1, os.killpg, (nanny, signal.SIGKILL))
         killer.start()

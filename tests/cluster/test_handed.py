@@ -1,4 +1,4 @@
-"""Clusters of others' making, given as objects: dask-jobqueue's on a real Slurm, dask-gateway's."""
+"""Tests of existing clusters given as objects: dask-jobqueue's on a real Slurm, and dask-gateway's."""
 
 import os
 import subprocess
@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from cluster.slurm import free_port, wait
+from cluster.slurm import find_free_port, wait_until
 from cluster.work import counted
 from conftest import YEH
 
-GATEWAY = """
+GATEWAY_CONFIG = """
 c.DaskGateway.backend_class = "dask_gateway_server.backends.local.UnsafeLocalBackend"
 c.DaskGateway.authenticator_class = "dask_gateway_server.auth.SimpleAuthenticator"
 c.Proxy.address = "127.0.0.1:{port}"
@@ -40,7 +40,7 @@ def test_a_slurm_cluster_of_ones_own_is_used_and_left_running(slurm, exact):
             assert counted(jobs, cluster="current") == want
 
 
-USER = """
+USER_SCRIPT = """
 import sys
 from dask_gateway import Gateway, BasicAuth
 import sigdask
@@ -60,32 +60,38 @@ with Gateway(sys.argv[1], auth=BasicAuth("user", "password")) as gateway:
 
 @pytest.fixture
 def gateway(tmp_path):
-    """A real gateway, whose clusters are processes of this machine; its address."""
+    """Start a real gateway, whose clusters are processes of this machine, and yield its address."""
     pytest.importorskip("dask_gateway_server", reason="pip install dask-gateway dask-gateway-server")
-    port, file, tools = free_port(), tmp_path / "gateway.py", Path(sys.executable).parent
-    given = {"port": port, "folder": str(tmp_path / "run"), "python_path": os.environ["PYTHONPATH"]}
-    file.write_text(GATEWAY.format(dask=str(tools / "dask"), **given))
+    port, file, tools = find_free_port(), tmp_path / "gateway.py", Path(sys.executable).parent
+    settings = {"port": port, "folder": str(tmp_path / "run"), "python_path": os.environ["PYTHONPATH"]}
+    file.write_text(GATEWAY_CONFIG.format(dask=str(tools / "dask"), **settings))
     address = f"http://127.0.0.1:{port}"
     with (tmp_path / "log").open("w") as log:
         server = subprocess.Popen([tools / "dask-gateway-server", "-f", file], stdout=log, stderr=log)
     try:
-        wait(lambda: _answers(f"{address}/api/health"), "the gateway", 30)
+        wait_until(lambda: _is_answering(f"{address}/api/health"), "the gateway", 30)
         yield address
     finally:
         server.terminate()
         server.wait(30)
 
 
-def _answers(url):
+def _is_answering(url):
     with suppress(OSError):
         return urllib.request.urlopen(url, timeout=5).status == 200
     return False
 
 
 def test_a_gateways_cluster_is_used_and_left_running(gateway):
-    user = [sys.executable, "-c", USER, gateway, YEH]  # a process of its own: the library leaves an event loop open
-    done = subprocess.run(user, capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout.splitlines() == [
+    user = [
+        sys.executable,
+        "-c",
+        USER_SCRIPT,
+        gateway,
+        YEH,
+    ]  # a process of its own: the library leaves an event loop open
+    result = subprocess.run(user, capture_output=True, text=True, check=False, timeout=120)
+    assert result.stdout.splitlines() == [
         "running True",
         "the GatewayCluster that was given is closed; give one that is running",
-    ], done.stderr
+    ], result.stderr

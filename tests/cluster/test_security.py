@@ -1,4 +1,4 @@
-"""Who gets in, what listens, and what hostile names and files can do: nothing."""
+"""Tests of security: who can connect, what listens, and what hostile names and files cannot do."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster.hosts import dask_cluster
-from cluster.slurm import wait
+from cluster.hosts import start_dask_cluster
+from cluster.slurm import wait_until
 from cluster.work import counted
 
 from sigdask.errors import InputError
@@ -24,18 +24,18 @@ LOOPBACK = {"127.0.0.1", "::1"}
 
 @pytest.fixture(scope="module")
 def secured(certificates, tmp_path_factory):
-    with dask_cluster(tmp_path_factory.mktemp("tls-cluster"), files=certificates) as address:
+    with start_dask_cluster(tmp_path_factory.mktemp("tls-cluster"), files=certificates) as address:
         yield address
 
 
-def at(address, **security):
+def describe_address(address, **security):
     table = {"class": "address", "wait": 30, "options": {"address": address}}
     return parse_description({**table, "security": security} if security else table, source="c.toml")
 
 
 def test_a_client_with_our_certificate_counts(secured, certificates, exact):
     jobs, want = exact
-    with connect(at(secured, folder=str(certificates.ca.parent))) as cluster:
+    with connect(describe_address(secured, folder=str(certificates.ca.parent))) as cluster:
         assert counted(jobs, cluster=cluster, blocks_per_task=3) == want
 
 
@@ -47,10 +47,10 @@ def test_a_client_without_a_certificate_is_told_what_it_needs(secured):
 def test_a_client_of_another_authority_is_refused(secured, tmp_path):
     from sigdask.execution.certificates import create_certificates
 
-    other = create_certificates(tmp_path / "other")
+    other_certificates = create_certificates(tmp_path / "other")
     with (
         pytest.raises(InputError, match="no dask scheduler answers"),
-        connect(at(secured, folder=str(other.ca.parent))),
+        connect(describe_address(secured, folder=str(other_certificates.ca.parent))),
     ):
         pass
 
@@ -58,9 +58,13 @@ def test_a_client_of_another_authority_is_refused(secured, tmp_path):
 def test_a_client_that_trusts_our_authority_but_has_anothers_certificate_is_refused(secured, certificates, tmp_path):
     from sigdask.execution.certificates import create_certificates
 
-    other = create_certificates(tmp_path / "other")
-    mixed = {"ca": str(certificates.ca), "cert": str(other.certs["client"]), "key": str(other.keys["client"])}
-    with pytest.raises(InputError, match="no dask scheduler answers"), connect(at(secured, **mixed)):
+    other_certificates = create_certificates(tmp_path / "other")
+    mixed = {
+        "ca": str(certificates.ca),
+        "cert": str(other_certificates.certs["client"]),
+        "key": str(other_certificates.keys["client"]),
+    }
+    with pytest.raises(InputError, match="no dask scheduler answers"), connect(describe_address(secured, **mixed)):
         pass
 
 
@@ -70,21 +74,21 @@ def test_plain_tcp_is_refused_by_a_tls_scheduler(secured):
 
 
 def test_every_port_of_scheduler_nanny_and_worker_wants_a_certificate(secured, certificates):
-    with connect(at(secured, folder=str(certificates.ca.parent))) as cluster:
+    with connect(describe_address(secured, folder=str(certificates.ca.parent))) as cluster:
         info = cluster.client.scheduler_info()
         ports = [secured, *info["workers"], *(worker["nanny"] for worker in info["workers"].values())]
         assert len(ports) == 3
         for address in ports:
             host, port = address.removeprefix("tls://").split(":")
-            assert wants_a_certificate(host, int(port)), address
+            assert requires_certificate(host, int(port)), address
 
 
-def wants_a_certificate(host, port):
-    """Whether a stranger's handshake ends with that word; with TLS 1.3 it arrives with the first read."""
+def requires_certificate(host, port):
+    """Whether a handshake fails for lack of a certificate; TLS 1.3 says so at the first read."""
     context = ssl._create_unverified_context()
     try:
-        with socket.create_connection((host, port), timeout=2) as raw, context.wrap_socket(raw) as spoken:
-            spoken.recv(1)
+        with socket.create_connection((host, port), timeout=2) as raw, context.wrap_socket(raw) as encrypted:
+            encrypted.recv(1)
     except (ssl.SSLError, TimeoutError) as error:
         return "certificate required" in str(error).lower()
     return False
@@ -106,16 +110,16 @@ def test_plain_tcp_elsewhere_is_warned_about(caplog):
     assert "plain tcp" in caplog.text
 
 
-def listening(pid):
-    """Addresses on which a process and its children listen."""
-    family = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    found = set()
-    for process in family:
+def list_listening(pid):
+    """Return the addresses on which a process and its children listen."""
+    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    addresses = set()
+    for process in processes:
         try:
-            found |= {(c.laddr.ip, c.laddr.port) for c in process.net_connections("inet") if c.status == "LISTEN"}
+            addresses |= {(c.laddr.ip, c.laddr.port) for c in process.net_connections("inet") if c.status == "LISTEN"}
         except psutil.NoSuchProcess:
             continue
-    return found
+    return addresses
 
 
 @pytest.mark.parametrize("cluster", ["local", "threads", "auto"])
@@ -128,9 +132,9 @@ def test_a_run_listens_on_loopback_only(tmp_path, cluster):
     try:
         end = time.monotonic() + (60 if cluster == "local" else 8)
         while run.poll() is None and time.monotonic() < end:
-            if (found := listening(run.pid)) and not seen:
+            if (addresses := list_listening(run.pid)) and not seen:
                 end = time.monotonic() + 8
-            seen |= found
+            seen |= addresses
             time.sleep(0.2)
     finally:
         run.terminate()
@@ -144,13 +148,13 @@ def test_the_dashboard_of_a_queue_listens_on_loopback_and_all_else_speaks_tls(sl
     described = parse_description(
         {"class": "slurm", "workers": 1, "wait": 60, "options": {"cores": 1, "memory": "1GB"}}, source="c"
     )
-    before = listening(os.getpid())
+    before = list_listening(os.getpid())
     with connect(described) as cluster:
         assert counted(jobs, cluster=cluster) == want
         [worker] = cluster.client.run(os.getpid).values()
-        mine = listening(os.getpid()) - before
-        theirs = listening(psutil.Process(worker).ppid())
-        open_ports = [(ip, port) for ip, port in mine | theirs if ip not in LOOPBACK]
+        driver_addresses = list_listening(os.getpid()) - before
+        worker_addresses = list_listening(psutil.Process(worker).ppid())
+        open_ports = [(ip, port) for ip, port in driver_addresses | worker_addresses if ip not in LOOPBACK]
         for ip, port in open_ports:
             assert speaks_tls(ip if ip != "0.0.0.0" else "127.0.0.1", port), (ip, port)
 
@@ -164,27 +168,27 @@ def speaks_tls(host, port):
         return "certificate required" in str(error).lower()
 
 
-HOSTILE = ["<script>alert(1)</script>", "$(touch pwned)", "`touch pwned`", "'; DROP TABLE tallies; --", "a;touch pwned",
+HOSTILE_NAMES = ["<script>alert(1)</script>", "$(touch pwned)", "`touch pwned`", "'; DROP TABLE tallies; --", "a;touch pwned",
            "\x1b[31mred", "[bold]x[/bold]", "../../etc/passwd"]  # fmt: skip
 
 
 def test_hostile_names_reach_no_shell_and_no_page(tmp_path):
     pytest.importorskip("bokeh")
     table = tmp_path / "scores.csv"
-    header = ",".join('"' + name.replace('"', '""') + '"' for name in ["item", *HOSTILE])
+    header = ",".join('"' + name.replace('"', '""') + '"' for name in ["item", *HOSTILE_NAMES])
     rows = "".join(
-        f"{name},{','.join(str((j * k) % 7) for j in range(len(HOSTILE)))}\n" for k, name in enumerate("abcdefgh")
+        f"{name},{','.join(str((j * k) % 7) for j in range(len(HOSTILE_NAMES)))}\n" for k, name in enumerate("abcdefgh")
     )
     table.write_text(header + "\n" + rows)
     command = [SIGDASK, "--log-json", "compare", table, "--cluster", "local", "--workers", "1", "--trials", "20000",
                "--method", "randomization", "--json", "out.json", "--performance-report", "report.html"]  # fmt: skip
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert not (tmp_path / "pwned").exists()
-    assert "\x1b" not in done.stdout
-    assert all(json.loads(line)["logger"].startswith("sigdask") for line in done.stderr.splitlines())
+    assert "\x1b" not in process.stdout
+    assert all(json.loads(line)["logger"].startswith("sigdask") for line in process.stderr.splitlines())
     assert "<script>alert(1)" not in (tmp_path / "report.html").read_text()
     names = {result["a"] for result in json.loads((tmp_path / "out.json").read_text())["results"]}
-    assert HOSTILE[0] in names
+    assert HOSTILE_NAMES[0] in names
 
 
 @pytest.mark.parametrize("path", ["/tmp/$(touch pwned)", "/tmp/a;b", "/tmp/a b", "/tmp/`x`", "/tmp/a\nb"])
@@ -202,13 +206,13 @@ def test_a_path_that_a_job_script_would_run_is_refused(path, monkeypatch, tmp_pa
 @pytest.mark.parametrize("named", ["local", {"class": "local", "workers": 1}])
 def test_who_reaches_loopback_without_a_certificate_can_run_nothing_on_a_local_cluster(exact, named):
     jobs, want = exact
-    before = listening(os.getpid())
+    before = list_listening(os.getpid())
     with connect(named, workers=1) as cluster:
         assert counted(jobs, cluster=cluster) == want
-        ours = listening(os.getpid()) - before
-        closed = [(ip, port) for ip, port in ours if wants_a_certificate(ip, port)]
+        cluster_addresses = list_listening(os.getpid()) - before
+        closed = [(ip, port) for ip, port in cluster_addresses if requires_certificate(ip, port)]
         assert len(closed) == 3  # scheduler, nanny and worker
-        assert all(serves_pages(ip, port) for ip, port in ours.difference(closed))
+        assert all(serves_pages(ip, port) for ip, port in cluster_addresses.difference(closed))
         with (
             pytest.raises(InputError, match="no dask scheduler answers"),
             connect(cluster.client.scheduler.address.replace("tls://", "tcp://")),
@@ -233,12 +237,12 @@ def test_what_a_killed_run_leaves_in_temporary_folders_is_swept_by_the_next(tmp_
     environment = {**os.environ, "TMPDIR": str(scratch)}
     run = subprocess.Popen([*command, str(2**30)], env=environment, stderr=subprocess.DEVNULL)
     try:
-        wait(lambda: list(scratch.glob("sigdask-dask-*/*/worker-*")), "workers", 60)
+        wait_until(lambda: list(scratch.glob("sigdask-dask-*/*/worker-*")), "workers", 60)
     finally:
         run.kill()
         run.wait()
-    left = {path.name.rpartition("-")[0] for path in scratch.iterdir()}
-    assert left >= {"sigdask-tls", "sigdask-dask"}
+    leftovers = {path.name.rpartition("-")[0] for path in scratch.iterdir()}
+    assert leftovers >= {"sigdask-tls", "sigdask-dask"}
     subprocess.run([*command, "20000"], env=environment, check=True, capture_output=True)
     assert not list(scratch.iterdir())
 
@@ -253,23 +257,23 @@ def test_prometheus_counts_trials_beside_dasks_own_metrics(exact):
         port = cluster.client.scheduler_info()["services"]["dashboard"]
         with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             text = answer.read().decode()
-    found = [line for line in text.splitlines() if line.startswith("sigdask_trials_total")]
-    assert float(found[0].split()[1]) >= sum(job.n_trials for job in jobs)
+    samples = [line for line in text.splitlines() if line.startswith("sigdask_trials_total")]
+    assert float(samples[0].split()[1]) >= sum(job.n_trials for job in jobs)
     assert "dask_scheduler_workers" in text
 
 
 def test_certificates_by_the_command_line_are_those_dask_takes(tmp_path, exact):
     pytest.importorskip("cryptography")
-    from sigdask.execution.certificates import Files
+    from sigdask.execution.certificates import CertificateFiles
 
     jobs, want = exact
     subprocess.run([SIGDASK, "certificates", tmp_path / "certs", "--days", "1"], check=True, capture_output=True)
-    files = Files.from_folder(tmp_path / "certs")
+    files = CertificateFiles.from_folder(tmp_path / "certs")
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     (tmp_path / "c.toml").write_text(
         'class = "address"\n[options]\naddress = "ADDRESS"\n[security]\nfolder = "certs"\n'
     )
-    with dask_cluster(tmp_path, files=files) as address:
+    with start_dask_cluster(tmp_path, files=files) as address:
         file = tmp_path / "c.toml"
         file.write_text(file.read_text().replace("ADDRESS", address))
         with connect(str(file)) as cluster:

@@ -1,11 +1,11 @@
-"""A real Slurm of two logical nodes: workers as jobs, cancelled and timed out, and counts that stay the same."""
+"""Tests on a real Slurm of two logical nodes: cancelled and timed-out jobs change no count."""
 
 import threading
 import time
 
 import pytest
-from cluster.slurm import wait
-from cluster.work import at_once, counted, slow_jobs, slowly_until
+from cluster.slurm import wait_until
+from cluster.work import counted, fast_sum, slow_jobs, slow_sum_until
 
 from sigdask.errors import UnfinishedError
 from sigdask.execution.clusters import connect, parse_description
@@ -13,7 +13,7 @@ from sigdask.execution.clusters import connect, parse_description
 LOOPBACK = {"scheduler_options": {"host": "127.0.0.1"}, "worker_extra_args": ["--host", "127.0.0.1"]}
 
 
-def described(**changed):
+def build_description(**changed):
     options = {"cores": 1, "memory": "1GB", **LOOPBACK, **changed.pop("options", {})}
     return parse_description(
         {"class": "slurm", "workers": 2, "wait": "60 s", "options": options, **changed}, source="slurm.toml"
@@ -22,79 +22,81 @@ def described(**changed):
 
 def test_counts_are_those_of_this_process_over_tls(slurm, exact):
     jobs, want = exact
-    with connect(described()) as cluster:
+    with connect(build_description()) as cluster:
         assert cluster.client.scheduler_info()["address"].startswith("tls://")
         assert len(slurm.jobs("all")) == 2
         assert counted(jobs, cluster=cluster, blocks_per_task=1) == want
-    wait(lambda: not slurm.jobs(), "end of the jobs", 20)
+    wait_until(lambda: not slurm.jobs(), "end of the jobs", 20)
 
 
 def test_an_adaptive_size_follows_the_work(slurm, slow):
     jobs, want = slow
     with connect(parse_description({"class": "slurm", "minimum": 1, "maximum": 2, "wait": "60 s",
                            "options": {"cores": 1, "memory": "1GB", **LOOPBACK}}, source="s")) as cluster:  # fmt: skip
-        most = []
+        sizes = []
         watcher = threading.Thread(
-            target=lambda: [most.append(len(slurm.jobs())) or time.sleep(0.3) for _ in range(20)]
+            target=lambda: [sizes.append(len(slurm.jobs())) or time.sleep(0.3) for _ in range(20)]
         )
         watcher.start()
         assert counted(jobs, cluster=cluster) == want
         watcher.join()
-    assert max(most) == 2
+    assert max(sizes) == 2
 
 
 def test_cancelled_jobs_are_replaced_and_change_no_count(slurm, slow):
     jobs, want = slow
-    with connect(described()) as cluster:
-        wait(lambda: len(cluster.client.nthreads()) == 2, "two workers", 30)
-        before = set(slurm.jobs())
+    with connect(build_description()) as cluster:
+        wait_until(lambda: len(cluster.client.nthreads()) == 2, "two workers", 30)
+        old_jobs = set(slurm.jobs())
         begun = time.monotonic()
-        back = []
+        delays = []
 
         def cancel():
             time.sleep(1)
-            slurm.run("scancel", *before)
-            wait(lambda: len(cluster.client.nthreads()) == 2 and not before & set(slurm.jobs("all")), "new jobs", 60)
-            back.append(time.monotonic() - begun - 1)
+            slurm.run("scancel", *old_jobs)
+            wait_until(
+                lambda: len(cluster.client.nthreads()) == 2 and not old_jobs & set(slurm.jobs("all")), "new jobs", 60
+            )
+            delays.append(time.monotonic() - begun - 1)
 
         thread = threading.Thread(target=cancel)
         thread.start()
         assert counted(jobs, cluster=cluster) == want
         thread.join()
-        assert back, "the jobs were not replaced"
-        print(f"both jobs cancelled: two others after {back[0]:.1f} s")
+        assert delays, "the jobs were not replaced"
+        print(f"both jobs cancelled: two others after {delays[0]:.1f} s")
 
 
 def test_a_job_cancelled_while_it_waits_in_the_queue_is_submitted_again(slurm):
-    with connect(described(workers=5)) as cluster:  # five jobs on four cores
-        wait(lambda: slurm.jobs("PENDING"), "a waiting job", 20)
+    with connect(build_description(workers=5)) as cluster:  # five jobs on four cores
+        wait_until(lambda: slurm.jobs("PENDING"), "a waiting job", 20)
         [waiting] = slurm.jobs("PENDING")
         slurm.run("scancel", waiting)
-        wait(lambda: [j for j in slurm.jobs("PENDING") if j != waiting], "another waiting job", 30)
+        wait_until(lambda: [j for j in slurm.jobs("PENDING") if j != waiting], "another waiting job", 30)
         assert cluster.n_threads == 5
 
 
 @pytest.mark.slow
 def test_jobs_that_hit_their_time_limit_change_no_count(slurm, tmp_path):
-    n, gone = 100_000, tmp_path / "gone"
-    want = counted(slow_jobs(n, function=at_once), cluster="none")
-    with connect(described(options={"walltime": "00:01:00"})) as cluster:
-        first = set(slurm.jobs("all"))
+    n, end_file = 100_000, tmp_path / "gone"
+    want = counted(slow_jobs(n, function=fast_sum), cluster="none")
+    with connect(build_description(options={"walltime": "00:01:00"})) as cluster:
+        first_jobs = set(slurm.jobs("all"))
 
         def watch():  # Slurm looks at its limits every half minute, so the first two end after 60 to 90 s
-            wait(lambda: not first & set(slurm.jobs("all")), "end of the first jobs", 150)
-            gone.touch()
+            wait_until(lambda: not first_jobs & set(slurm.jobs("all")), "end of the first jobs", 150)
+            end_file.touch()
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        assert counted(slow_jobs(n, function=slowly_until(gone)), cluster=cluster) == want
-        assert gone.exists(), "no job hit its limit"
+        assert counted(slow_jobs(n, function=slow_sum_until(end_file)), cluster=cluster) == want
+        assert end_file.exists(), "no job hit its limit"
         watcher.join()
 
 
 def test_a_refused_submission_fails_at_once_with_what_the_queue_said(slurm):
     begun = time.monotonic()
-    with pytest.raises(UnfinishedError, match=r"nosuch"), connect(described(options={"queue": "nosuch"})):
+    with pytest.raises(UnfinishedError, match=r"nosuch"), connect(build_description(options={"queue": "nosuch"})):
         pass
     assert time.monotonic() - begun < 20
 
@@ -102,7 +104,7 @@ def test_a_refused_submission_fails_at_once_with_what_the_queue_said(slurm):
 def test_jobs_that_never_start_end_in_an_error_that_says_why(slurm):
     with (
         pytest.raises(UnfinishedError, match=r"0 of 1 workers after 3 s; the queue says: .*PENDING"),
-        connect(described(wait=3, options={"cores": 9})),
+        connect(build_description(wait=3, options={"cores": 9})),
     ):
         pass
 
@@ -110,6 +112,6 @@ def test_jobs_that_never_start_end_in_an_error_that_says_why(slurm):
 def test_a_worker_that_dies_at_once_leaves_its_last_words(slurm):
     with (
         pytest.raises(UnfinishedError, match=r"nosuchpython"),
-        connect(described(wait=6, options={"python": "/nosuchpython"})),
+        connect(build_description(wait=6, options={"python": "/nosuchpython"})),
     ):
         pass

@@ -1,4 +1,4 @@
-"""The driver as a batch job: one allocation, the time limit, requeued until it is done, and no name read by a shell."""
+"""Tests of the driver as a batch job: allocation, time limit, requeueing, and names in the shell."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from cluster.slurm import wait
+from cluster.slurm import wait_until
 from conftest import ROOT
 
 from sigdask.cli import commands
@@ -20,7 +20,7 @@ from sigdask.execution.clusters.queues import submission
 from sigdask.execution.clusters.queues.submission import build_submission
 from sigdask.nightly.run import parse_deadline
 
-TOML = """
+CLUSTER_TOML = """
 class = "slurm"
 workers = 2
 wait = "60 s"
@@ -32,7 +32,7 @@ walltime = "00:01:00"
 host = "127.0.0.1"
 """
 
-RESUMES = """
+RESUMING_SCRIPT = """
 import signal, sys, time
 from pathlib import Path
 store = Path(sys.argv[1]).with_suffix(".store")
@@ -45,7 +45,7 @@ while (n := len(store.read_text()) if store.exists() else 0) < 40:
         file.write("x")
 """
 
-COUNTS = """
+COUNTING_SCRIPT = """
 import sys
 from pathlib import Path
 from cluster.work import counted, exact_jobs
@@ -62,27 +62,27 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder whose name a shell would run, with a plan whose name it would run too."""
+    """A folder whose name a careless shell would run, with a plan whose name it would run too."""
     folder = tmp_path / "a $(touch pwned) b"
     folder.mkdir()
     monkeypatch.chdir(folder)
     (folder / "plan '; touch pwned.toml").write_text("")
-    (folder / "slurm.toml").write_text(TOML)
+    (folder / "slurm.toml").write_text(CLUSTER_TOML)
     yield folder
     assert not [path for path in tmp_path.rglob("*") if path.name == "pwned"]
 
 
-def plan_of(folder):
+def find_plan(folder):
     return next(folder.glob("plan*.toml"))
 
 
-def program(folder, text):
+def write_program(folder, text):
     (folder / "program.py").write_text(text)
     return [sys.executable, str(folder / "program.py")]
 
 
 def test_the_script_is_a_shell_script_and_quotes_everything(folder):
-    ready = build_submission(plan_of(folder), folder / "slurm.toml", options=["--store", "x; touch pwned"])
+    ready = build_submission(find_plan(folder), folder / "slurm.toml", options=["--store", "x; touch pwned"])
     assert subprocess.run(["bash", "-n"], input=ready.script, text=True, check=True).returncode == 0
     assert "'x; touch pwned'" in ready.script
     assert "--signal=B:TERM@60" in ready.arguments
@@ -93,8 +93,8 @@ def test_the_script_is_a_shell_script_and_quotes_everything(folder):
 
 def test_workers_may_be_jobs_of_their_own(folder):
     file = folder / "slurm.toml"
-    file.write_text(TOML + '\n[submit]\nallocation = "jobs"\nwalltime = "1-00:00:00"\n')
-    ready = build_submission(plan_of(folder), file)
+    file.write_text(CLUSTER_TOML + '\n[submit]\nallocation = "jobs"\nwalltime = "1-00:00:00"\n')
+    ready = build_submission(find_plan(folder), file)
     assert "allocation:" not in ready.script
     assert {"--ntasks=1", "--time=1-00:00:00"} <= set(ready.arguments)
 
@@ -103,17 +103,17 @@ def test_workers_may_be_jobs_of_their_own(folder):
     ("text", "message"),
     [
         ('class = "ssh"', "submit knows Slurm"),
-        (TOML + '[submit]\nallocation = "two"', 'must be "one" or "jobs"'),
-        (TOML + '[submit]\nprologue = "module load x"', "must be a list of strings"),
-        (TOML.replace('"1GB"', '"much"'), "must be a size"),
-        (TOML + """[submit]\ndirectives = ["--comment=it's"]""", "directive .*it's.*: No closing quotation"),
-        (TOML + """[options.x]\n[submit]\nrestarts = "many\"""", "restarts = 'many': must be a whole number"),
+        (CLUSTER_TOML + '[submit]\nallocation = "two"', 'must be "one" or "jobs"'),
+        (CLUSTER_TOML + '[submit]\nprologue = "module load x"', "must be a list of strings"),
+        (CLUSTER_TOML.replace('"1GB"', '"much"'), "must be a size"),
+        (CLUSTER_TOML + """[submit]\ndirectives = ["--comment=it's"]""", "directive .*it's.*: No closing quotation"),
+        (CLUSTER_TOML + """[options.x]\n[submit]\nrestarts = "many\"""", "restarts = 'many': must be a whole number"),
     ],
 )
 def test_a_mistake_is_named(folder, text, message):
     (folder / "slurm.toml").write_text(text)
     with pytest.raises(InputError, match=message):
-        build_submission(plan_of(folder), folder / "slurm.toml")
+        build_submission(find_plan(folder), folder / "slurm.toml")
 
 
 def test_a_plan_that_is_not_there_is_an_error(folder):
@@ -128,11 +128,11 @@ def test_sbatch_that_does_not_answer_is_told(folder, monkeypatch):
     monkeypatch.setenv("PATH", str(folder / "bin"), prepend=os.pathsep)
     monkeypatch.setattr(submission, "SUBMIT_SECONDS", 0.5)
     with pytest.raises(UnfinishedError, match=r"did not answer within 0.5 s; `squeue --me` tells"):
-        build_submission(plan_of(folder), folder / "slurm.toml").send()
+        build_submission(find_plan(folder), folder / "slurm.toml").send()
 
 
 def submit(folder, *options):
-    arguments = ["submit", str(plan_of(folder)), "--cluster", str(folder / "slurm.toml"), "--dry-run", *options]
+    arguments = ["submit", str(find_plan(folder)), "--cluster", str(folder / "slurm.toml"), "--dry-run", *options]
     return CliRunner().invoke(commands, arguments, standalone_mode=False)
 
 
@@ -150,58 +150,60 @@ def test_a_deadline_is_the_same_moment_whenever_the_job_starts(folder):
 
 @pytest.mark.parametrize("deadline", ["soonish", "", "25:00"])
 def test_a_deadline_that_is_none_is_refused_before_anything_is_sent(folder, deadline):
-    done = submit(folder, "--deadline", deadline)
-    assert isinstance(done.exception, InputError)
-    assert f"deadline {deadline!r}: expected a time" in str(done.exception)
+    result = submit(folder, "--deadline", deadline)
+    assert isinstance(result.exception, InputError)
+    assert f"deadline {deadline!r}: expected a time" in str(result.exception)
 
 
 def test_a_refusal_of_sbatch_is_told(slurm, folder):
-    (folder / "slurm.toml").write_text(TOML + '[submit]\ndirectives = ["--partition=nosuch"]')
+    (folder / "slurm.toml").write_text(CLUSTER_TOML + '[submit]\ndirectives = ["--partition=nosuch"]')
     with pytest.raises(UnfinishedError, match="sbatch refused: .*nosuch"):
-        build_submission(plan_of(folder), folder / "slurm.toml").send()
+        build_submission(find_plan(folder), folder / "slurm.toml").send()
 
 
-def ended(slurm, job):
-    """Wait for the job's end, which a job on its way back to the queue only seems to have reached."""
-    final, seen = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"), []
+def wait_for_end(slurm, job):
+    """Wait for a job's stable end: a job that is requeued passes through a final state."""
+    final, is_final = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"), []
 
-    def over():
-        told = slurm.run("scontrol", "show", "job", job)
-        seen.append(any(f"JobState={state}" in told for state in final))
+    def has_ended():
+        job_info = slurm.run("scontrol", "show", "job", job)
+        is_final.append(any(f"JobState={state}" in job_info for state in final))
         time.sleep(0.5)
-        return len(seen) >= 16 and all(seen[-16:])
+        return len(is_final) >= 16 and all(is_final[-16:])
 
-    wait(over, "end of the job", 300)
+    wait_until(has_ended, "end of the job", 300)
     return slurm.run("scontrol", "show", "job", job)
 
 
 def test_scheduler_workers_and_driver_in_one_allocation(slurm, folder, exact, monkeypatch):
     del monkeypatch
-    ready = build_submission(plan_of(folder), folder / "slurm.toml", program=program(folder, COUNTS))
-    told = ended(slurm, ready.send())
+    ready = build_submission(find_plan(folder), folder / "slurm.toml", program=write_program(folder, COUNTING_SCRIPT))
+    job_info = wait_for_end(slurm, ready.send())
     log = next(folder.glob("*.log")).read_text()
-    assert "JobState=COMPLETED" in told, log
+    assert "JobState=COMPLETED" in job_info, log
     assert next(folder.glob("*.out")).read_text() == repr((2, "tls://", exact[1])), log
 
 
 @pytest.mark.slow
 def test_a_driver_at_its_time_limit_goes_back_to_the_queue_and_finishes(slurm, folder):
-    ready = build_submission(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES), margin=35)
+    ready = build_submission(
+        find_plan(folder), folder / "slurm.toml", program=write_program(folder, RESUMING_SCRIPT), margin=35
+    )
     begun = time.monotonic()
-    told = ended(slurm, ready.send())
+    job_info = wait_for_end(slurm, ready.send())
     log = next(folder.glob("*.log")).read_text()
-    assert "JobState=COMPLETED" in told, log
-    assert "Restarts=0" not in told
-    assert plan_of(folder).with_suffix(".store").read_text() == "x" * 40
+    assert "JobState=COMPLETED" in job_info, log
+    assert "Restarts=0" not in job_info
+    assert find_plan(folder).with_suffix(".store").read_text() == "x" * 40
     print(f"40 s of work under a time limit of 60 s with 35 s of warning: {time.monotonic() - begun:.0f} s")
 
 
 def test_a_driver_that_is_cancelled_stays_cancelled(slurm, folder):
-    ready = build_submission(plan_of(folder), folder / "slurm.toml", program=program(folder, RESUMES))
+    ready = build_submission(find_plan(folder), folder / "slurm.toml", program=write_program(folder, RESUMING_SCRIPT))
     job = ready.send()
-    wait(lambda: plan_of(folder).with_suffix(".store").exists(), "start", 30)
+    wait_until(lambda: find_plan(folder).with_suffix(".store").exists(), "start", 30)
     slurm.run("scancel", job)
-    assert "JobState=CANCELLED" in ended(slurm, job)
+    assert "JobState=CANCELLED" in wait_for_end(slurm, job)
 
 
 METRIC = "import time\n\n\ndef score(outputs, gold):\n    time.sleep({pause})\n    return sum(map(float, outputs)) / len(outputs)\n"
@@ -218,8 +220,8 @@ systems = ["a.csv", "b.csv", "c.csv"]
 """
 
 
-def night(folder, module, pause):
-    """A plan under a slow metric of the user's own, in a folder of its own."""
+def write_night(folder, module, pause):
+    """Write a plan with a slow user metric into a folder of its own, and return its path."""
     folder.mkdir()
     (folder / f"{module}.py").write_text(METRIC.format(pause=pause))
     for k, name in enumerate(["gold", "a", "b", "c"]):
@@ -230,36 +232,36 @@ def night(folder, module, pause):
     return folder / "plan.toml"
 
 
-def sigdask(*arguments, cwd):
+def run_sigdask(*arguments, cwd):
     command = [sys.executable, "-m", "sigdask", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def counts(plan):
-    """What a finished plan's store says, without counting anything."""
-    done = sigdask("run", plan, "--cluster", "none", "--json", "-", cwd=plan.parent)
-    assert done.returncode == 0, done.stderr
-    results = json.loads(done.stdout)["results"]
+def read_counts(plan):
+    """Return the counts in a finished plan's store, without counting anything."""
+    result = run_sigdask("run", plan, "--cluster", "none", "--json", "-", cwd=plan.parent)
+    assert result.returncode == 0, result.stderr
+    results = json.loads(result.stdout)["results"]
     return [(r["a"], r["b"], r["n_trials"], r["n_extreme"], r["second_run"]["n_extreme"]) for r in results]
 
 
 @pytest.mark.slow
 def test_a_submitted_plan_goes_through_its_time_limit_and_ends_with_the_counts_of_this_process(slurm, folder):
-    here = night(folder / "here", "quick_metric", 0)
-    there = night(folder / "there", "slow_metric", 0.002)
-    (there.parent / "slurm.toml").write_text(TOML)
-    ready = build_submission(there, there.parent / "slurm.toml", margin=30)
-    told = ended(slurm, ready.send())
+    local_plan = write_night(folder / "here", "quick_metric", 0)
+    slurm_plan = write_night(folder / "there", "slow_metric", 0.002)
+    (slurm_plan.parent / "slurm.toml").write_text(CLUSTER_TOML)
+    ready = build_submission(slurm_plan, slurm_plan.parent / "slurm.toml", margin=30)
+    job_info = wait_for_end(slurm, ready.send())
     log = next(folder.glob("*.log")).read_text()
-    assert "JobState=COMPLETED" in told, log
-    assert "Restarts=0" not in told, log
-    assert sigdask("status", there, cwd=there.parent).returncode == 0
-    assert counts(there) == counts(here)
+    assert "JobState=COMPLETED" in job_info, log
+    assert "Restarts=0" not in job_info, log
+    assert run_sigdask("status", slurm_plan, cwd=slurm_plan.parent).returncode == 0
+    assert read_counts(slurm_plan) == read_counts(local_plan)
 
 
 def test_the_example_of_a_night_runs_in_one_allocation(slurm, folder):
-    plan = night(folder / "here", "quick_metric", 0)
-    (plan.parent / "slurm.toml").write_text(TOML)
+    plan = write_night(folder / "here", "quick_metric", 0)
+    (plan.parent / "slurm.toml").write_text(CLUSTER_TOML)
     size = [
         "--ntasks=2",
         "--cpus-per-task=1",
@@ -271,5 +273,5 @@ def test_the_example_of_a_night_runs_in_one_allocation(slurm, folder):
     program = Path(sys.executable).parent / "sigdask"
     export = f"--export=ALL,SIGDASK={program},SIGDASK_CLUSTER={plan.parent}/slurm.toml,SIGDASK_DEADLINE=10m"
     job = slurm.run("sbatch", *size, export, str(ROOT / "deploy" / "slurm" / "night.sbatch"), str(plan)).strip()
-    assert "JobState=COMPLETED" in ended(slurm, job), (folder / "night.log").read_text()
+    assert "JobState=COMPLETED" in wait_for_end(slurm, job), (folder / "night.log").read_text()
     assert "12,000 trials counted" in (folder / "night.log").read_text()

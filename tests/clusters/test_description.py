@@ -1,4 +1,4 @@
-"""Cluster files: what is understood, and that each mistake is one clear error."""
+"""Tests of cluster files: what is understood, and that each mistake is one clear error."""
 
 import pytest
 

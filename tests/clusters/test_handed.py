@@ -1,4 +1,4 @@
-"""Clients and clusters that the caller has: used, left running, found where they are current."""
+"""Tests of the caller's own clients and clusters: used, left running, found as the current one."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from dataclasses import replace
 import dask
 import numpy as np
 import pytest
-from counters import lengths, metric_of
+from counters import build_metric, lengths
 
 import sigdask
 from sigdask.api import compare_all
@@ -46,85 +46,88 @@ def counts():
     return Counts.from_scores({name: rng.integers(0, 5, 300) for name in "abc"})
 
 
-def extremes(counts, trials=20_000, **where):
-    return [r.n_extreme for r in compare_all(counts, trials=trials, **where)]
+def list_n_extreme(counts, trials=20_000, **options):
+    return [r.n_extreme for r in compare_all(counts, trials=trials, **options)]
 
 
-def steps(running):
-    """How much the scheduler has done."""
+def count_transitions(running):
+    """Return how many task transitions the scheduler has made."""
     return running.scheduler.transition_counter
 
 
 def test_a_client_and_a_cluster_are_used_and_left_running(running, client, counts):
-    here = extremes(counts, cluster="none")
-    for given in (client, running):
-        before = steps(running)
-        assert extremes(counts, cluster=given) == here
-        assert steps(running) > before
+    expected = list_n_extreme(counts, cluster="none")
+    for cluster in (client, running):
+        n_before = count_transitions(running)
+        assert list_n_extreme(counts, cluster=cluster) == expected
+        assert count_transitions(running) > n_before
         assert (client.status, running.status.name, len(running.scheduler.workers)) == ("running", "running", 1)
 
 
 def test_what_metrics_take_from_outputs_is_counted_there_as_well(running, client):
-    parts = [ExtractionPart(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(6)]
+    parts = [ExtractionPart(build_metric().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(6)]
     want = {k: [array.tolist() for array in lengths([["a" * k, "b"]], ["c", "dd"])] for k in range(6)}
-    for given in (client, running, "current"):
-        before = steps(running)
-        found = {
-            number: [array.tolist() for array in own] for number, own in ClusterExtraction(given)(parts, seconds=10.0)
+    for cluster in (client, running, "current"):
+        n_before = count_transitions(running)
+        extracted = {
+            number: [array.tolist() for array in arrays]
+            for number, arrays in ClusterExtraction(cluster)(parts, seconds=10.0)
         }
-        assert found == want
-        assert steps(running) > before
+        assert extracted == want
+        assert count_transitions(running) > n_before
 
 
 def test_the_active_client_is_current_and_taken_by_default(running, client, counts):
-    here = extremes(counts, cluster="none")
-    for where in ({"cluster": "current"}, {"cluster": "auto"}, {}):
-        before = steps(running)
-        assert extremes(counts, **where) == here
-        assert steps(running) > before
+    expected = list_n_extreme(counts, cluster="none")
+    for options in ({"cluster": "current"}, {"cluster": "auto"}, {}):
+        n_before = count_transitions(running)
+        assert list_n_extreme(counts, **options) == expected
+        assert count_transitions(running) > n_before
 
 
 def test_a_client_that_is_not_the_default_is_used_as_well(running, counts):
     from distributed import Client
 
-    with Client(running, set_as_default=False) as own:
-        assert extremes(counts, cluster=own) == extremes(counts, cluster="none")
+    with Client(running, set_as_default=False) as other_client:
+        assert list_n_extreme(counts, cluster=other_client) == list_n_extreme(counts, cluster="none")
 
 
 def test_the_scheduler_of_dasks_settings_is_current_and_taken_by_default(running, counts):
     with pytest.raises(InputError, match="no current dask cluster: there is no active"):
-        extremes(counts, cluster="current")
+        list_n_extreme(counts, cluster="current")
     for address in (running.scheduler_address, running.scheduler_address.removeprefix("tcp://")):
         with dask.config.set({"scheduler-address": address}):
             for name in ("current", "auto"):
-                before = steps(running)
-                assert extremes(counts, cluster=name) == extremes(counts, cluster="none")
-                assert steps(running) > before
+                n_before = count_transitions(running)
+                assert list_n_extreme(counts, cluster=name) == list_n_extreme(counts, cluster="none")
+                assert count_transitions(running) > n_before
 
 
 def test_who_named_a_scheduler_that_does_not_answer_is_said(counts, monkeypatch):
     monkeypatch.setattr("sigdask.execution.clusters.existing.address.CONNECT_SECONDS", 0.1)
-    named = r"tcp://127\.0\.0\.1:9 .*; dask's settings name it \(scheduler-address\)"
-    with dask.config.set({"scheduler-address": "127.0.0.1:9"}), pytest.raises(InputError, match=named):
-        extremes(counts)
+    message = r"tcp://127\.0\.0\.1:9 .*; dask's settings name it \(scheduler-address\)"
+    with dask.config.set({"scheduler-address": "127.0.0.1:9"}), pytest.raises(InputError, match=message):
+        list_n_extreme(counts)
 
 
 @pytest.mark.parametrize("how", ["variable", "file", "neither"])
 def test_the_settings_are_read_where_dask_was_not_imported_yet(how, tmp_path):
     (tmp_path / "own.yaml").write_text("scheduler-address: tcp://127.0.0.1:1\n")
-    given = {"variable": {"DASK_SCHEDULER_ADDRESS": "tcp://127.0.0.1:1"}, "file": {"DASK_CONFIG": str(tmp_path)}}
-    environment = {**os.environ, "HOME": str(tmp_path), **given.get(how, {})}
+    variables = {"variable": {"DASK_SCHEDULER_ADDRESS": "tcp://127.0.0.1:1"}, "file": {"DASK_CONFIG": str(tmp_path)}}
+    environment = {**os.environ, "HOME": str(tmp_path), **variables.get(how, {})}
     code = "import sys; from sigdask.execution.clusters import resolve_active; print(resolve_active('auto'), 'dask' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == (["auto", "False"] if how == "neither" else ["tcp://127.0.0.1:1", "True"])
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == (["auto", "False"] if how == "neither" else ["tcp://127.0.0.1:1", "True"])
 
 
 def test_a_function_without_a_name_travels_by_value_to_the_callers_own_session(client, counts):
     box = sigdask.black_box(lambda outputs, _: float(sum(outputs)), name="total")
     form = sigdask.metric(lambda score, items: score / items, name="own")
     for metric in (box, form):
-        there, here = (extremes(counts, 1000, metrics=metric, cluster=where) for where in (client, "none"))
-        assert there == here
+        cluster_counts, local_counts = (
+            list_n_extreme(counts, 1000, metrics=metric, cluster=cluster) for cluster in (client, "none")
+        )
+        assert cluster_counts == local_counts
 
 
 def test_within_a_task_no_client_is_current(client):
@@ -134,63 +137,63 @@ def test_within_a_task_no_client_is_current(client):
 def test_settings_that_a_scheduler_lacks_are_named_once(client, counts, caplog):
     handed.WARNED_SCHEDULERS.clear()
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
-        extremes(counts, cluster=client)
-        extremes(counts, cluster=client)
-    [said] = [record.getMessage() for record in caplog.records if "lacks settings" in record.getMessage()]
-    assert "scheduler.worker-ttl is 5 minutes, not 15s" in said
+        list_n_extreme(counts, cluster=client)
+        list_n_extreme(counts, cluster=client)
+    [message] = [record.getMessage() for record in caplog.records if "lacks settings" in record.getMessage()]
+    assert "scheduler.worker-ttl is 5 minutes, not 15s" in message
 
 
 def test_versions_are_checked_as_ever(client, counts, monkeypatch):
     real = client.get_versions
 
-    def other(**options):
-        found = real(**options)
-        for worker in found["workers"].values():
+    def change_versions(**options):
+        versions = real(**options)
+        for worker in versions["workers"].values():
             worker["packages"]["numpy"] = "1.0"
-        return found
+        return versions
 
-    monkeypatch.setattr(client, "get_versions", other)
+    monkeypatch.setattr(client, "get_versions", change_versions)
     with pytest.raises(InputError, match=r"numpy is .* here and 1\.0 at worker"):
-        extremes(counts, cluster=client)
+        list_n_extreme(counts, cluster=client)
 
 
 def test_a_client_works_within_a_running_event_loop(client, counts):
     async def cell():  # as Jupyter runs one
-        return extremes(counts, cluster=client), extremes(counts, cluster="current")
+        return list_n_extreme(counts, cluster=client), list_n_extreme(counts, cluster="current")
 
-    assert asyncio.run(cell()) == (extremes(counts, cluster="none"),) * 2
+    assert asyncio.run(cell()) == (list_n_extreme(counts, cluster="none"),) * 2
 
 
 def test_an_async_client_works_from_a_thread_and_its_own_loop_is_told_how(counts):
     from distributed import Client
 
-    async def main():
+    async def iter_counts():
         async with (
             LocalCluster(asynchronous=True, **LOOPBACK) as cluster,
-            Client(cluster, asynchronous=True) as own,
+            Client(cluster, asynchronous=True) as async_client,
         ):
-            for given in (cluster, own, "current"):
+            for cluster_or_client in (cluster, async_client, "current"):
                 with pytest.raises(InputError, match=r"await asyncio\.to_thread\(sigdask\.compare_all"):
-                    extremes(counts, cluster=given)
-                yield await asyncio.to_thread(extremes, counts, cluster=given)
-            yield extremes(counts)  # auto counts in this process
+                    list_n_extreme(counts, cluster=cluster_or_client)
+                yield await asyncio.to_thread(list_n_extreme, counts, cluster=cluster_or_client)
+            yield list_n_extreme(counts)  # auto counts in this process
 
-    async def collected():
-        return [found async for found in main()]
+    async def collect():
+        return [n_extreme async for n_extreme in iter_counts()]
 
-    assert asyncio.run(collected()) == [extremes(counts, cluster="none")] * 4
+    assert asyncio.run(collect()) == [list_n_extreme(counts, cluster="none")] * 4
 
 
 def test_what_is_no_cluster_or_closed_is_refused(running, counts):
     from distributed import Client
 
-    with Client(running) as own:
+    with Client(running) as closed_client:
         pass
     with pytest.raises(InputError, match="the Client that was given is closed"):
-        extremes(counts, cluster=own)
-    for given in (5, object()):
+        list_n_extreme(counts, cluster=closed_client)
+    for wrong in (5, object()):
         with pytest.raises(InputError, match=r"expected a distributed\.Client, a dask cluster, or auto"):
-            extremes(counts, cluster=given)
+            list_n_extreme(counts, cluster=wrong)
 
 
 @pytest.fixture
@@ -202,18 +205,18 @@ def plan(tmp_path):
 
 
 def test_a_plan_is_run_on_a_client_that_is_given_or_current(running, client, plan, tmp_path):
-    here = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
-    for given in (client, running, None):
-        before = steps(running)
-        there = sigdask.run_plan(plan, store=str(tmp_path / f"{before}.db"), cluster=given)
-        assert list(there.results["t"]) == list(here.results["t"])
-        assert steps(running) > before
+    expected = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
+    for cluster in (client, running, None):
+        n_before = count_transitions(running)
+        night = sigdask.run_plan(plan, store=str(tmp_path / f"{n_before}.db"), cluster=cluster)
+        assert list(night.results["t"]) == list(expected.results["t"])
+        assert count_transitions(running) > n_before
 
 
 def test_a_plan_that_has_nothing_to_count_asks_for_no_current_cluster(plan, tmp_path):
-    before = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
-    again = sigdask.run_plan(plan, store=str(tmp_path / "here.db"))
-    assert list(again.results["t"]) == list(before.results["t"])
+    first = sigdask.run_plan(plan, store=str(tmp_path / "here.db"), cluster="none")
+    second = sigdask.run_plan(plan, store=str(tmp_path / "here.db"))
+    assert list(second.results["t"]) == list(first.results["t"])
     assert len(estimate_costs(plan)) == 1
     with pytest.raises(InputError, match="no current dask cluster"):
         sigdask.run_plan(plan, store=str(tmp_path / "new.db"))
@@ -222,19 +225,19 @@ def test_a_plan_that_has_nothing_to_count_asks_for_no_current_cluster(plan, tmp_
 def test_a_client_that_its_owner_closes_ends_a_plan_at_once(running, plan):
     from distributed import Client
 
-    own = Client(running, set_as_default=False)
+    own_client = Client(running, set_as_default=False)
     long = replace(plan, test_sets=(replace(plan.test_sets[0], trials=50_000_000),))
     with pytest.raises(
         UnfinishedError, match="the Client that was given was closed meanwhile; what was counted is kept"
     ):
-        sigdask.run_plan(long, cluster=own, progress=lambda _done, _all: own.close())
+        sigdask.run_plan(long, cluster=own_client, progress=lambda _n_done, _n_all: own_client.close())
 
 
 @pytest.mark.cluster
 def test_a_cluster_without_workers_that_follows_the_work_starts_one(counts):
     with LocalCluster(**LOOPBACK | {"n_workers": 0}) as cluster:
         cluster.adapt(minimum=0, maximum=1)
-        assert extremes(counts, cluster=cluster) == extremes(counts, cluster="none")
+        assert list_n_extreme(counts, cluster=cluster) == list_n_extreme(counts, cluster="none")
 
 
 @pytest.mark.cluster
@@ -259,5 +262,5 @@ if __name__ == "__main__":
     assert [r.n_extreme for r in there] == [r.n_extreme for r in sigdask.compare_all(counts, cluster="none", **ask)]
     print("equal")
 """)
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "equal", done.stderr
+    result = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert result.stdout.strip() == "equal", result.stderr

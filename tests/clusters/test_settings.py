@@ -1,4 +1,4 @@
-"""Settings and versions: what dask is told, and what is refused."""
+"""Tests of settings and versions: what dask is told, and what is refused."""
 
 import re
 
@@ -28,30 +28,34 @@ def test_the_environment_says_what_the_settings_say():
 def test_the_docs_give_every_setting_with_its_value():
     table = (ROOT / "docs" / "clusters.md").read_text()
     for key, (value, _) in SETTINGS.items():
-        written = re.search(rf"^\| `{re.escape(key.removeprefix('distributed.'))}` \| (.+?) \|", table, re.MULTILINE)
-        assert written is not None, key
-        assert written[1] == str(value).lower() if isinstance(value, bool) else written[1] == str(value), key
+        cell = re.search(rf"^\| `{re.escape(key.removeprefix('distributed.'))}` \| (.+?) \|", table, re.MULTILINE)
+        assert cell is not None, key
+        assert cell[1] == str(value).lower() if isinstance(value, bool) else cell[1] == str(value), key
 
 
-class Client:
-    """Answers as a cluster whose worker has another version."""
+class StubClient:
+    """Answers like a cluster whose worker has another version."""
 
     def __init__(self, **changed):
         self.changed = changed
 
     def get_versions(self, packages):
-        here = {"python": "3.11.7.final.0", **dict.fromkeys(packages, "1.0")}
-        there = {"packages": {**here, **self.changed}}
-        return {"client": {"packages": here}, "scheduler": there, "workers": {"tls://w:1": there}}
+        packages_here = {"python": "3.11.7.final.0", **dict.fromkeys(packages, "1.0")}
+        packages_there = {"packages": {**packages_here, **self.changed}}
+        return {
+            "client": {"packages": packages_here},
+            "scheduler": packages_there,
+            "workers": {"tls://w:1": packages_there},
+        }
 
 
 def test_other_versions_are_refused_by_package_and_worker():
     with pytest.raises(InputError, match=r"sigdask is 1.0 here and 0.9 at worker tls://w:1.*Install the same"):
-        check_versions(Client(sigdask="0.9"))
+        check_versions(StubClient(sigdask="0.9"))
     with pytest.raises(InputError, match="numpy is 1.0 here and absent at"):
-        check_versions(Client(numpy=None))
+        check_versions(StubClient(numpy=None))
     with pytest.raises(InputError, match=r"python is 3.11 here and 3.12 at the scheduler and 1 more"):
-        check_versions(Client(python="3.12.1.final.0"))
+        check_versions(StubClient(python="3.12.1.final.0"))
 
 
 def test_a_worker_that_joins_later_refuses_a_driver_of_another_version():
@@ -61,10 +65,10 @@ def test_a_worker_that_joins_later_refuses_a_driver_of_another_version():
 
 
 def test_another_patch_of_python_and_a_scheduler_without_sigdask_are_not():
-    check_versions(Client(python="3.11.2.final.0"))
-    without = Client()
-    found = without.get_versions(["sigdask", "dask"])
-    found["scheduler"]["packages"] = {**found["scheduler"]["packages"], "sigdask": None}
-    without.get_versions = lambda packages: found | {"client": {"packages": dict(found["client"]["packages"])}}
-    found["workers"] = {}
-    check_versions(without)
+    check_versions(StubClient(python="3.11.2.final.0"))
+    client = StubClient()
+    versions = client.get_versions(["sigdask", "dask"])
+    versions["scheduler"]["packages"] = {**versions["scheduler"]["packages"], "sigdask": None}
+    client.get_versions = lambda packages: versions | {"client": {"packages": dict(versions["client"]["packages"])}}
+    versions["workers"] = {}
+    check_versions(client)

@@ -1,4 +1,4 @@
-"""Files of what was found: CSV and Parquet beside JSON, and results by the hundred thousand."""
+"""Tests of output files: CSV and Parquet beside JSON, and hundreds of thousands of results."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from nights import write_plan
 
 from sigdask.api import compare_all
@@ -24,17 +24,17 @@ from sigdask.results import export
 from sigdask.results.rows import results_to_table
 
 
-def found_of(names="abcd", **options):
+def compare_systems(names="abcd", **options):
     rng = np.random.default_rng(2)
     scores = {name: (rng.random(60) < 0.5 + k / 20).astype(int) for k, name in enumerate(names)}
     return compare_all(Counts.from_scores(scores), metrics=["mean"], **{"trials": 99} | options)
 
 
-def many(found, n):
-    """The same rows again and again, under other names."""
-    table = found.table.take(np.arange(n) % len(found))
+def repeat_rows(results, n):
+    """Repeat the same rows under other names."""
+    table = results.table.take(np.arange(n) % len(results))
     names = tuple(f"s{k}" for k in range(n))
-    return replace(found, table=replace(table, a=replace(table.a, codes=np.arange(n, dtype=np.int32), values=names)))
+    return replace(results, table=replace(table, a=replace(table.a, codes=np.arange(n, dtype=np.int32), values=names)))
 
 
 @pytest.fixture(autouse=True)
@@ -43,31 +43,31 @@ def small_parts(monkeypatch):
 
 
 def test_a_csv_file_is_the_frame(tmp_path):
-    found = found_of()
-    found.to_csv(tmp_path / "t.csv")
+    results = compare_systems()
+    results.to_csv(tmp_path / "t.csv")
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = [*csv.DictReader(file)]
-    assert [float(row["p_value"]) for row in rows] == [r.p_value for r in found]
+    assert [float(row["p_value"]) for row in rows] == [r.p_value for r in results]
     assert [(row["a"], row["b"], row["method"], int(row["n_trials"])) for row in rows] == [
-        (r.a, r.b, r.method, r.n_trials) for r in found
+        (r.a, r.b, r.method, r.n_trials) for r in results
     ]
     assert {row["subset"] for row in rows} == {""}
-    assert [*rows[0]] == [*found.to_frame().columns]
+    assert [*rows[0]] == [*results.to_frame().columns]
 
 
 def test_a_parquet_file_is_the_frame(tmp_path):
     import pyarrow.parquet
 
-    found = found_of(adjust="none")
-    found.to_parquet(tmp_path / "t.parquet")
+    results = compare_systems(adjust="none")
+    results.to_parquet(tmp_path / "t.parquet")
     file = pyarrow.parquet.ParquetFile(tmp_path / "t.parquet")
     assert file.num_row_groups == 2
     table = file.read()
-    assert table.column_names == [*found.to_frame().columns]
-    assert table["p_value"].to_pylist() == [r.p_value for r in found]
-    assert table["b"].to_pylist() == [r.b for r in found]
-    assert table["p_adjusted"].to_pylist() == [None] * len(found)
-    assert table["subset"].null_count == len(found)
+    assert table.column_names == [*results.to_frame().columns]
+    assert table["p_value"].to_pylist() == [r.p_value for r in results]
+    assert table["b"].to_pylist() == [r.b for r in results]
+    assert table["p_adjusted"].to_pylist() == [None] * len(results)
+    assert table["subset"].null_count == len(results)
 
 
 def test_files_of_no_comparison_have_columns(tmp_path):
@@ -90,10 +90,12 @@ def scores(tmp_path):
 def test_compare_writes_csv_and_parquet(scores, tmp_path):
     import pyarrow.parquet
 
-    done = called("compare", scores, "--csv", tmp_path / "out.csv", "--parquet", tmp_path / "out.parquet", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "comparisons" in done.stdout or "p = " in done.stdout
-    piped = called("compare", scores, "--csv", "-", cwd=tmp_path)
+    result = call_sigdask(
+        "compare", scores, "--csv", tmp_path / "out.csv", "--parquet", tmp_path / "out.parquet", cwd=tmp_path
+    )
+    assert result.returncode == 0
+    assert "comparisons" in result.stdout or "p = " in result.stdout
+    piped = call_sigdask("compare", scores, "--csv", "-", cwd=tmp_path)
     assert piped.stdout == (tmp_path / "out.csv").read_text()
     [row] = csv.DictReader(io.StringIO(piped.stdout))
     assert row["a"] == 'a "1"'
@@ -101,29 +103,29 @@ def test_compare_writes_csv_and_parquet(scores, tmp_path):
 
 
 def test_standard_output_takes_one_file(scores):
-    done = called("compare", scores, "--csv", "-", "--json", "-", cwd=scores.parent)
-    assert done.returncode == 2
-    assert "--json - and --csv -: standard output takes one of them" in done.stderr
-    done = called("compare", scores, "--csv", scores.parent / "no" / "out.csv", cwd=scores.parent)
-    assert done.returncode == 2
-    assert "--csv" in done.stderr
+    result = call_sigdask("compare", scores, "--csv", "-", "--json", "-", cwd=scores.parent)
+    assert result.returncode == 2
+    assert "--json - and --csv -: standard output takes one of them" in result.stderr
+    result = call_sigdask("compare", scores, "--csv", scores.parent / "no" / "out.csv", cwd=scores.parent)
+    assert result.returncode == 2
+    assert "--csv" in result.stderr
 
 
 def test_without_pyarrow_parquet_names_the_extra_before_anything_is_counted(scores, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    done = called("compare", scores, "--parquet", scores.parent / "out.parquet", cwd=scores.parent)
-    assert done.returncode == 2
-    assert "pip install 'sigdask[parquet]'" in done.stderr
+    result = call_sigdask("compare", scores, "--parquet", scores.parent / "out.parquet", cwd=scores.parent)
+    assert result.returncode == 2
+    assert "pip install 'sigdask[parquet]'" in result.stderr
 
 
 def test_a_plan_writes_its_tables(tmp_path):
     import pyarrow.parquet
 
-    more = f'report = {{ csv = "{tmp_path / "out.csv"}", parquet = "{tmp_path / "out-{date}.parquet"}" }}'
-    plan = load_plan(write_plan(tmp_path / "night", sets=2, systems=3, trials=200, more=more))
+    report_option = f'report = {{ csv = "{tmp_path / "out.csv"}", parquet = "{tmp_path / "out-{date}.parquet"}" }}'
+    plan = load_plan(write_plan(tmp_path / "night", sets=2, systems=3, trials=200, settings=report_option))
     outcome = run_plan(plan, cluster="none")
     assert outcome.exit_status == 0
-    rows = [r for own in outcome.results.values() for r in own]
+    rows = [r for set_results in outcome.results.values() for r in set_results]
     with (tmp_path / "out.csv").open(newline="") as file:
         assert [(row["test_set"], float(row["p_value"])) for row in csv.DictReader(file)] == [
             (r.test_set, r.p_value) for r in rows
@@ -133,22 +135,22 @@ def test_a_plan_writes_its_tables(tmp_path):
 
 
 def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
-    found = many(found_of("abcdefgh"), 30_000)
-    text = render(found)
+    results = repeat_rows(compare_systems("abcdefgh"), 30_000)
+    text = render(results)
     assert "30,000 comparisons: " in text
     assert len(text.splitlines()) < 60
-    made = render_page({"": found}, title="t")
-    assert "The 20,000 with the smallest p of 30,000; the JSON has all." in made
-    assert made.count("<tr") < 300
-    assert len(made.encode()) < 15e6
-    kept = sorted(found.table.p_value[k] for k in range(len(found)))[:40]
-    smallest = min(r.p_value for r in found[:28])
-    assert math.isclose(kept[0], smallest)
+    html = render_page({"": results}, title="t")
+    assert "The 20,000 with the smallest p of 30,000; the JSON has all." in html
+    assert html.count("<tr") < 300
+    assert len(html.encode()) < 15e6
+    p_values = sorted(results.table.p_value[k] for k in range(len(results)))[:40]
+    smallest = min(r.p_value for r in results[:28])
+    assert math.isclose(p_values[0], smallest)
 
 
 def test_many_rankings_leave_room_on_a_page(monkeypatch):
-    found = found_of("abcdefgh", adjust="none")
-    rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in found]
+    results = compare_systems("abcdefgh", adjust="none")
+    rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in results]
     table = Results(results_to_table(rows, 0.05), 0, 0.05)
     assert render_page({"": table}, title="t").count("Discriminative power <") == 50
     monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 100)
@@ -163,9 +165,9 @@ def test_many_rankings_leave_room_on_a_page(monkeypatch):
 def test_the_json_of_half_a_million_is_written_in_flat_memory(tmp_path):
     import resource
 
-    found = many(found_of("abcdefgh"), 499_500)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    results = repeat_rows(compare_systems("abcdefgh"), 499_500)
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with (tmp_path / "t.json").open("w") as file:
-        file.writelines(found.json_parts())
+        file.writelines(results.json_parts())
     assert (tmp_path / "t.json").stat().st_size > 400e6
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000  # KB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before < 150_000  # KB

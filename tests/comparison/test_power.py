@@ -1,11 +1,11 @@
-"""What is asked of power, from Python and on the command line: answers that agree with each other, and refusals."""
+"""Tests of power from Python and the command line: consistent answers, and refusals."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from conftest import ROOT
 
 import sigdask
@@ -33,46 +33,46 @@ def table(tmp_path):
 
 
 def test_units_and_differences_answer_each_other():
-    [found] = sigdask.power(TWO, difference=0.04)
-    [back] = sigdask.power(TWO, units=round(found.needed.value))
-    assert back.detectable.low * 0.97 <= 0.04 <= back.detectable.high * 1.03
-    assert found.needed.low <= found.needed.value <= found.needed.high
-    assert found.at_wanted.power < 0.8 if found.needed.value > 62 else found.at_wanted.power > 0.7
+    [result] = sigdask.power(TWO, difference=0.04)
+    [inverse] = sigdask.power(TWO, units=round(result.needed.value))
+    assert inverse.detectable.low * 0.97 <= 0.04 <= inverse.detectable.high * 1.03
+    assert result.needed.low <= result.needed.value <= result.needed.high
+    assert result.at_wanted.power < 0.8 if result.needed.value > 62 else result.at_wanted.power > 0.7
 
 
 def test_the_same_answers_in_any_partition():
-    here = sigdask.power(TWO, difference=0.04, cluster="none", samples=300)
-    assert sigdask.power(TWO, difference=0.04, cluster="threads", workers=2, samples=300) == here
+    expected = sigdask.power(TWO, difference=0.04, cluster="none", samples=300)
+    assert sigdask.power(TWO, difference=0.04, cluster="threads", workers=2, samples=300) == expected
 
 
 def test_another_pair_changes_no_answer():
-    of_three = sigdask.power(SCORES, difference=0.04, samples=300)
-    assert of_three[0] == sigdask.power(TWO, difference=0.04, samples=300)[0]
+    three_systems = sigdask.power(SCORES, difference=0.04, samples=300)
+    assert three_systems[0] == sigdask.power(TWO, difference=0.04, samples=300)[0]
 
 
 def test_the_side_of_a_one_sided_test_is_the_alternative_s():
     greater = sigdask.power(TWO, difference=0.04, alternative="greater", samples=500)[0]
     less = sigdask.power(TWO, difference=0.04, alternative="less", samples=500)[0]
-    both = sigdask.power(TWO, difference=0.04, samples=500)[0]
-    assert (greater.ahead, less.ahead, both.ahead) == ("old", "new", "new")
-    assert less.needed.value < both.needed.value
-    assert less.at_observed.power > both.at_observed.power > greater.at_observed.power
+    two_sided = sigdask.power(TWO, difference=0.04, samples=500)[0]
+    assert (greater.ahead, less.ahead, two_sided.ahead) == ("old", "new", "new")
+    assert less.needed.value < two_sided.needed.value
+    assert less.at_observed.power > two_sided.at_observed.power > greater.at_observed.power
 
 
 def test_zero_or_one_scores_are_answered_exactly():
-    right = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
-    [found] = sigdask.power(right, difference=0.15)
-    assert (found.method, found.n_samples, found.at_wanted.error) == ("exact", 0, 0)
+    is_correct = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
+    [result] = sigdask.power(is_correct, difference=0.15)
+    assert (result.method, result.n_samples, result.at_wanted.error) == ("exact", 0, 0)
     # tilted to 0.15 of 25 discordant units of 100: wins and losses in the ratio exp(2 s) of 15 to 10, ties as they are
-    weights = np.array([15, 10, 75]) * np.exp(np.array([1, -1, 0]) * np.log(root_of_tilt(0.15)))
+    weights = np.array([15, 10, 75]) * np.exp(np.array([1, -1, 0]) * np.log(solve_tilt(0.15)))
     wins, losses, _ = weights / weights.sum()
-    n = round(found.needed.value)
+    n = round(result.needed.value)
     assert wins - losses == pytest.approx(0.15)
     assert compute_sign_power(n, wins, losses, 0.05, 2) >= 0.8 > compute_sign_power(n - 1, wins, losses, 0.05, 2)
 
 
-def root_of_tilt(wanted):
-    """x = exp(s) of (15 x - 10 / x) / (15 x + 10 / x + 75) = wanted, a quadratic."""
+def solve_tilt(wanted):
+    """Return x = exp(s) of (15 x - 10 / x) / (15 x + 10 / x + 75) = wanted, a quadratic."""
     roots = np.roots([15 * (1 - wanted), -75 * wanted, -10 * (1 + wanted)])
     return roots[roots > 0].real[0]
 
@@ -81,8 +81,8 @@ def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted()
     gold = RNG.integers(0, 2, 150)
     systems = {name: np.where(RNG.random(150) < p, gold, 1 - gold) for name, p in (("a", 0.85), ("b", 0.75))}
     counts = sigdask.Counts.from_labels(gold.tolist(), {k: v.tolist() for k, v in systems.items()})
-    [found] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
-    assert found.method == "simulated"
+    [result] = sigdask.power(counts, metrics="f1[1]", difference=0.08, samples=400)
+    assert result.method == "simulated"
     from sigdask.analysis.comparison.spec import CompareSpec
     from sigdask.analysis.power.find import _iter_comparisons
 
@@ -95,42 +95,42 @@ def test_a_corpus_metric_is_tilted_so_that_the_metric_itself_differs_as_wanted()
 
 
 def test_the_command_says_the_answer_first_and_keeps_it_in_json(table):
-    done = called("power", table.name, "--pair", "old", "new", "--difference", "0.04", "--samples", "500", "-q",
+    command = call_sigdask("power", table.name, "--pair", "old", "new", "--difference", "0.04", "--samples", "500", "-q",
                   "--json", "power.json", cwd=table.parent)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(
+    assert command.returncode == 0, command.stderr
+    assert command.stdout.startswith(
         "To detect a difference of 0.04 in mean with power 0.8 at 0.05 two-sided you need about"
     )
-    [kept] = json.loads((table.parent / "power.json").read_text())["power"]
-    [found] = sigdask.power(TWO, difference=0.04, samples=500)
-    assert kept["needed"]["value"] == found.needed.value
-    assert {"low", "high"} <= kept["detectable"].keys()
-    assert kept["n_samples"] == 500
+    [json_result] = json.loads((table.parent / "power.json").read_text())["power"]
+    [result] = sigdask.power(TWO, difference=0.04, samples=500)
+    assert json_result["needed"]["value"] == result.needed.value
+    assert {"low", "high"} <= json_result["detectable"].keys()
+    assert json_result["n_samples"] == 500
 
 
 def test_pairs_that_cannot_be_answered_are_named_beside_those_that_can(table):
-    done = called("power", table.name, "--difference", "0.04", "--samples", "300", cwd=table.parent)
-    assert done.returncode == 0
-    assert "old and same: alike on every unit" in done.stdout
+    result = call_sigdask("power", table.name, "--difference", "0.04", "--samples", "300", cwd=table.parent)
+    assert result.returncode == 0
+    assert "old and same: alike on every unit" in result.stdout
 
 
 def test_answers_that_rest_on_few_units_are_marked_and_not_summed_up():
-    ahead = (BASE + 0.3 + np.linspace(0, 0.2, 60) ** 2).round(3)
-    systems = {**TWO, "ahead": ahead.tolist()}
-    found = sigdask.power(systems, difference=0.05, samples=300)
-    few = {(one.a, one.b): one.detects_by_few for one in found}
-    assert few == {("old", "new"): False, ("old", "ahead"): True, ("new", "ahead"): True}
+    higher = (BASE + 0.3 + np.linspace(0, 0.2, 60) ** 2).round(3)
+    systems = {**TWO, "ahead": higher.tolist()}
+    results = sigdask.power(systems, difference=0.05, samples=300)
+    by_few = {(result.a, result.b): result.detects_by_few for result in results}
+    assert by_few == {("old", "new"): False, ("old", "ahead"): True, ("new", "ahead"): True}
     from sigdask.report.terminal.power import render
 
-    text = render(found)
+    text = render(results)
     assert "* rests on few units" in text
     assert "(1 of 3 pairs)" in text
 
 
 @pytest.mark.slow
 def test_workers_of_a_cluster_find_the_same_power():
-    here = sigdask.power(SCORES, difference=0.04, cluster="none", samples=600)
-    assert sigdask.power(SCORES, difference=0.04, cluster="local", workers=2, samples=600) == here
+    expected = sigdask.power(SCORES, difference=0.04, cluster="none", samples=600)
+    assert sigdask.power(SCORES, difference=0.04, cluster="local", workers=2, samples=600) == expected
 
 
 @pytest.mark.parametrize(
@@ -150,34 +150,34 @@ def test_workers_of_a_cluster_find_the_same_power():
     ],
 )
 def test_what_makes_no_sense_is_refused(table, arguments, said):
-    done = called("power", table.name, *arguments, cwd=table.parent)
-    assert done.returncode == 2
-    assert said in done.stderr
+    result = call_sigdask("power", table.name, *arguments, cwd=table.parent)
+    assert result.returncode == 2
+    assert said in result.stderr
 
 
 def test_pairs_without_a_common_item_are_left_out():
     counts = sigdask.Counts.from_scores({"a": [1, 2, 3, 5], "b": [2, 2, 5, 4], "c": [9, 9, 9, 9]}, ids=list("wxyz"))
-    alone = replace(counts, present=np.array([[1, 1, 0]] * 3 + [[0, 0, 1]], np.bool_))
-    [found] = sigdask.power(alone, units=40, samples=100)
-    assert (found.a, found.b, found.n_units) == ("a", "b", 3)
+    with_gaps = replace(counts, present=np.array([[1, 1, 0]] * 3 + [[0, 0, 1]], np.bool_))
+    [result] = sigdask.power(with_gaps, units=40, samples=100)
+    assert (result.a, result.b, result.n_units) == ("a", "b", 3)
 
 
 def test_units_of_several_items_need_not_be_of_one_size():
     documents = np.repeat(np.arange(30), RNG.integers(1, 6, 30))
     scores = {name: (RNG.random(len(documents)) < p).astype(int) for name, p in (("a", 0.7), ("b", 0.5))}
     counts = sigdask.Counts.from_scores(scores, groups={"document": [f"d{k}" for k in documents]})
-    [found] = sigdask.power(counts, unit="document", difference=0.2, samples=400)
-    assert found.n_units == 30
-    assert found.at_wanted.difference == 0.2
-    [of_items] = sigdask.power(counts, difference=0.2)
-    assert found.needed.value < of_items.needed.value
+    [result] = sigdask.power(counts, unit="document", difference=0.2, samples=400)
+    assert result.n_units == 30
+    assert result.at_wanted.difference == 0.2
+    [item_result] = sigdask.power(counts, difference=0.2)
+    assert result.needed.value < item_result.needed.value
 
 
 def test_very_many_units_are_told_by_the_normal_approximation():
-    right = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
-    [found] = sigdask.power(right, difference=1e-4)
-    assert found.method == "normal approximation"
-    assert found.needed.value == pytest.approx(2.8016**2 * 0.25 / 1e-8, rel=0.02)
+    is_correct = {"a": [1] * 60 + [0] * 40, "b": [1] * 45 + [0] * 45 + [1] * 10}
+    [result] = sigdask.power(is_correct, difference=1e-4)
+    assert result.method == "normal approximation"
+    assert result.needed.value == pytest.approx(2.8016**2 * 0.25 / 1e-8, rel=0.02)
 
 
 def test_a_two_sided_difference_is_a_size():
@@ -187,7 +187,7 @@ def test_a_two_sided_difference_is_a_size():
 @pytest.mark.skipif(not (ROOT / "../shared/data").is_dir(), reason="needs the sets of real data")
 def test_topics_of_trec_are_as_many_as_the_normal_approximation_says():
     counts = sigdask.read(ROOT / "../shared/data/matrix_trec_urbano/adhoc8_ap.csv")
-    [found] = sigdask.power(counts, pairs=[("run3", "run9")], difference=0.05)
+    [result] = sigdask.power(counts, pairs=[("run3", "run9")], difference=0.05)
     scores = {name: np.array(counts.field("score")[:, counts.systems.index(name)]) for name in ("run3", "run9")}
     spread = (scores["run3"] - scores["run9"]).std()
-    assert found.needed.value == pytest.approx((2.8016 * spread / 0.05) ** 2, rel=0.25)
+    assert result.needed.value == pytest.approx((2.8016 * spread / 0.05) ** 2, rel=0.25)

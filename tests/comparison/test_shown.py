@@ -1,8 +1,8 @@
-"""What a prompt shows: results as a short table, one as a line, the package as its public names."""
+"""Tests of what a prompt shows: a table of results, a result as a line, the package's public names."""
 
 import pydoc
 
-from panel_of import rng_of
+from panel_of import build_rng
 
 import sigdask
 from sigdask.report.terminal import render
@@ -24,7 +24,7 @@ def test_a_result_is_shown_as_a_line(yeh):
 
 
 def test_the_cells_are_those_of_the_report():
-    scores = rng_of(0).normal(size=(80, 4))
+    scores = build_rng(0).normal(size=(80, 4))
     groups = {"kind": ["x" * (k % 2) + "y" for k in range(80)]}
     results = sigdask.compare_all(sigdask.as_counts(scores, names="abcd", groups=groups), by="kind", trials=1000)
     report = [line.split() for line in render(results).splitlines()]
@@ -32,17 +32,17 @@ def test_the_cells_are_those_of_the_report():
     assert len(rows) == 10
     for row in rows:  # the report has intervals besides, and a mark for the verdict
         assert [
-            told
-            for told in report
-            if {*row[:9]} - {"mean"} <= {*told} and ("*" in told) == (row[9:] == ["significant"])
+            words
+            for words in report
+            if {*row[:9]} - {"mean"} <= {*words} and ("*" in words) == (row[9:] == ["significant"])
         ], row
 
 
 def test_many_comparisons_are_the_first_and_how_many_more():
-    shown = repr(sigdask.compare_all(rng_of(0).normal(size=(40, 40)), trials=10, adjust="none")).splitlines()
-    assert len(shown) == 13
-    assert shown[0] == "Results: 780 comparisons, alpha 0.05"
-    assert shown[-1] == "and 770 more"
+    lines = repr(sigdask.compare_all(build_rng(0).normal(size=(40, 40)), trials=10, adjust="none")).splitlines()
+    assert len(lines) == 13
+    assert lines[0] == "Results: 780 comparisons, alpha 0.05"
+    assert lines[-1] == "and 770 more"
 
 
 def test_no_comparison_is_said(yeh):
@@ -57,7 +57,7 @@ def test_no_name_is_a_command_to_the_terminal():
 
 
 def test_a_rule_that_gives_no_p_shows_its_interval():
-    results = sigdask.compare_all(rng_of(0).normal(size=(80, 2)), stop="confidence", trials=20_000)
+    results = sigdask.compare_all(build_rng(0).normal(size=(80, 2)), stop="confidence", trials=20_000)
     assert "p in " in repr(results[0])
     assert "nan" not in repr(results)
 

@@ -1,11 +1,11 @@
-"""`compare` stops early where a plan of the same data stops, and says the same; what trials decided nothing."""
+"""Tests of stopping: `compare` stops where a plan does, and reports which trials decided nothing."""
 
 import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from nights import write_plan
 
 import sigdask
@@ -30,12 +30,12 @@ RULES = {
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("trials", [3000, 70_000])
 def test_compare_stops_where_a_plan_stops_and_says_the_same(tmp_path, rule, trials):
-    plan = load_plan(write_plan(tmp_path / "night", sets=1, systems=7, trials=trials, more=RULES[rule]))
+    plan = load_plan(write_plan(tmp_path / "night", sets=1, systems=7, trials=trials, settings=RULES[rule]))
     planned = run_plan(plan, cluster="none").results["set0"]
     [test_set] = plan.test_sets
     counts = read(test_set.sources[0].path, options=Options(name="set0"))
-    how = {"adjust": plan.adjust, "method": test_set.method}
-    compared = compare_all(counts, metrics=["mean"], trials=trials, seed=3, stop=rule, cluster="none", **how)
+    options = {"adjust": plan.adjust, "method": test_set.method}
+    compared = compare_all(counts, metrics=["mean"], trials=trials, seed=3, stop=rule, cluster="none", **options)
     assert repr(list(compared)) == repr(list(planned))
     assert any(r.stopped.is_early for r in compared) or trials == 3000
 
@@ -56,21 +56,33 @@ def test_the_rule_may_be_a_value_and_brings_the_adjustment_of_plans():
 @pytest.mark.parametrize("cluster", ["none", "threads"])
 def test_exact_comparisons_metrics_and_subsets_stand_beside_those_that_stop(cluster):
     rng = np.random.default_rng(1)
-    few = rng.integers(0, 2, 300)
-    scores = {"a": few, "b": np.where(np.arange(300) < 8, 1 - few, few), "c": rng.integers(0, 2, 300)}
+    first_scores = rng.integers(0, 2, 300)
+    scores = {
+        "a": first_scores,
+        "b": np.where(np.arange(300) < 8, 1 - first_scores, first_scores),
+        "c": rng.integers(0, 2, 300),
+    }
     counts = Counts.from_scores(
         scores, groups={"kind": ["x", "y"] * 150, "document": [str(k // 3) for k in range(300)]}
     )
     options = {"trials": 50_000, "by": "kind", "unit": "document", "cluster": cluster, "method": "both"}
     stopped = compare_all(counts, metrics=["mean"], stop="besag-clifford", **options)
-    whole = compare_all(counts, metrics=["mean"], adjust="holm", **options)
+    complete = compare_all(counts, metrics=["mean"], adjust="holm", **options)
     assert any(r.stopped for r in stopped)
-    for one, other in zip(stopped, whole, strict=True):
-        assert (one.exact, one.score_a, one.beside) == (other.exact, other.score_a, other.beside)
-        if one.stopped is None:
-            assert (one.n_trials, one.n_extreme, one.p_value) == (other.n_trials, other.n_extreme, other.p_value)
-        elif one.stopped.is_early:
-            assert one.p_value == pytest.approx(other.p_value, rel=1.5)
+    for result, full_result in zip(stopped, complete, strict=True):
+        assert (result.exact, result.score_a, result.beside) == (
+            full_result.exact,
+            full_result.score_a,
+            full_result.beside,
+        )
+        if result.stopped is None:
+            assert (result.n_trials, result.n_extreme, result.p_value) == (
+                full_result.n_trials,
+                full_result.n_extreme,
+                full_result.p_value,
+            )
+        elif result.stopped.is_early:
+            assert result.p_value == pytest.approx(full_result.p_value, rel=1.5)
 
 
 @pytest.mark.parametrize(
@@ -97,25 +109,28 @@ SAMPLED = ("--trials", "50000", "--method", "randomization")
 
 def test_the_command_stops_and_says_what_was_left_out(tmp_path):
     write_plan(tmp_path, sets=1, systems=5)
-    done = called("compare", "set0.csv", "--stop", "besag-clifford:h=20", *SAMPLED, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "stopped after" in done.stdout
-    assert "stopping early left out" in done.stdout
-    assert called("compare", "set0.csv", "--stop", "soon", cwd=tmp_path).returncode == 2
+    result = call_sigdask("compare", "set0.csv", "--stop", "besag-clifford:h=20", *SAMPLED, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "stopped after" in result.stdout
+    assert "stopping early left out" in result.stdout
+    assert call_sigdask("compare", "set0.csv", "--stop", "soon", cwd=tmp_path).returncode == 2
 
 
 def test_a_verdict_is_settled_where_the_curtailed_rule_says_in_the_mean_over_all_orders():
     # by enumeration of the places of k exceedances among n trials, in fractions
     for n, alpha in ((9, 0.3), (11, 0.25), (6, 0.05), (9, 0.5)):
         for k in range(n + 1):
-            ends = [Fraction(curtailed(set(places), n, alpha)) for places in itertools.combinations(range(n), k)]
+            ends = [
+                Fraction(count_needed_trials(set(positions), n, alpha))
+                for positions in itertools.combinations(range(n), k)
+            ]
             assert compute_settled_after(k, n, alpha) == pytest.approx(float(sum(ends) / len(ends)), rel=1e-12)
 
 
-def curtailed(places, n, alpha):
-    """After how many trials the verdict on (k + 1) / (n + 1) is the same whatever the rest is."""
+def count_needed_trials(positions, n, alpha):
+    """Return after how many trials the verdict on (k + 1) / (n + 1) can no longer change."""
     for t in range(n + 1):
-        k = len([place for place in places if place < t])
+        k = len([position for position in positions if position < t])
         if ((k + 1) / (n + 1) <= alpha) == ((k + n - t + 1) / (n + 1) <= alpha):
             return t
     raise AssertionError
@@ -125,20 +140,22 @@ def test_thousands_of_comparisons_are_told_what_share_of_their_trials_decided_no
     rng = np.random.default_rng(3)
     counts = Counts.from_scores({f"s{k}": rng.integers(0, 100, 40) for k in range(46)})
     options = {"metrics": ["mean"], "trials": 999, "second_run": False, "beside": False}
-    whole = compare_all(counts, adjust="none", **options)
-    k = np.array([r.n_extreme for r in whole])
+    results = compare_all(counts, adjust="none", **options)
+    k = np.array([r.n_extreme for r in results])
     assert len(k) == 1035
     ends = np.where(k < 50, (999 - 50 + 1) * 1000 / (999 - k + 1), 50 * 1000 / (k + 1))
-    said = f"{1 - ends.sum() / (999 * len(k)):.1%} of the first run's trials decided nothing, as the verdicts at 0.05"
-    assert said in render(whole, verbose=True)
-    assert said.replace("'", "&#39;") in render_page({"": whole}, title="x")
+    message = (
+        f"{1 - ends.sum() / (999 * len(k)):.1%} of the first run's trials decided nothing, as the verdicts at 0.05"
+    )
+    assert message in render(results, verbose=True)
+    assert message.replace("'", "&#39;") in render_page({"": results}, title="x")
     adjusted = compare_all(counts, adjust="holm", **options)
     ends = np.where(k < 50, 999, 50 * 1000 / (k + 1))
     assert f"at least {1 - ends.sum() / (999 * len(k)):.1%} of the first run's trials decided nothing" in render(
         adjusted, verbose=True
     )
-    few = compare_all(counts, pairs=[("s0", "s1")], **options)
-    assert "decided nothing" not in render(few)
+    one_pair = compare_all(counts, pairs=[("s0", "s1")], **options)
+    assert "decided nothing" not in render(one_pair)
     stopped = compare_all(counts, stop="besag-clifford", **options | {"trials": 20_000})
     assert "decided nothing" not in render(stopped)
     rounds = [min(4096 if r.n_trials <= 4096 else 16_384 if r.n_trials <= 16_384 else 20_000, 20_000) for r in stopped]

@@ -1,4 +1,4 @@
-"""Real scores as integers: exact for decimals, erring upwards for other reals."""
+"""Tests of real scores as integers: exact for decimals, rounded upwards for other reals."""
 
 import math
 from fractions import Fraction
@@ -15,20 +15,20 @@ from sigdask.metrics import black_box, metric
 TENTHS = np.array([1, 2, 3, 4, 5, 6, 7, -1, -2, 3, -4, 2])
 
 
-def exact_p(differences):
-    """Two-sided p by enumeration of fractions, in whole numbers of their common denominator."""
+def enumerate_p(differences):
+    """Return the two-sided p by enumeration, in integers over a common denominator."""
     denominator = math.lcm(*(d.denominator for d in differences))
-    whole = np.array([int(d * denominator) for d in differences])
-    assert abs(whole).sum() < 2**62
-    sums = (1 - 2 * reference.all_arrangements(len(whole)).astype(np.int64)) @ whole
-    return Fraction(np.count_nonzero(abs(sums) >= abs(whole.sum())), len(sums))
+    numerators = np.array([int(d * denominator) for d in differences])
+    assert abs(numerators).sum() < 2**62
+    sums = (1 - 2 * reference.list_arrangements(len(numerators)).astype(np.int64)) @ numerators
+    return Fraction(np.count_nonzero(abs(sums) >= abs(numerators.sum())), len(sums))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9, 100.0])
 @pytest.mark.parametrize("constant", [0.0, 0.1, 17.3])
 def test_ties_survive_scaling_and_added_constants(scale, constant):
     # SciPy's tolerance fails when a constant is added, mlxtend's when scores are scaled by 1e-9
-    want = exact_p([Fraction(int(d), 10) for d in TENTHS])
+    want = enumerate_p([Fraction(int(d), 10) for d in TENTHS])
     p = compare((TENTHS / 10 + constant) * scale, np.full(12, constant) * scale).p_value
     assert p == pytest.approx(float(want), rel=1e-15)
 
@@ -94,7 +94,7 @@ def test_true_ties_of_reciprocal_ranks_always_count():
     rng = np.random.default_rng(0)
     for _ in range(300):
         a, b = rng.integers(1, 10, (2, 9))
-        want = exact_p([Fraction(1, int(x)) - Fraction(1, int(y)) for x, y in zip(a, b, strict=True)])
+        want = enumerate_p([Fraction(1, int(x)) - Fraction(1, int(y)) for x, y in zip(a, b, strict=True)])
         p = compare(1 / a, 1 / b).p_value
         assert p == pytest.approx(float(want), rel=1e-12), "a tie was missed, or something else taken for one"
 
@@ -107,14 +107,14 @@ def test_the_scale_of_a_pair_does_not_depend_on_other_systems():
         "c": np.round(rng.random(60), 2),
         "d": np.round(rng.random(60), 1),
     }
-    alone = {}
+    n_extreme_alone = {}
     for pair in (("a", "b"), ("a", "c"), ("c", "d")):
         counts = Counts.from_scores({name: scores[name] for name in pair})
-        alone[pair] = compare_all(counts, metrics=["mean"], trials=5000)[0].n_extreme
+        n_extreme_alone[pair] = compare_all(counts, metrics=["mean"], trials=5000)[0].n_extreme
     wild = {**scores, "e": rng.random(60) * 1e12, "f": rng.random(60) * 1e-12}
     for r in compare_all(Counts.from_scores(wild), metrics=["mean"], trials=5000):
-        if (r.a, r.b) in alone:
-            assert r.n_extreme == alone[r.a, r.b]
+        if (r.a, r.b) in n_extreme_alone:
+            assert r.n_extreme == n_extreme_alone[r.a, r.b]
 
 
 def test_scores_on_the_lattice_are_those_of_the_floats():
@@ -128,7 +128,7 @@ def test_steps_of_a_tenth_give_1696_of_4096():
     # DESIGN, what users said: n = 12, exact 1696/4096 = 0.4141 where six tools print 0.23 to 0.37;
     # the differences are ours, found to have that value by enumeration in integers
     d = np.array([5, 3, 2, 9, -4, 9, 6, 5, -7, -8, -8, 8])
-    assert exact_p([Fraction(int(x), 10) for x in d]) == Fraction(1696, 4096)
+    assert enumerate_p([Fraction(int(x), 10) for x in d]) == Fraction(1696, 4096)
     b = np.array([4, 5, 7, 9, 0, 1, 8, 9, 2, 3, 8, 4])
     a = b + d
     result = compare(a / 10, b / 10)
@@ -156,12 +156,12 @@ def test_large_integers_beside_small_decimals_do_not_overflow(large, small):
 @pytest.mark.parametrize("scale", [1e300, 1e-300, 5e-310])
 def test_the_largest_and_smallest_numbers_are_compared_without_a_warning(scale):
     r = compare(np.array([1, 2, 3, 4]) * scale, np.array([2, 1, 1, 1]) * scale)
-    assert r.p_value == float(exact_p([-1, 1, 2, 3]))
+    assert r.p_value == float(enumerate_p([-1, 1, 2, 3]))
 
 
 def test_integers_are_exact_while_their_sum_is_below_2_to_the_53():
     a, b = np.array([2.0**49, 3, 1, 0]), np.array([2.0**49 - 1, 0, 0, 2])
-    assert compare(a, b).p_value == float(exact_p([1, 3, 1, -2]))
+    assert compare(a, b).p_value == float(enumerate_p([1, 3, 1, -2]))
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
@@ -182,7 +182,7 @@ def test_a_formula_of_counts_misses_no_tie_either(alternative):
     gold, a, b = (np.random.default_rng(4).integers(0, 2, (3, 300)) > 0).tolist()
     counts = Counts.from_responses(gold, {"a": a, "b": b})
     rounded = metric(lambda tp, predicted: tp * 0.1 + predicted * 0.7 - predicted * 0.3 - predicted * 0.4, name="r")
-    whole, floats = compare_all(
+    integers, floats = compare_all(
         counts, metrics=[metric(lambda tp: tp, name="tp"), rounded], alternative=alternative, trials=20_000
     )
-    assert floats.n_extreme == whole.n_extreme
+    assert floats.n_extreme == integers.n_extreme

@@ -1,4 +1,4 @@
-"""Numbers as they were meant: float32, float16 and computed float64 against Fractions of what they stand for."""
+"""Tests of float32, float16 and computed float64 scores against the Fractions that they stand for."""
 
 import re
 from fractions import Fraction
@@ -20,24 +20,26 @@ from sigdask.formats.frames import as_counts
 from sigdask.metrics import metric
 
 
-def exact(differences):
-    """Two-sided p by enumeration in Fractions."""
-    some = [d for d in differences if d]
-    t = abs(sum(some))
-    sums = (sum(s * d for s, d in zip(signs, some, strict=True)) for signs in product((1, -1), repeat=len(some)))
-    return sum(abs(s) >= t for s in sums) / 2 ** len(some)
+def enumerate_p(differences):
+    """Return the two-sided p by enumeration in Fractions."""
+    non_zero = [d for d in differences if d]
+    t = abs(sum(non_zero))
+    sums = (
+        sum(s * d for s, d in zip(signs, non_zero, strict=True)) for signs in product((1, -1), repeat=len(non_zero))
+    )
+    return sum(abs(s) >= t for s in sums) / 2 ** len(non_zero)
 
 
-def whole_numbers(seed, n_items=10, most=60):
-    a, b = np.random.default_rng(seed).integers(0, most, (2, n_items))
-    return a, b, lambda below: exact([Fraction(int(x - y), below) for x, y in zip(a, b, strict=True)])
+def draw_integers(seed, n_items=10, high=60):
+    a, b = np.random.default_rng(seed).integers(0, high, (2, n_items))
+    return a, b, lambda below: enumerate_p([Fraction(int(x - y), below) for x, y in zip(a, b, strict=True)])
 
 
 @pytest.mark.parametrize(("kind", "most"), [("float32", 99999), ("float32", 60), ("float16", 99), ("float16", 9)])
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_tenths_of_few_bits_are_tenths(kind, most, seed):
-    a, b, want = whole_numbers(seed, most=most)
+    a, b, want = draw_integers(seed, high=most)
     result = compare((a / 10).astype(kind), (b / 10).astype(kind), method="exact")
     assert result.p_value == want(10)
     assert result.score_a == pytest.approx(float(Fraction(int(a.sum()), 100)), rel=1e-15)
@@ -48,11 +50,11 @@ def test_tenths_of_few_bits_are_tenths(kind, most, seed):
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_other_numbers_of_few_bits_miss_no_tie(kind, below, seed):
-    a, b, want = whole_numbers(seed, most=12)
+    a, b, want = draw_integers(seed, high=12)
     result = compare((a / below).astype(kind), (b / below).astype(kind), method="exact")
     assert result.p_value == want(below)
-    own = metric(lambda score, items: score / items, name="own")
-    formula = compare((a / below).astype(kind), (b / below).astype(kind), metric=own, method="exact")
+    formula_metric = metric(lambda score, items: score / items, name="own")
+    formula = compare((a / below).astype(kind), (b / below).astype(kind), metric=formula_metric, method="exact")
     assert formula.p_value == want(below)
     mixed = compare((a / below).astype(kind), b / below, method="exact")
     assert mixed.p_value == want(below)
@@ -61,8 +63,10 @@ def test_other_numbers_of_few_bits_miss_no_tie(kind, below, seed):
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**31), below=st.sampled_from([10, 100, 1000]))
 def test_decimals_that_were_computed_are_those_decimals(seed, below):
-    a, b, want = whole_numbers(seed, most=300)
-    computed = [np.array([sum([1 / below] * int(x)) if x else 0.0 for x in own]) for own in (a, b)]  # 0.1 + 0.1 + 0.1
+    a, b, want = draw_integers(seed, high=300)
+    computed = [
+        np.array([sum([1 / below] * int(x)) if x else 0.0 for x in integers]) for integers in (a, b)
+    ]  # 0.1 + 0.1 + 0.1
     assert (computed[0] != a / below).any()
     assert compare(*computed, method="exact").p_value == want(below)
 
@@ -110,11 +114,11 @@ def test_a_note_says_what_was_read_and_whose():
 def test_other_systems_of_few_bits_change_no_count():
     rng = np.random.default_rng(4)
     scores = {"a": rng.random(60), "b": rng.random(60)}
-    alone = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=5000)[0]
-    beside = compare_all(
+    result_alone = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=5000)[0]
+    results_with_others = compare_all(
         Counts.from_scores({**scores, "c": rng.random(60).astype(np.float32)}), metrics=["mean"], trials=5000
     )
-    assert beside[0].n_extreme == alone.n_extreme
+    assert results_with_others[0].n_extreme == result_alone.n_extreme
 
 
 def test_single_precision_does_not_widen_p_of_ordinary_data():
@@ -132,15 +136,15 @@ def test_differences_far_below_the_rounding_are_ties_in_32_bits_as_well(alternat
 
 
 def test_fields_frames_and_replicates_are_read_alike():
-    a, b, want = whole_numbers(3)
+    a, b, want = draw_integers(3)
     single = {"a": (a / 10).astype(np.float32), "b": (b / 10).astype(np.float32)}
-    ones = np.ones((10, 1), np.int64)
-    made = [
-        Counts(("a", "b"), {"score": np.column_stack(list(single.values())), "items": ones}, 10),
+    one_item_each = np.ones((10, 1), np.int64)
+    counts_by_way = [
+        Counts(("a", "b"), {"score": np.column_stack(list(single.values())), "items": one_item_each}, 10),
         as_counts(pd.DataFrame(single)),
         Counts.of_replicates([Counts.from_scores(single)] * 3),
     ]
-    for counts in made:
+    for counts in counts_by_way:
         [result] = compare_all(counts, metrics=["mean"], method="exact")
         assert result.p_value == want(10)
 
@@ -148,17 +152,17 @@ def test_fields_frames_and_replicates_are_read_alike():
 @pytest.mark.parametrize("apart", [False, True])
 def test_replicates_of_other_numbers_miss_no_tie(apart):
     # each replicate for itself as an item, or their sums: of sevenths the same differences, three times over
-    a, b, _ = whole_numbers(5, n_items=6, most=8)
-    one = Counts.from_scores({"a": (a / 7).astype(np.float32), "b": (b / 7).astype(np.float32)})
-    [result] = compare_all(Counts.of_replicates([one] * 3, apart=apart), metrics=["mean"], method="exact")
+    a, b, _ = draw_integers(5, n_items=6, high=8)
+    replicate = Counts.from_scores({"a": (a / 7).astype(np.float32), "b": (b / 7).astype(np.float32)})
+    [result] = compare_all(Counts.of_replicates([replicate] * 3, apart=apart), metrics=["mean"], method="exact")
     times = 3 if apart else 1
-    assert result.p_value == exact([Fraction(int(x - y), 7) for x, y in zip(a, b, strict=True)] * times)
+    assert result.p_value == enumerate_p([Fraction(int(x - y), 7) for x, y in zip(a, b, strict=True)] * times)
 
 
 @pytest.mark.parametrize("below", [10, 7])
 @pytest.mark.parametrize("kind", ["float32", "float16"])
 def test_columns_of_parquet_keep_their_type(tmp_path, below, kind):
-    a, b, want = whole_numbers(11, most=12)
+    a, b, want = draw_integers(11, high=12)
     ids = [f"i{k}" for k in range(len(a))]
     columns = {"id": ids, "a": (a / below).astype(kind), "b": (b / below).astype(kind)}
     parquet.write_table(pa.table(columns), tmp_path / "wide.parquet")
@@ -190,8 +194,8 @@ def test_the_largest_scores_print_no_nan(size, adjust):
     counts = Counts.from_scores(
         {name: rng.random(30) * size for name in "abc"}, groups={"document": ["a", "b", "c"] * 10}
     )
-    found = compare_all(counts, metrics=["mean"], trials=2000, adjust=adjust)
-    assert not {"NaN", "Infinity"} & set(re.findall(r"[A-Z][A-Za-z]+", found.to_json()))
+    results = compare_all(counts, metrics=["mean"], trials=2000, adjust=adjust)
+    assert not {"NaN", "Infinity"} & set(re.findall(r"[A-Z][A-Za-z]+", results.to_json()))
 
 
 @pytest.mark.parametrize("gap", [[], [None], [np.nan]])

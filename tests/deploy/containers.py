@@ -17,21 +17,21 @@ from pathlib import Path
 
 import psutil
 import yaml
-from cluster.slurm import wait
+from cluster.slurm import wait_until
 from conftest import ROOT
 
 DOCKER = ROOT / "deploy" / "docker"
 BASE = "docker.io/library/python:3.11-slim"
 MIRROR = "http://deb.debian.org/debian"
-SPACE = "sdk-compose"
+NAMESPACE = "sdk-compose"
 ADDRESSES = {"scheduler": "10.78.31.1", "postgres": "10.78.31.2"}
 
-READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
-STATUS = '"$@"; echo $? > /tmp/status'
+RUN_READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
+SAVE_STATUS = '"$@"; echo $? > /tmp/status'
 
 
-def missing():
-    """Return why no images can be built here, or nothing."""
+def find_obstacle():
+    """Return why no images can be built on this machine, or nothing."""
     absent = [
         program for program in ("buildah", "debootstrap", "ip", "setpriv", "unshare") if not shutil.which(program)
     ]
@@ -43,15 +43,15 @@ def missing():
     return "no rights to namespaces of mounts and networks" if probe.returncode else ""
 
 
-def succeed(command, **how):
-    """Run a command and return what it says; what it says of a failure is the failure."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
-    assert done.returncode == 0, f"{shlex.join(map(str, command))}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
-    return done.stdout.strip()
+def run_checked(command, **options):
+    """Run a command and return its output, or fail with its output."""
+    result = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert result.returncode == 0, f"{shlex.join(map(str, command))}: {result.stdout[-2000:]}{result.stderr[-4000:]}"
+    return result.stdout.strip()
 
 
-class Images:
-    """The image of this tree and what stands for PostgreSQL's, in a storage of their own."""
+class BuiltImages:
+    """The image of this tree and a stand-in for PostgreSQL's, in a storage of their own."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -59,73 +59,77 @@ class Images:
 
     def __enter__(self):
         try:
-            self._base()
+            self._build_base()
             postgres = [Path(__file__).parent / "postgres"]
-            ours = ["--file", DOCKER / "Dockerfile", *_settings_of_pip(self.folder), ROOT]
-            with ThreadPoolExecutor() as both:
-                list(both.map(self._build, ["docker.io/library/postgres:16", "sigdask:0.3.0"], [postgres, ours]))
+            sigdask_arguments = ["--file", DOCKER / "Dockerfile", *_list_pip_volumes(self.folder), ROOT]
+            with ThreadPoolExecutor() as pool:
+                list(
+                    pool.map(
+                        self._build, ["docker.io/library/postgres:16", "sigdask:0.3.0"], [postgres, sigdask_arguments]
+                    )
+                )
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_):
-        for part in reversed(psutil.disk_partitions(all=True)):
-            if Path(part.mountpoint).is_relative_to(self.folder):
-                subprocess.run(["umount", part.mountpoint], check=False)
+        for partition in reversed(psutil.disk_partitions(all=True)):
+            if Path(partition.mountpoint).is_relative_to(self.folder):
+                subprocess.run(["umount", partition.mountpoint], check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _base(self):
-        """Make a Debian with its Python 3.11 as `python` and `pip`, as the image that the Dockerfile names has them."""
+    def _build_base(self):
+        """Make a Debian with Python 3.11 as `python` and `pip`, like the base image of the Dockerfile."""
         container = self.run("from", "scratch")
-        place = self.run("mount", container)
-        succeed(
-            ["debootstrap", "--variant=minbase", "--include=python3-venv,ca-certificates", "bookworm", place, MIRROR],
+        root = self.run("mount", container)
+        run_checked(
+            ["debootstrap", "--variant=minbase", "--include=python3-venv,ca-certificates", "bookworm", root, MIRROR],
             env={**os.environ, "DPKG_FORCE": "unsafe-io"},  # no synchronisation of each file: it is thrown away
         )
-        succeed(["chroot", place, "python3", "-m", "venv", "/usr/local"])
-        succeed(["chroot", place, "apt-get", "clean"])
+        run_checked(["chroot", root, "python3", "-m", "venv", "/usr/local"])
+        run_checked(["chroot", root, "apt-get", "clean"])
         self.run("umount", container)
         self.run("commit", "--quiet", "--rm", container, BASE)
 
-    def _build(self, tag, what):
-        self.run("build", "--isolation=chroot", "--pull-never", "--tag", tag, *what)
+    def _build(self, tag, arguments):
+        self.run("build", "--isolation=chroot", "--pull-never", "--tag", tag, *arguments)
 
     def run(self, *arguments):
-        return succeed([*self.storage, *map(str, arguments)], cwd=self.folder)
+        return run_checked([*self.storage, *map(str, arguments)], cwd=self.folder)
 
 
-def _settings_of_pip(folder):
-    """Return volumes that give a build pip's settings of this machine: an index or certificates of its own."""
-    listed = succeed([sys.executable, "-m", "pip", "config", "list"])
-    wanted = ("index-url", "extra-index-url", "find-links", "cert", "proxy", "trusted-host", "timeout")
-    said = {}
-    for key, value in re.findall(r"^[\w:]+\.\.?([\w-]+)='(.*)'$", listed, re.MULTILINE):
-        if key in wanted:
-            said[key] = value.replace("\\n", " ")
-    (folder / "pip.conf").write_text("[global]\n" + "".join(f"{key} = {value}\n" for key, value in said.items()))
-    local = {path for path in re.findall(r"(?:file://)?(/[^\s']+)", " ".join(said.values())) if Path(path).exists()}
-    places = {str(Path(path).parent) if f"file://{path}" in listed else path for path in local}
-    volumes = [f"{folder}/pip.conf:/etc/pip.conf:ro", *(f"{place}:{place}:ro" for place in sorted(places))]
+def _list_pip_volumes(folder):
+    """Return volumes that give a build this machine's pip settings: its index or certificates."""
+    config = run_checked([sys.executable, "-m", "pip", "config", "list"])
+    keys = ("index-url", "extra-index-url", "find-links", "cert", "proxy", "trusted-host", "timeout")
+    settings = {}
+    for key, value in re.findall(r"^[\w:]+\.\.?([\w-]+)='(.*)'$", config, re.MULTILINE):
+        if key in keys:
+            settings[key] = value.replace("\\n", " ")
+    (folder / "pip.conf").write_text("[global]\n" + "".join(f"{key} = {value}\n" for key, value in settings.items()))
+    local = {path for path in re.findall(r"(?:file://)?(/[^\s']+)", " ".join(settings.values())) if Path(path).exists()}
+    paths = {str(Path(path).parent) if f"file://{path}" in config else path for path in local}
+    volumes = [f"{folder}/pip.conf:/etc/pip.conf:ro", *(f"{mounted}:{mounted}:ro" for mounted in sorted(paths))]
     return [word for volume in volumes for word in ("--volume", volume)]
 
 
-class Composed:
-    """Services of the compose file: their own commands, environment, users, volumes and secrets."""
+class ComposeServices:
+    """Services of the compose file: their commands, environment, users, volumes and secrets."""
 
     def __init__(self, images, folder):
-        """`folder` is as deploy/docker is after its README: certificates, plan and the password are in it."""
+        """`folder` is as deploy/docker is after its README: certificates, plan and password are in it."""
         self.images, self.folder = images, folder
         self.table = yaml.safe_load((DOCKER / "compose.yaml").read_text())
         self.started = {}
 
     def __enter__(self):
-        subprocess.run(["ip", "netns", "del", SPACE], capture_output=True, check=False)
-        succeed(["ip", "netns", "add", SPACE])
-        succeed(["ip", "-n", SPACE, "link", "set", "lo", "up"])
+        subprocess.run(["ip", "netns", "del", NAMESPACE], capture_output=True, check=False)
+        run_checked(["ip", "netns", "add", NAMESPACE])
+        run_checked(["ip", "-n", NAMESPACE, "link", "set", "lo", "up"])
         names = [f"127.0.0.1 localhost {os.uname().nodename}"]
         for name, address in ADDRESSES.items():
-            succeed(["ip", "-n", SPACE, "addr", "add", f"{address}/24", "dev", "lo"])
+            run_checked(["ip", "-n", NAMESPACE, "addr", "add", f"{address}/24", "dev", "lo"])
             names.append(f"{address} {name}")
         (self.folder / "hosts").write_text("\n".join(names) + "\n")
         return self
@@ -133,30 +137,30 @@ class Composed:
     def __exit__(self, *_):
         for name in reversed(self.started):
             self.kill(name)
-        subprocess.run(["ip", "netns", "del", SPACE], capture_output=True, check=False)
+        subprocess.run(["ip", "netns", "del", NAMESPACE], capture_output=True, check=False)
 
     def start(self, service, name=""):
-        """Start a service; compose gives copies of one names of their own."""
+        """Start a service under a name, as compose names the copies of one service."""
         name = name or service
-        asked = self.table["services"][service]
-        container, command = self._prepared(asked, name)
+        definition = self.table["services"][service]
+        container, command = self._prepare_container(definition, name)
         log = (self.folder / f"{name}.log").open("wb")
         self.started[name] = subprocess.Popen(
-            [*command, container, "--", *self._command(asked)], stdout=log, stderr=subprocess.STDOUT
+            [*command, container, "--", *self._build_command(definition)], stdout=log, stderr=subprocess.STDOUT
         )
         log.close()
 
-    def say(self, name):
-        """Return what a service wrote."""
+    def read_log(self, name):
+        """Return the output of a service."""
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def has_ended(self, name):
         return self.started[name].poll() is not None
 
-    def finish(self, name, seconds):
-        """Return the status of a service that ends, and what it wrote."""
+    def wait_for_exit(self, name, seconds):
+        """Return the exit status of a service and its output."""
         self.started[name].wait(seconds)
-        return int((self.folder / f"{name}.tmp" / "status").read_text()), self.say(name)
+        return int((self.folder / f"{name}.tmp" / "status").read_text()), self.read_log(name)
 
     def kill(self, name):
         """Kill all processes of a service at once, as `docker kill` does."""
@@ -173,53 +177,55 @@ class Composed:
             return []
 
     def check_health(self, service):
-        """Wait until the service's own health check says that it is there."""
+        """Wait until the service passes its own health check."""
         test = self.table["services"][service]["healthcheck"]["test"]
         assert test[0] == "CMD"
-        container, command = self._prepared({"image": self.table["services"][service]["image"]}, f"{service}-health")
+        container, command = self._prepare_container(
+            {"image": self.table["services"][service]["image"]}, f"{service}-health"
+        )
         command = [*command, container, "--", *test[1:], "--host", ADDRESSES[service]]
-        wait(lambda: not subprocess.run(command, capture_output=True, check=False).returncode, service, 60)
+        wait_until(lambda: not subprocess.run(command, capture_output=True, check=False).returncode, service, 60)
 
     @staticmethod
-    def inside(command):
-        """Return a command of this machine as it runs in the network of the services."""
-        return ["ip", "netns", "exec", SPACE, *command]
+    def wrap_in_network(command):
+        """Return a command of this machine that runs in the network of the services."""
+        return ["ip", "netns", "exec", NAMESPACE, *command]
 
-    def _command(self, asked):
-        words = shlex.split(asked["command"].replace("$$", "$")) if "command" in asked else ["entry"]
-        return ["sh", "-c", STATUS, "sh", *words]
+    def _build_command(self, definition):
+        words = shlex.split(definition["command"].replace("$$", "$")) if "command" in definition else ["entry"]
+        return ["sh", "-c", SAVE_STATUS, "sh", *words]
 
-    def _prepared(self, asked, name):
-        """Return a container of a service, and what runs its command."""
-        container = self.images.run("from", "--pull-never", asked["image"])
-        place = Path(self.images.run("mount", container))
+    def _prepare_container(self, definition, name):
+        """Return a container of a service, and the words that run its command."""
+        container = self.images.run("from", "--pull-never", definition["image"])
+        root = Path(self.images.run("mount", container))
         tmp = self.folder / f"{name}.tmp"
         tmp.mkdir(exist_ok=True)
         tmp.chmod(0o1777)
         volumes = {"/etc/hosts": f"{self.folder}/hosts:/etc/hosts:ro", "/tmp": f"{tmp}:/tmp"}
-        for volume in asked.get("volumes", []):
-            source, target, *how = volume.split(":")
-            volumes[target] = ":".join([str(self.folder / source), target, *how])
+        for volume in definition.get("volumes", []):
+            source, target, *mode = volume.split(":")
+            volumes[target] = ":".join([str(self.folder / source), target, *mode])
             (self.folder / source).mkdir(exist_ok=True)
-        for secret in asked.get("secrets", []):
+        for secret in definition.get("secrets", []):
             source = self.folder / self.table["secrets"][secret]["file"]
             volumes[f"/run/secrets/{secret}"] = f"{source}:/run/secrets/{secret}:ro"
         for target, volume in volumes.items():
-            _made_like(Path(volume.split(":")[0]), place / target[1:])
-        (place / "run" / ".containerenv").touch()
-        given = [f"--volume={volume}" for volume in volumes.values()]
-        given += [f"--env={key}={value}" for key, value in asked.get("environment", {}).items()]
-        given += [f"--cap-drop={name}" for name in asked.get("cap_drop", [])]
-        command = [*self.images.storage, "run", "--isolation=chroot", "--no-hosts", *given]
-        if "no-new-privileges:true" in asked.get("security_opt", []):
+            _make_mount_point(Path(volume.split(":")[0]), root / target[1:])
+        (root / "run" / ".containerenv").touch()
+        options = [f"--volume={volume}" for volume in volumes.values()]
+        options += [f"--env={key}={value}" for key, value in definition.get("environment", {}).items()]
+        options += [f"--cap-drop={name}" for name in definition.get("cap_drop", [])]
+        command = [*self.images.storage, "run", "--isolation=chroot", "--no-hosts", *options]
+        if "no-new-privileges:true" in definition.get("security_opt", []):
             command = ["setpriv", "--no-new-privs", *command]
-        if asked.get("read_only"):
-            command = ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", place, *command]
-        return container, [str(word) for word in self.inside(command)]
+        if definition.get("read_only"):
+            command = ["unshare", "--mount", "sh", "-c", RUN_READ_ONLY, "sh", root, *command]
+        return container, [str(word) for word in self.wrap_in_network(command)]
 
 
-def _made_like(source, target):
-    """Make what a volume is mounted on."""
+def _make_mount_point(source, target):
+    """Make the file or folder that a volume is mounted on."""
     if source.is_dir():
         target.mkdir(parents=True, exist_ok=True)
     else:

@@ -1,4 +1,4 @@
-"""The Dockerfile is built, and the services of the compose file run from the image until a plan is done."""
+"""Test of the Dockerfile and the compose file: its services run from the image until a plan is done."""
 
 import json
 import os
@@ -9,12 +9,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from cluster.slurm import wait
+from cluster.slurm import wait_until
 from conftest import ROOT
-from deploy.containers import ADDRESSES, DOCKER, Composed, Images, missing
+from deploy.containers import ADDRESSES, DOCKER, BuiltImages, ComposeServices, find_obstacle
 
 pytestmark = pytest.mark.cluster
-USER = 10001
+USER_ID = 10001
 
 PLAN = """
 trials = 60_000_000
@@ -28,18 +28,18 @@ systems = "t.csv"
 
 @pytest.fixture(scope="module")
 def images():
-    if why := missing():
-        pytest.skip(why)
-    with Images(Path(tempfile.mkdtemp(prefix="sigdask-images-"))) as built:
+    if obstacle := find_obstacle():
+        pytest.skip(obstacle)
+    with BuiltImages(Path(tempfile.mkdtemp(prefix="sigdask-images-"))) as built:
         yield built
 
 
 @pytest.fixture
 def prepared(tmp_path):
-    """What deploy/docker/README.md says to make before the services are started."""
-    sigdask("certificates", tmp_path / "certificates")
+    """Make what deploy/docker/README.md asks for before the services are started."""
+    run_sigdask("certificates", tmp_path / "certificates")
     for path in [tmp_path / "certificates", *(tmp_path / "certificates").iterdir()]:
-        os.chown(path, USER, USER)
+        os.chown(path, USER_ID, USER_ID)
     (tmp_path / "postgres.password").write_text("5ecre7\n")
     (tmp_path / "plan").mkdir()
     shutil.copy(DOCKER / "cluster.toml", tmp_path / "plan")
@@ -49,47 +49,49 @@ def prepared(tmp_path):
     return tmp_path
 
 
-def sigdask(*arguments, before=()):
+def run_sigdask(*arguments, before=()):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PGPASSWORD": "5ecre7"}
     command = [*before, sys.executable, "-m", "sigdask", *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def found(store, **how):
-    """What a store holds but when and where it was run."""
-    report = json.loads(sigdask("report", store, "--json", "-", **how))
+def read_report(store, **options):
+    """Return the report of a store, except when and where it was run."""
+    report = json.loads(run_sigdask("report", store, "--json", "-", **options))
     assert report.pop("run")["state"] == "finished"
     return report
 
 
-def computed(services, name):
-    """Seconds that the processes of a service have computed."""
+def get_cpu_seconds(services, name):
+    """Return the CPU seconds of the processes of a service."""
     return sum(sum(process.cpu_times()[:2]) for process in services.processes(name))
 
 
 def test_services_of_the_compose_file_finish_a_plan_though_a_worker_is_killed(images, prepared):
-    with Composed(images, prepared) as services:
+    with ComposeServices(images, prepared) as services:
         services.start("postgres")
         services.check_health("postgres")
         services.start("scheduler")
         for name in ("worker-1", "worker-2"):
             services.start("worker", name)
-        wait(lambda: services.say("scheduler").count("Register worker") == 2, "workers", 60)
-        before = computed(services, "worker-1")
+        wait_until(lambda: services.read_log("scheduler").count("Register worker") == 2, "workers", 60)
+        cpu_before = get_cpu_seconds(services, "worker-1")
         services.start("driver")
-        wait(lambda: computed(services, "worker-1") > before + 2 or services.has_ended("driver"), "work", 120)
-        assert not services.has_ended("driver"), services.say("driver")
+        wait_until(
+            lambda: get_cpu_seconds(services, "worker-1") > cpu_before + 2 or services.has_ended("driver"), "work", 120
+        )
+        assert not services.has_ended("driver"), services.read_log("driver")
         services.kill("worker-1")
         services.start("worker", "worker-1")  # restart: always
-        status, said = services.finish("driver", 240)
-        assert status == 0, said
+        status, output = services.wait_for_exit("driver", 240)
+        assert status == 0, output
         assert not services.has_ended("worker-2")
         store = f"postgresql://sigdask@{ADDRESSES['postgres']}/sigdask"
-        there = found(store, before=services.inside([]))
+        service_report = read_report(store, before=services.wrap_in_network([]))
         services.start("driver", "driver-again")
-        status, said = services.finish("driver-again", 120)
-        assert status == 0, said
-        assert "\nsigdask: 0 trials counted" in said
-    here = prepared / "here.sqlite"
-    sigdask("run", prepared / "plan" / "plan.toml", "--cluster", "threads", "--store", here)
-    assert there == found(here)
+        status, output = services.wait_for_exit("driver-again", 120)
+        assert status == 0, output
+        assert "\nsigdask: 0 trials counted" in output
+    local_store = prepared / "here.sqlite"
+    run_sigdask("run", prepared / "plan" / "plan.toml", "--cluster", "threads", "--store", local_store)
+    assert service_report == read_report(local_store)

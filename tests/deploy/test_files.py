@@ -1,4 +1,4 @@
-"""The files in deploy/ against the real schemas, and against what the program itself would do. No engine runs here."""
+"""Tests of the files in deploy/ against real schemas and the program itself. No engine runs here."""
 
 import importlib.util
 import json
@@ -18,35 +18,35 @@ from sigdask.execution.clusters.settings import environment
 
 yaml = pytest.importorskip("yaml")
 DEPLOY = ROOT / "deploy"
-KUBERNETES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+KUBERNETES_FILES = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
 
 
-def documents(path):
+def load_documents(path):
     return [document for document in yaml.safe_load_all(path.read_text()) if document]
 
 
 @pytest.fixture(scope="module")
 def crd():
-    """The operator's schema of DaskCluster, with its objects closed: an unknown key is an error."""
-    found = importlib.util.find_spec("dask_kubernetes")
-    if found is None:
+    """Return the operator's schema of DaskCluster, closed so that an unknown key is an error."""
+    package_spec = importlib.util.find_spec("dask_kubernetes")
+    if package_spec is None:
         pytest.skip("dask-kubernetes is not installed: its schemas are needed")
-    path = Path(found.origin).parent / "operator/deployment/helm/dask-kubernetes-operator/crds/daskcluster.yaml"
+    path = Path(package_spec.origin).parent / "operator/deployment/helm/dask-kubernetes-operator/crds/daskcluster.yaml"
     version = yaml.safe_load(path.read_text())["spec"]["versions"][0]
-    schema = closed(version["schema"]["openAPIV3Schema"])
+    schema = close_schema(version["schema"]["openAPIV3Schema"])
     schema["properties"] |= {key: {} for key in ("apiVersion", "kind", "metadata")}
     return schema
 
 
-def closed(schema):
-    """Refuse keys that the schema does not know, as the API server drops them."""
+def close_schema(schema):
+    """Refuse unknown keys in a schema, since the API server drops them."""
     if isinstance(schema, list):
-        return [closed(part) for part in schema]
+        return [close_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    schema = {key: closed(value) for key, value in schema.items()}
-    opened = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
-    if isinstance(schema.get("properties"), dict) and not opened:
+    schema = {key: close_schema(value) for key, value in schema.items()}
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    if isinstance(schema.get("properties"), dict) and not is_open:
         schema["additionalProperties"] = False
     if schema.get("x-kubernetes-int-or-string"):
         schema["type"] = ["integer", "string"]
@@ -55,37 +55,37 @@ def closed(schema):
 
 def test_the_daskcluster_is_one_the_operator_takes(crd):
     jsonschema = pytest.importorskip("jsonschema")
-    [made] = documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
-    jsonschema.validate(made, crd)
-    made["spec"]["worker"]["replica"] = 2
+    [manifest] = load_documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
+    jsonschema.validate(manifest, crd)
+    manifest["spec"]["worker"]["replica"] = 2
     with pytest.raises(jsonschema.ValidationError, match="replica"):
-        jsonschema.validate(made, crd)
+        jsonschema.validate(manifest, crd)
 
 
 def test_the_daskcluster_is_the_one_the_program_makes():
-    made = runpy.run_path(str(DEPLOY / "kubernetes" / "generate.py"))["text"]()
-    assert (DEPLOY / "kubernetes" / "daskcluster.yaml").read_text() == made
+    manifest = runpy.run_path(str(DEPLOY / "kubernetes" / "generate.py"))["text"]()
+    assert (DEPLOY / "kubernetes" / "daskcluster.yaml").read_text() == manifest
 
 
-@pytest.mark.parametrize("path", KUBERNETES, ids=[path.name for path in KUBERNETES])
+@pytest.mark.parametrize("path", KUBERNETES_FILES, ids=[path.name for path in KUBERNETES_FILES])
 def test_kubernetes_objects_are_valid_in_the_strict_schemas(path):
     checker = pytest.importorskip("kubernetes_validate")
-    for document in documents(path):
+    for document in load_documents(path):
         if document["apiVersion"].startswith("kubernetes.dask.org"):
-            for part in ("scheduler", "worker"):
+            for role in ("scheduler", "worker"):
                 pod = {
                     "apiVersion": "v1",
                     "kind": "Pod",
                     "metadata": {"name": "x"},
-                    "spec": document["spec"][part]["spec"],
+                    "spec": document["spec"][role]["spec"],
                 }
                 checker.validate(pod, "1.31", strict=True)
         else:
             checker.validate(document, "1.31", strict=True)
 
 
-def pods(path):
-    for document in documents(path):
+def iter_pods(path):
+    for document in load_documents(path):
         spec = document.get("spec", {})
         if document["kind"] == "DaskCluster":
             yield from (spec["scheduler"]["spec"], spec["worker"]["spec"])
@@ -96,9 +96,9 @@ def pods(path):
 
 
 def test_no_pod_is_root_or_may_become_it():
-    found = [pod for path in KUBERNETES for pod in pods(path)]
-    assert len(found) == 4
-    for pod in found:
+    all_pods = [pod for path in KUBERNETES_FILES for pod in iter_pods(path)]
+    assert len(all_pods) == 4
+    for pod in all_pods:
         assert pod["securityContext"]["runAsNonRoot"]
         assert pod["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault"
         assert pod["automountServiceAccountToken"] is False
@@ -109,13 +109,14 @@ def test_no_pod_is_root_or_may_become_it():
 
 def test_the_network_lets_in_what_is_needed_and_names_labels_that_exist():
     policies = {
-        policy["metadata"]["name"]: policy["spec"] for policy in documents(DEPLOY / "kubernetes/networkpolicy.yaml")
+        policy["metadata"]["name"]: policy["spec"]
+        for policy in load_documents(DEPLOY / "kubernetes/networkpolicy.yaml")
     }
     assert policies["nothing-gets-in"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
-    [cron] = documents(DEPLOY / "kubernetes" / "cronjob.yaml")
+    [cron] = load_documents(DEPLOY / "kubernetes" / "cronjob.yaml")
     labels = cron["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
-    wanted = policies["scheduler"]["ingress"][0]["from"][1]["podSelector"]["matchLabels"]
-    assert wanted.items() <= labels.items()
+    driver_labels = policies["scheduler"]["ingress"][0]["from"][1]["podSelector"]["matchLabels"]
+    assert driver_labels.items() <= labels.items()
     assert policies["scheduler"]["ingress"][0]["ports"] == [{"protocol": "TCP", "port": 8786}]
 
 
@@ -125,30 +126,30 @@ def test_the_compose_file_is_one_that_compose_takes():
     table = yaml.safe_load(text)
     compose_spec.models.ComposeSpecification.model_validate({k: v for k, v in table.items() if not k.startswith("x-")})
     assert not any("ports" in service for service in table["services"].values())
-    given = table["services"]["scheduler"]["environment"]
-    assert environment().items() <= given.items()
+    service_environment = table["services"]["scheduler"]["environment"]
+    assert environment().items() <= service_environment.items()
 
 
 def test_commands_in_files_are_options_that_dask_has():
     from click.testing import CliRunner
     from distributed.cli import dask_scheduler, dask_worker
 
-    known = {
+    helps = {
         "scheduler": CliRunner().invoke(dask_scheduler.main, ["--help"]).output,
         "worker": CliRunner().invoke(dask_worker.main, ["--help"]).output,
     }
     table = yaml.safe_load((DEPLOY / "docker" / "compose.yaml").read_text())["services"]
-    [made] = documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
-    for role, text in known.items():
-        words = shlex.split(table[role]["command"]) + made["spec"][role]["spec"]["containers"][0]["args"]
+    [manifest] = load_documents(DEPLOY / "kubernetes" / "daskcluster.yaml")
+    for role, text in helps.items():
+        words = shlex.split(table[role]["command"]) + manifest["spec"][role]["spec"]["containers"][0]["args"]
         for word in words:
             assert not word.startswith("--") or word in text, (role, word)
 
 
-CLUSTERS = [path for path in sorted(DEPLOY.rglob("*.toml")) if "[[test_set]]" not in path.read_text()]
+CLUSTER_FILES = [path for path in sorted(DEPLOY.rglob("*.toml")) if "[[test_set]]" not in path.read_text()]
 
 
-@pytest.mark.parametrize("path", CLUSTERS, ids=lambda p: f"{p.parent.name}/{p.name}")
+@pytest.mark.parametrize("path", CLUSTER_FILES, ids=lambda p: f"{p.parent.name}/{p.name}")
 def test_cluster_files_are_understood(path):
     described = read(path)
     assert not described.transport.plain
@@ -175,7 +176,7 @@ def test_slurm_takes_the_options_of_the_example(tmp_path, monkeypatch):
         assert "#SBATCH -t 02:00:00" in cluster.job_script()
 
 
-FAKE = """#!{python}
+FAKE_KUBECTL = """#!{python}
 import base64, json, os, subprocess, sys, time
 from pathlib import Path
 here, words = Path({folder!r}), [w for w in sys.argv[1:] if not w.startswith("--namespace")]
@@ -206,20 +207,20 @@ elif words[0] == "wait" and (here / "broken").exists():
 
 @pytest.fixture
 def kubectl(tmp_path, monkeypatch):
-    """A kubectl of the tests: what is applied runs as processes here, by its own arguments and certificates."""
+    """Install a fake kubectl that runs applied objects as local processes with their arguments."""
     import os
     import signal
     import sys
 
     import psutil
     from cluster.hosts import DASK
-    from cluster.slurm import free_port
+    from cluster.slurm import find_free_port
 
     folder = tmp_path / "bin"
     folder.mkdir()
-    port = free_port()
+    port = find_free_port()
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-    text = FAKE.format(python=sys.executable, folder=str(folder), port=port, dask=DASK, path=path)
+    text = FAKE_KUBECTL.format(python=sys.executable, folder=str(folder), port=port, dask=DASK, path=path)
     (folder / "kubectl").write_text(text)
     (folder / "kubectl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
@@ -245,12 +246,12 @@ def test_what_class_kubernetes_applies_is_valid_and_counts_when_it_runs(kubectl,
     jobs = exact_jobs()
     with connect(parse_description(KUBERNETES_TABLE, source="c.toml")) as cluster:
         assert counted(jobs, cluster=cluster, blocks_per_task=2) == counted(jobs, cluster="none")
-    secret, made = json.loads((kubectl / "applied.json").read_text())["items"]
-    jsonschema.validate(made, crd)
+    secret, manifest = json.loads((kubectl / "applied.json").read_text())["items"]
+    jsonschema.validate(manifest, crd)
     checker.validate(secret, "1.31", strict=True)
     assert not any("client" in name for name in secret["data"])
     calls = [json.loads(line) for line in (kubectl / "calls").read_text().splitlines()]
-    name = made["metadata"]["name"]
+    name = manifest["metadata"]["name"]
     assert ["delete", "--ignore-not-found", "--wait=false", f"daskcluster/{name}", f"secret/{name}"] in calls
     assert ["scale", "--replicas=1", f"daskworkergroup/{name}-default"] in calls
 

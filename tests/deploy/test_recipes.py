@@ -1,4 +1,4 @@
-"""The workflow of GitHub Actions, held against its published schema and run step by step; the bodies for chat programs."""
+"""Tests of the GitHub workflow, by schema and step by step, and of the message bodies for chats."""
 
 import importlib.util
 import json
@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from conftest import ROOT
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict
@@ -35,11 +35,11 @@ def workflow():
 
 
 def test_the_workflow_is_valid_in_the_published_schema(workflow):
-    found = importlib.util.find_spec("check_jsonschema")
-    if found is None:
+    package_spec = importlib.util.find_spec("check_jsonschema")
+    if package_spec is None:
         pytest.skip("check-jsonschema is not installed: the schema that it holds is needed")
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads((Path(found.origin).parent / "builtin_schemas/vendor/github-workflows.json").read_text())
+    schema = json.loads((Path(package_spec.origin).parent / "builtin_schemas/vendor/github-workflows.json").read_text())
     workflow["on"] = workflow.pop(True)  # YAML 1.1 takes the key `on` for a truth value
     jsonschema.validate(workflow, schema)
     workflow["jobs"]["evaluate"]["stepz"] = []
@@ -48,13 +48,13 @@ def test_the_workflow_is_valid_in_the_published_schema(workflow):
 
 
 @contextmanager
-def receiver():
-    """A chat program on loopback; yields its URL and what it was sent."""
-    told = []
+def start_receiver():
+    """Start a chat program on loopback, and yield its URL and what it is sent."""
+    messages = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            told.append((self.headers["Content-Type"], self.rfile.read(int(self.headers["Content-Length"]))))
+            messages.append((self.headers["Content-Type"], self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
 
@@ -65,7 +65,7 @@ def receiver():
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/hook", told
+        yield f"http://127.0.0.1:{server.server_port}/hook", messages
     finally:
         server.shutdown()
         thread.join()
@@ -75,7 +75,7 @@ def receiver():
 def write_logs(folder, night, *, lost=False):
     for system in ("production", "candidate"):
         for k, task in enumerate(("arc_easy", "gsm8k")):
-            scores = rng_of(k).integers(0, 2, 60) * (0 if lost and (system, task) == ("candidate", "gsm8k") else 1)
+            scores = build_rng(k).integers(0, 2, 60) * (0 if lost and (system, task) == ("candidate", "gsm8k") else 1)
             path = folder / "logs" / system / f"samples_{task}_2024-05-0{night}T02-00-00.123456.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
             records = [{"doc_id": n, "doc": {"q": n}, "resps": [], "acc": float(s)} for n, s in enumerate(scores)]
@@ -83,7 +83,7 @@ def write_logs(folder, night, *, lost=False):
 
 
 def run_steps(workflow, folder, **environment):
-    """Run the steps as the runner does: each in a shell that ends at the first error, after a failure the rest of `always()`."""
+    """Run steps like the runner: a shell each, and after a failure only those with `always()`."""
     [job] = workflow["jobs"].values()
     failed, statuses = False, {}
     bin_ = folder / "bin"
@@ -93,20 +93,20 @@ def run_steps(workflow, folder, **environment):
     for step in job["steps"]:
         if "run" not in step or "pip install" in step["run"] or (failed and step.get("if") != "always()"):
             continue
-        given = {name: environment.get(name, "") for name in step.get("env", {})}
+        step_environment = {name: environment.get(name, "") for name in step.get("env", {})}
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        done = subprocess.run(
+        result = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": path, **workflow["env"], **given, "PATH": f"{bin_}:{os.environ['PATH']}",
+            env={**os.environ, "PYTHONPATH": path, **workflow["env"], **step_environment, "PATH": f"{bin_}:{os.environ['PATH']}",
                  "GITHUB_STEP_SUMMARY": str(folder / "summary.md")},
             capture_output=True,
             text=True,
             check=False,
         )  # fmt: skip
-        statuses[step["name"]] = done.returncode
-        failed |= done.returncode != 0
-        assert "Traceback" not in done.stderr, done.stderr
+        statuses[step["name"]] = result.returncode
+        failed |= result.returncode != 0
+        assert "Traceback" not in result.stderr, result.stderr
     return statuses
 
 
@@ -118,9 +118,9 @@ def test_the_steps_of_the_workflow_run_night_after_night(workflow, tmp_path):
     write_logs(evaluation.parent, 1)
     assert run_steps(workflow, tmp_path) == {"Check the plan": 0, "Evaluate": 0, "Summary": 0}
     write_logs(evaluation.parent, 2, lost=True)
-    with receiver() as (url, told):
+    with start_receiver() as (url, messages):
         assert run_steps(workflow, tmp_path, CHAT_WEBHOOK=url) == {"Check the plan": 0, "Evaluate": 1, "Summary": 0}
-    [(_, sent)] = told
+    [(_, sent)] = messages
     assert "candidate is significantly worse than production by acc on harness, task gsm8k" in json.loads(sent)["text"]
     [upload] = [s for s in workflow["jobs"]["evaluate"]["steps"] if "upload-artifact" in s.get("uses", "")]
     for name in upload["with"]["path"].split():
@@ -131,7 +131,7 @@ def test_the_steps_of_the_workflow_run_night_after_night(workflow, tmp_path):
     assert [(tmp_path / path).is_file() for path in caches] == [True, True]
 
 
-def verdict_of(passed):
+def build_verdict(passed):
     text = 'new is "significantly worse"\nthan base <b>' if not passed else "new is not worse than base"
     finding = RuleFinding(("t", None, "new", "base", "acc"), "new", "base", -0.5, 0.001, passed, None, text)
     rule = RuleVerdict(NotWorse(0.01), "not-worse", passed, 0.001, 0.01, (finding,), 3.6, ("a note",))
@@ -141,27 +141,27 @@ def verdict_of(passed):
 @pytest.mark.parametrize("passed", [True, False])
 @pytest.mark.parametrize("template", sorted(CHAT.glob("*.j2")), ids=lambda path: path.name)
 def test_chat_programs_get_the_body_that_they_take(tmp_path, template, passed):
-    with receiver() as (url, told):
-        to = NotifySettings(webhook=url, body=template.read_text(), when="always")
-        assert list(send_notifications(to, verdict_of(passed), "nightly", tmp_path)) == []
-    [(kind, sent)] = told
+    with start_receiver() as (url, messages):
+        notify_settings = NotifySettings(webhook=url, body=template.read_text(), when="always")
+        assert list(send_notifications(notify_settings, build_verdict(passed), "nightly", tmp_path)) == []
+    [(kind, sent)] = messages
     assert kind == "application/json"
-    found = json.loads(sent)
+    body = json.loads(sent)
     if template.name == "slack.json.j2":
-        assert set(found) == {"text"}
-        assert found["text"].startswith("nightly: gate: passed" if passed else "nightly: gate: FAILED")
-        assert ('"significantly worse"\nthan base <b>' in found["text"]) is not passed
+        assert set(body) == {"text"}
+        assert body["text"].startswith("nightly: gate: passed" if passed else "nightly: gate: FAILED")
+        assert ('"significantly worse"\nthan base <b>' in body["text"]) is not passed
     else:
-        [attachment] = found["attachments"]
+        [attachment] = body["attachments"]
         texts = [block["text"] for block in attachment["content"]["body"]]
         assert texts[0] == ("nightly: passed" if passed else "nightly: FAILED")
         assert texts[1:] == ([] if passed else ['new is "significantly worse"\nthan base <b>', "a note"])
 
 
 def test_without_a_template_the_whole_verdict_is_sent(tmp_path):
-    with receiver() as (url, told):
-        assert list(send_notifications(NotifySettings(webhook=url), verdict_of(False), "nightly", tmp_path)) == []
-    assert set(json.loads(told[0][1])) == {"plan", "text", "passed", "is_new", "rules"}
+    with start_receiver() as (url, messages):
+        assert list(send_notifications(NotifySettings(webhook=url), build_verdict(False), "nightly", tmp_path)) == []
+    assert set(json.loads(messages[0][1])) == {"plan", "text", "passed", "is_new", "rules"}
 
 
 PLAN = """
@@ -203,9 +203,9 @@ def test_the_address_of_a_web_hook_may_stand_in_the_environment(tmp_path, monkey
     monkeypatch.delenv("CHAT_WEBHOOK", raising=False)
     with pytest.raises(InputError, match=r'found "\$CHAT_WEBHOOK", and no such environment variable is set'):
         load_plan(tmp_path / "plan.toml")
-    for value, found in (("", None), ("https://chat.example/x", "https://chat.example/x")):
+    for value, expected in (("", None), ("https://chat.example/x", "https://chat.example/x")):
         monkeypatch.setenv("CHAT_WEBHOOK", value)
-        assert load_plan(tmp_path / "plan.toml").gate.notify.webhook == found
+        assert load_plan(tmp_path / "plan.toml").gate.notify.webhook == expected
     monkeypatch.setenv("CHAT_WEBHOOK", "secret: no url")
     with pytest.raises(InputError, match="found that of the environment variable CHAT_WEBHOOK, expected") as error:
         load_plan(tmp_path / "plan.toml")

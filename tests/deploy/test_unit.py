@@ -1,4 +1,4 @@
-"""The systemd unit's own command in the unit's own sandbox: what may be written, where its environment points, its folder.
+"""Test of the systemd unit's command in its sandbox: writable paths, environment, working folder.
 
 Without systemd as the first process, a mount namespace (`unshare`) holds what the unit asks for.
 """
@@ -37,18 +37,18 @@ exec env -i HOME=/root {environment} {command}
 """
 
 
-def settings():
-    """What the unit says: its keys, those of the environment apart."""
+def read_settings():
+    """Return the keys of the unit, and its environment lines."""
     lines = [line.split("=", 1) for line in UNIT.read_text().splitlines() if "=" in line and line[0] != "#"]
-    said = {key: value for key, value in lines if key != "Environment"}
-    return said, [value.replace("%C", "/var/cache") for key, value in lines if key == "Environment"]
+    keys = {key: value for key, value in lines if key != "Environment"}
+    return keys, [value.replace("%C", "/var/cache") for key, value in lines if key == "Environment"]
 
 
 def run_unit(tmp_path, environment):
-    said, _ = settings()
-    assert (said["ProtectSystem"], said["PrivateTmp"], said["ReadWritePaths"]) == ("strict", "true", "/srv/evaluation")
+    keys, _ = read_settings()
+    assert (keys["ProtectSystem"], keys["PrivateTmp"], keys["ReadWritePaths"]) == ("strict", "true", "/srv/evaluation")
     inner = tmp_path / "inner"
-    for name in ("srv/evaluation", f"var/cache/{said['CacheDirectory']}", "opt/sigdask/.venv", "opt/sigdask/project",
+    for name in ("srv/evaluation", f"var/cache/{keys['CacheDirectory']}", "opt/sigdask/.venv", "opt/sigdask/project",
                  "tmp"):  # fmt: skip
         (inner / name).mkdir(parents=True, exist_ok=True)
     rows = "".join(f"{n % 2},{int(n % 3 == 0)}\n" for n in range(60))
@@ -56,13 +56,13 @@ def run_unit(tmp_path, environment):
     text = 'pairs = { baseline = "a" }\ntrials = 2000\n[[test_set]]\nname = "t"\nsystems = "t.csv"\n'
     (inner / "srv/evaluation/nightly.toml").write_text(text)
     script = SANDBOX.format(
-        inner=inner, prefix=sys.prefix, root=ROOT, outside=ROOT / "sigdask" / ".probe", folder=said["WorkingDirectory"],
-        environment=shlex.join([*environment, f"PYTHONPATH={ROOT}"]), command=said["ExecStart"].replace("%i", "nightly"),
+        inner=inner, prefix=sys.prefix, root=ROOT, outside=ROOT / "sigdask" / ".probe", folder=keys["WorkingDirectory"],
+        environment=shlex.join([*environment, f"PYTHONPATH={ROOT}"]), command=keys["ExecStart"].replace("%i", "nightly"),
     )  # fmt: skip
-    done = subprocess.run(
+    result = subprocess.run(
         ["unshare", "--mount", "bash", "-c", script], capture_output=True, text=True, check=False, timeout=300
     )
-    return done, inner
+    return result, inner
 
 
 @pytest.mark.cluster
@@ -70,11 +70,11 @@ def run_unit(tmp_path, environment):
 def test_the_systemd_unit_runs_where_package_and_home_cannot_be_written(tmp_path, cached):
     if os.geteuid() or subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no rights to a mount namespace")
-    _, environment = settings()
+    _, environment = read_settings()
     if not cached:
         environment = [line for line in environment if "CACHE" not in line]
-    done, inner = run_unit(tmp_path, environment)
-    assert done.returncode == 0, done.stderr
-    assert "internal error" not in done.stderr
+    result, inner = run_unit(tmp_path, environment)
+    assert result.returncode == 0, result.stderr
+    assert "internal error" not in result.stderr
     assert any((inner / "var/cache/sigdask").rglob("*.nbi")) == cached
     assert not list((inner / "tmp").glob("sigdask-*"))

@@ -1,4 +1,4 @@
-"""The same counts wherever and however they are counted."""
+"""Tests of counting: the same counts on every cluster and in every partition."""
 
 import itertools
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError, UnfinishedError
@@ -29,11 +29,11 @@ N_TRIALS = 30_000
 
 @pytest.fixture(scope="module")
 def jobs():
-    rng = rng_of(0)
+    rng = build_rng(0)
     tp = rng.integers(0, 3, (500, 4))
     values = np.stack([tp, tp + rng.integers(0, 3, tp.shape), np.full_like(tp, 2)], axis=-1)
-    large = panel_of(values, [F1, Ratios(((1, 0, 0),), ((0, 0, 1),))])
-    small = panel_of(values[:15, :2], [F1])
+    large = build_panel(values, [F1, Ratios(((1, 0, 0),), ((0, 0, 1),))])
+    small = build_panel(values[:15, :2], [F1])
     return [
         Job(large, N_TRIALS, 0),
         Job(large, N_TRIALS, 1),
@@ -47,40 +47,40 @@ def expected(jobs):
     return [tally.counts.tolist() for tally in count_jobs(jobs, cluster="none")]
 
 
-def counted(jobs, **where):
-    return [tally.counts.tolist() for tally in count_jobs(jobs, **where)]
+def list_counts(jobs, **options):
+    return [tally.counts.tolist() for tally in count_jobs(jobs, **options)]
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 7, None])
 def test_any_partition_gives_the_same_counts(jobs, expected, blocks):
-    assert counted(jobs, cluster="none", blocks_per_task=blocks) == expected
+    assert list_counts(jobs, cluster="none", blocks_per_task=blocks) == expected
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_any_number_of_threads_gives_the_same_counts(jobs, expected, workers):
-    assert counted(jobs, cluster="threads", workers=workers, blocks_per_task=1) == expected
+    assert list_counts(jobs, cluster="threads", workers=workers, blocks_per_task=1) == expected
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.cluster), 2])
 def test_any_number_of_worker_processes_gives_the_same_counts(jobs, expected, workers):
     with connect("local", workers=workers) as cluster:
         for blocks in (1, 3, 7):
-            assert counted(jobs, cluster=cluster, blocks_per_task=blocks) == expected
+            assert list_counts(jobs, cluster=cluster, blocks_per_task=blocks) == expected
 
 
-def slowly(outputs, _gold):
-    """A black box that sleeps, so that a worker can be killed while it runs."""
+def slow_sum(outputs, _gold):
+    """Sum the outputs slowly, so that a worker can be killed meanwhile."""
     time.sleep(0.002)
     return float(np.sum(outputs))
 
 
 @pytest.mark.cluster
 def test_killed_workers_change_no_count():
-    rng = rng_of(1)
+    rng = build_rng(1)
     a, b = rng.integers(0, 9, (2, 30)).astype(object)
-    panel = OutputsPanel((1, 2), BlackBox("slow", slowly), a, b, None, np.arange(30), 30)
+    panel = OutputsPanel((1, 2), BlackBox("slow", slow_sum), a, b, None, np.arange(30), 30)
     jobs = [Job(panel, 1500)]
-    want = counted(jobs, cluster="none")
+    want = list_counts(jobs, cluster="none")
     with connect("local", workers=2) as cluster:
         killed = []
 
@@ -93,16 +93,16 @@ def test_killed_workers_change_no_count():
 
         killer = threading.Thread(target=kill_some)
         killer.start()
-        assert counted(jobs, cluster=cluster) == want
+        assert list_counts(jobs, cluster=cluster) == want
         killer.join()
         assert killed
 
 
 @pytest.mark.cluster
 def test_a_scheduler_that_is_lost_ends_in_an_error_that_says_so():
-    rng = rng_of(1)
+    rng = build_rng(1)
     a, b = rng.integers(0, 9, (2, 30)).astype(object)
-    panel = OutputsPanel((1, 2), BlackBox("slow", slowly), a, b, None, np.arange(30), 30)
+    panel = OutputsPanel((1, 2), BlackBox("slow", slow_sum), a, b, None, np.arange(30), 30)
     scheduler, worker, address = start_cluster()
     with connect(address) as cluster:
         threading.Timer(1.0, scheduler.kill).start()
@@ -115,7 +115,7 @@ def test_a_scheduler_that_is_lost_ends_in_an_error_that_says_so():
 
 @pytest.fixture
 def running(tmp_path):
-    """A scheduler with one worker in processes of their own: address and scheduler file."""
+    """Start a scheduler and a worker in processes of their own; yield address and scheduler file."""
     file = tmp_path / "scheduler.json"
     scheduler, worker, address = start_cluster(file)
     yield address, file
@@ -125,20 +125,20 @@ def running(tmp_path):
 
 
 def start_cluster(file=None):
-    port = free_port()
+    port = find_free_port()
     dask = str(Path(sys.executable).parent / "dask")
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    at = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    more = ["--scheduler-file", str(file)] if file else []
-    scheduler = subprocess.Popen([dask, "scheduler", *at, *more], **quiet)
+    address_options = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    file_options = ["--scheduler-file", str(file)] if file else []
+    scheduler = subprocess.Popen([dask, "scheduler", *address_options, *file_options], **quiet)
     address = f"tcp://127.0.0.1:{port}"
     options = ["--host", "127.0.0.1", "--no-dashboard", "--nthreads", "1"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
     worker = subprocess.Popen([dask, "worker", address, *options], env=environment, **quiet)
-    return scheduler, worker, wait_for(address)
+    return scheduler, worker, wait_for_scheduler(address)
 
 
-def wait_for(address):
+def wait_for_scheduler(address):
     host, port = address.removeprefix("tcp://").split(":")
     import socket
 
@@ -150,7 +150,7 @@ def wait_for(address):
     pytest.fail(f"no scheduler at {address}")
 
 
-def free_port():
+def find_free_port():
     import socket
 
     with socket.socket() as probe:
@@ -160,8 +160,8 @@ def free_port():
 
 @pytest.mark.cluster
 def test_a_running_scheduler_is_reached_by_address_and_by_file(running, jobs, expected):
-    for where in running:
-        assert counted(jobs, cluster=str(where), blocks_per_task=3) == expected
+    for cluster in running:
+        assert list_counts(jobs, cluster=str(cluster), blocks_per_task=3) == expected
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
@@ -199,10 +199,10 @@ def test_auto_stays_in_the_process_when_the_work_is_short():
 
 
 def test_progress_ends_at_all_trials(jobs):
-    seen = []
-    count_jobs(jobs, cluster=Cluster("none"), progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1][0] == seen[-1][1] == sum_trials(jobs)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    calls = []
+    count_jobs(jobs, cluster=Cluster("none"), progress=lambda n_done, total: calls.append((n_done, total)))
+    assert calls[-1][0] == calls[-1][1] == sum_trials(jobs)
+    assert [n_done for n_done, _ in calls] == sorted(n_done for n_done, _ in calls)
 
 
 @pytest.mark.cluster
@@ -233,6 +233,6 @@ def test_formulas_are_counted_the_same_in_slabs_of_any_size(jobs):
     panel = jobs[0].panel
     form = Formula("f", lambda tp, predicted, gold: tp / (predicted + gold))
     values = panel.values[:60]
-    one = panel_of(values, [form])
-    split = count_jobs([Job(one, 9000)], cluster="none", blocks_per_task=1)
-    assert (split[0].counts == count_jobs([Job(one, 9000)], cluster="none")[0].counts).all()
+    panel_of_form = build_panel(values, [form])
+    split = count_jobs([Job(panel_of_form, 9000)], cluster="none", blocks_per_task=1)
+    assert (split[0].counts == count_jobs([Job(panel_of_form, 9000)], cluster="none")[0].counts).all()

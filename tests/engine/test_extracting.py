@@ -1,11 +1,11 @@
-"""Extraction on what a run counts on: the same arrays, whatever the cluster lacks or loses."""
+"""Tests of extraction on a cluster: the same arrays, whatever the cluster lacks or loses."""
 
 import logging
 import pickle
 
 import numpy as np
 import pytest
-from counters import lengths, metric_of, texts_of
+from counters import build_metric, build_texts, lengths
 
 from sigdask.errors import ClusterLostError
 from sigdask.execution import extract
@@ -18,7 +18,7 @@ from sigdask.metrics.extraction.processes import ProcessExtraction
 
 @pytest.fixture(scope="module")
 def counts():
-    return texts_of(60, 3)
+    return build_texts(60, 3)
 
 
 @pytest.fixture(scope="module")
@@ -32,36 +32,36 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-3)
 
 
-def found_by(run, counts, want):
-    [own] = extract_statistics([(counts, list(map(find_metric, want)))], StatisticsSource(run=run))
-    return {name: find_metric(name).bind(own.counts).own for name in want}
+def extract_with(run, counts, want):
+    [extraction] = extract_statistics([(counts, list(map(find_metric, want)))], StatisticsSource(run=run))
+    return {name: find_metric(name).bind(extraction.counts).own for name in want}
 
 
-def same(found, want):
-    return all(np.array_equal(found[m][field], want[m][field]) for m in want for field in want[m])
+def are_equal(arrays, want):
+    return all(np.array_equal(arrays[m][field], want[m][field]) for m in want for field in want[m])
 
 
 @pytest.mark.cluster
 def test_workers_of_a_cluster_count_what_this_process_counts(counts, want, small_parts):
     with connect("local", workers=2) as cluster:
-        assert same(found_by(ClusterExtraction(cluster), counts, want), want)
+        assert are_equal(extract_with(ClusterExtraction(cluster), counts, want), want)
         ran = set(cluster.client.scheduler_info()["workers"])
         assert len(ran) == 2
 
 
-def given(n=6):
-    return [ExtractionPart(metric_of().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(n)]
+def build_parts(n=6):
+    return [ExtractionPart(build_metric().extraction, (["a" * k, "b"],), ["c", "dd"]) for k in range(n)]
 
 
-def counted(found):
-    return {number: [array.tolist() for array in arrays] for number, arrays in found}
+def list_counts(numbered):
+    return {number: [array.tolist() for array in arrays] for number, arrays in numbered}
 
 
 EXPECTED = {k: [array.tolist() for array in lengths([["a" * k, "b"]], ["c", "dd"])] for k in range(6)}
 
 
-class Given:
-    """A cluster that counts some parts, and then ends as it is told to."""
+class FailingCluster:
+    """A cluster that counts some parts and then fails or stops."""
 
     def __init__(self, n, error=None):
         self.n, self.error = n, error
@@ -74,16 +74,16 @@ class Given:
 
 @pytest.mark.parametrize(("n", "error"), [(6, None), (2, ClusterLostError("the scheduler went away")), (0, None)])
 def test_what_a_cluster_does_not_count_is_counted_here(monkeypatch, caplog, n, error):
-    monkeypatch.setattr(extract, "_count_on_client", Given(n, error))
+    monkeypatch.setattr(extract, "_count_on_client", FailingCluster(n, error))
     with caplog.at_level(logging.WARNING, "sigdask.execution.clusters"):
-        assert counted(ClusterExtraction(Cluster("dask", 2, client=object()))(given(), 1e3)) == EXPECTED
-    said = [record.getMessage() for record in caplog.records]
-    left = [f"extraction: the cluster left {6 - n} of 6 parts, which are made here"] if n < 6 else []
-    assert said == ([f"extraction: {error}"] if error else []) + left
+        assert list_counts(ClusterExtraction(Cluster("dask", 2, client=object()))(build_parts(), 1e3)) == EXPECTED
+    messages = [record.getMessage() for record in caplog.records]
+    last_message = [f"extraction: the cluster left {6 - n} of 6 parts, which are made here"] if n < 6 else []
+    assert messages == ([f"extraction: {error}"] if error else []) + last_message
 
 
 def test_a_worker_with_other_versions_counts_nothing():
-    part = given()[1]
+    part = build_parts()[1]
     assert count_packed(pickle.dumps((1, part.extraction.key, part)))[1][0].tolist() == EXPECTED[1][0]
     assert count_packed(pickle.dumps((1, "the key with the driver's versions", part))) == (1, None)
 
@@ -107,16 +107,16 @@ def test_threads_become_processes_and_short_work_stays_here(monkeypatch):
 
     monkeypatch.setattr(extract, "ProcessExtraction", Watched)
     for cluster in ("auto", "threads", "local", "tls://far.away:8786"):
-        assert counted(ClusterExtraction(cluster, 2)(given(), 30.0)) == EXPECTED
+        assert list_counts(ClusterExtraction(cluster, 2)(build_parts(), 30.0)) == EXPECTED
     assert used == [2, 2, 2, 2]
     for cluster, seconds in (("auto", 0.1), ("none", 1e6)):
-        assert counted(ClusterExtraction(cluster)(given(), seconds)) == EXPECTED
+        assert list_counts(ClusterExtraction(cluster)(build_parts(), seconds)) == EXPECTED
     assert len(used) == 4
 
 
 def test_a_cluster_that_must_be_reached_is_reached_for_long_work(monkeypatch):
     reached = []
-    monkeypatch.setattr(extract, "_count_on_client", Given(6))
+    monkeypatch.setattr(extract, "_count_on_client", FailingCluster(6))
     monkeypatch.setattr(extract.clusters, "connect", lambda cluster: reached.append(cluster) or connect("none"))
-    assert counted(ClusterExtraction("tls://far.away:8786", 2)(given(), 1e4)) == EXPECTED
+    assert list_counts(ClusterExtraction("tls://far.away:8786", 2)(build_parts(), 1e4)) == EXPECTED
     assert reached == ["tls://far.away:8786"]

@@ -1,4 +1,4 @@
-"""Tasks in flight: enough for all threads, fetched together, lost ones again. The client is a sham without processes."""
+"""Tests of tasks in flight with a stub client: enough for all threads, lost ones sent again."""
 
 from collections import deque
 
@@ -7,14 +7,14 @@ import pytest
 
 from sigdask.execution import flight
 from sigdask.execution.clusters import Cluster
-from sigdask.execution.flight import FETCH_SIZE, TASKS_PER_THREAD, Flight
+from sigdask.execution.flight import FETCH_SIZE, TASKS_PER_THREAD, TaskWindow
 
 
-class Part:
+class StubTask:
     job = 0
 
 
-class Future:
+class StubFuture:
     """A future that is finished, or failed with an error."""
 
     def __init__(self, number, error=None):
@@ -28,8 +28,8 @@ class Future:
         self.released = True
 
 
-class Client:
-    """A cluster of `n_threads` threads whose tasks finish as they are looked for, `at_once` together."""
+class StubClient:
+    """A client of a cluster of `n_threads` threads, without processes."""
 
     status = "running"
     loop = None
@@ -48,8 +48,8 @@ class Client:
         return [f.number for f in futures]
 
 
-class Completed:
-    """What stands for `as_completed`."""
+class StubCompleted:
+    """A stand-in for `as_completed`, whose tasks finish `at_once` together."""
 
     at_once = 50
 
@@ -67,28 +67,30 @@ class Completed:
 
 @pytest.fixture
 def flown(monkeypatch):
-    """A flight of `n_tasks` tasks over a cluster of `n_threads` when it was connected, and what is to be seen of it."""
-    monkeypatch.setattr(distributed, "as_completed", Completed)
+    """Return a function that starts a flight of `n_tasks` tasks over a cluster of `n_threads`."""
+    monkeypatch.setattr(distributed, "as_completed", StubCompleted)
 
     def fly(n_tasks, client, n_threads):
         numbers = iter(range(10**9))
-        return Flight(Cluster("dask", n_threads, client), [(Part(),)] * n_tasks, lambda _: Future(next(numbers)))
+        return TaskWindow(
+            Cluster("dask", n_threads, client), [(StubTask(),)] * n_tasks, lambda _: StubFuture(next(numbers))
+        )
 
     return fly
 
 
 def test_a_thousand_threads_have_tasks_waiting_as_long_as_there_are_any(flown):
-    under_way = flown(10_000, Client(1000), 1000)
+    under_way = flown(10_000, StubClient(1000), 1000)
     for n_done, _ in enumerate(under_way, 1):
-        left = 10_000 - n_done
-        assert len(under_way._completed.futures) >= min(left - Completed.at_once, (TASKS_PER_THREAD - 1) * 1000)
+        n_left = 10_000 - n_done
+        assert len(under_way._completed.futures) >= min(n_left - StubCompleted.at_once, (TASKS_PER_THREAD - 1) * 1000)
     assert n_done == 10_000
     assert under_way._completed.most <= TASKS_PER_THREAD * 1000
 
 
 def test_workers_that_join_after_the_start_have_tasks_too(flown, monkeypatch):
     monkeypatch.setattr(flight, "CHECK_SECONDS", -1.0)
-    client = Client(1)
+    client = StubClient(1)
     under_way = flown(10_000, client, 1)
     results = iter(under_way)
     next(results)
@@ -98,22 +100,22 @@ def test_workers_that_join_after_the_start_have_tasks_too(flown, monkeypatch):
 
 
 def test_results_are_fetched_together_but_not_all_of_them(flown):
-    client = Client(1000)
+    client = StubClient(1000)
     assert len(list(flown(1000, client, 1000))) == 1000
     assert max(client.fetched) == FETCH_SIZE
     assert len(client.fetched) <= 2 * 1000 / FETCH_SIZE
 
 
 def test_a_result_that_is_lost_with_its_worker_costs_those_that_came_with_it_nothing(flown):
-    client = Client(10, lost={3, 17})
-    found = list(flown(100, client, 10))
-    assert len(found) == 100
-    assert not {3, 17} & set(found)
-    assert {0, 1, 2, 4, 5} <= set(found)
+    client = StubClient(10, lost={3, 17})
+    results = list(flown(100, client, 10))
+    assert len(results) == 100
+    assert not {3, 17} & set(results)
+    assert {0, 1, 2, 4, 5} <= set(results)
 
 
 def test_a_scheduler_that_does_not_say_how_many_threads_there_are_stops_nothing(flown, monkeypatch):
     monkeypatch.setattr(flight, "CHECK_SECONDS", -1.0)
-    client = Client(2)
+    client = StubClient(2)
     monkeypatch.setattr(client, "nthreads", lambda: (_ for _ in ()).throw(OSError("closed")))
     assert len(list(flown(30, client, 2))) == 30

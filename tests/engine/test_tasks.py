@@ -1,4 +1,4 @@
-"""How long tasks are: of whatever work and number of threads, what a scheduler bears."""
+"""Tests of task lengths: whatever the work and the number of threads, the scheduler can bear them."""
 
 import math
 
@@ -21,14 +21,14 @@ def test_long_work_asks_the_scheduler_for_at_most_a_hundred_tasks_a_second(n_thr
 @pytest.mark.parametrize("n_threads", THREADS)
 @pytest.mark.parametrize("work", WORK)
 def test_short_work_is_not_split_into_more_tasks_than_a_scheduler_passes_on_while_it_is_counted(work, n_threads):
-    """Held against all lengths from a hundredth of a second to 100 s: none ends in much less time."""
+    """Compare with all lengths from a hundredth of a second to 100 s: none ends in much less time."""
 
-    def ends(seconds):  # the workers' own time, a task at the end, and what a saturated scheduler lacks
+    def compute_end(seconds):  # the workers' own time, a task at the end, and what a saturated scheduler lacks
         return max(work / n_threads, work / (seconds * SUSTAINED)) + seconds
 
-    chosen = compute_task_seconds(work, n_threads)
-    best = min(ends(10 ** (k / 50)) for k in range(-100, 101))
-    assert ends(chosen) <= max(1.6 * best, best + 1.0)
+    chosen_seconds = compute_task_seconds(work, n_threads)
+    best = min(compute_end(10 ** (k / 50)) for k in range(-100, 101))
+    assert compute_end(chosen_seconds) <= max(1.6 * best, best + 1.0)
 
 
 def test_a_thousand_workers_do_not_wait_for_four_thousand_tasks_of_a_fiftieth_of_a_second():
@@ -48,8 +48,8 @@ def test_no_task_is_shorter_than_its_own_sending():
     assert compute_task_seconds(1e-9, 1) == SHORTEST_SECONDS
 
 
-class Timed:
-    """A panel that takes ten seconds of the clock and two of a core, or hardly any."""
+class TimedPanel:
+    """A panel whose trials take ten seconds of the clock and a given time of a core."""
 
     enumerated, is_whole, shape = False, False, (1, 1)
 
@@ -69,4 +69,4 @@ def test_kernels_are_timed_by_what_they_take_of_a_core_and_what_waits_by_the_clo
     monkeypatch.setattr(tasks.time, "perf_counter", lambda: clock["wall"])
     monkeypatch.setattr(tasks.time, "process_time", lambda: clock["cores"])
     monkeypatch.setattr(tasks, "is_large", lambda _: False)
-    assert tasks.measure_trial_seconds(Timed(clock, cores, vectorised=vectorised)) == pytest.approx(expected)
+    assert tasks.measure_trial_seconds(TimedPanel(clock, cores, vectorised=vectorised)) == pytest.approx(expected)

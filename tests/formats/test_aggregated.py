@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.errors import RefusedFileError
 from sigdask.formats import Options, read
 
 BLEU = {"name": "BLEU", "score": 20.8, "signature": "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.4.3",
         "verbose_score": "54.4/26.6/14.9/8.7 (BP = 1.000)", "nrefs": "1", "version": "2.4.3"}  # fmt: skip
-CLASS = {"precision": 0.8, "recall": 0.7, "f1-score": 0.75, "support": 50.0}
+CLASS_SCORES = {"precision": 0.8, "recall": 0.7, "f1-score": 0.75, "support": 50.0}
 HARNESS = {"results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict-match": 0.5}}, "versions": {"gsm8k": 3.0},
            "configs": {"gsm8k": {"task": "gsm8k"}}, "n-shot": {"gsm8k": 5}, "date": 1.7e9}  # fmt: skip
-SWE = {"total_instances": 3, "submitted_instances": 3, "resolved_instances": 2, "submitted_ids": ["a", "b", "c"],
+SWE_BENCH = {"total_instances": 3, "submitted_instances": 3, "resolved_instances": 2, "submitted_ids": ["a", "b", "c"],
        "resolved_ids": ["a", "b"], "unresolved_ids": ["c"], "schema_version": 2}  # fmt: skip
 EVALPLUS = {"date": "2024-05-01", "hash": "x", "pass_at_k": {"base": {"pass@1": 0.8}},
             "eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "base_status": "pass"}]}}  # fmt: skip
@@ -27,10 +27,13 @@ DOCUMENTS: dict[str, tuple[Any, str]] = {
     "sacrebleu": (BLEU, "--sentence-level"),
     "sacrebleu, two metrics": ([BLEU, {**BLEU, "name": "chrF2"}], "--sentence-level"),
     "sacrebleu, two systems": ([{"system": "a", "BLEU": {"score": 38.3, "ci": 0.7}}], "--sentence-level"),
-    "classification report": ({"no": CLASS, "yes": CLASS, "accuracy": 0.75, "macro avg": CLASS}, "--gold FILE"),
+    "classification report": (
+        {"no": CLASS_SCORES, "yes": CLASS_SCORES, "accuracy": 0.75, "macro avg": CLASS_SCORES},
+        "--gold FILE",
+    ),
     "MTEB": ({"task_name": "STS12", "mteb_version": "1.12.0", "scores": {"test": [{"main_score": 0.7}]}}, "prediction"),
     "MTEB before 1.11": ({"mteb_dataset_name": "T2", "mteb_version": "1.1.1", "test": {"map": 0.7}}, "prediction"),
-    "SWE-bench": (SWE, "resolved_ids"),
+    "SWE-bench": (SWE_BENCH, "resolved_ids"),
     "EvalPlus": (EVALPLUS, "base_status"),
     "pass@k": ({"humaneval": {"base": {"pass@1": 0.8}, "plus": {"pass@1": 0.7}}}, "_eval_results.json"),
     "HELM": ([{"name": {"name": "em"}, "count": 1, "sum": 0.5, "mean": 0.5, "stddev": 0.0}], "per_instance_stats"),
@@ -91,7 +94,7 @@ def test_a_folder_of_averages_alone_gets_the_same_error(tmp_path: Path) -> None:
 
 def test_the_command_line_says_it_alone_and_leaves_with_2(tmp_path: Path) -> None:
     (path := tmp_path / "results.json").write_text(json.dumps(HARNESS))
-    result = called("compare", path.name, path.name, cwd=tmp_path)
+    result = call_sigdask("compare", path.name, path.name, cwd=tmp_path)
     assert result.returncode == 2
     assert result.stderr.count("error") == 1
     assert "--format" not in result.stderr
@@ -103,9 +106,9 @@ def test_names_of_items_are_no_systems_beside_columns_of_systems(tmp_path: Path)
     assert read(path, options=Options(id_column="name")).systems == ("new", "old")
     path.write_text(f"name,accuracy,f1\n{rows}")
     assert read(path, options=Options(id_column="name")).n_items == 3
-    (other := tmp_path / "u.csv").write_text(f"id,accuracy,f1\n{rows}")
+    (second_path := tmp_path / "u.csv").write_text(f"id,accuracy,f1\n{rows}")
     (path := tmp_path / "v.csv").write_text(f"id,accuracy,f1\n{rows}")
-    assert read(path, other).suggested == ("accuracy", "f1")
+    assert read(path, second_path).suggested == ("accuracy", "f1")
 
 
 def test_scores_by_item_are_no_averages(tmp_path: Path) -> None:

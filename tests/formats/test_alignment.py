@@ -1,44 +1,46 @@
-"""Which rows of several files belong together: ids that hardly meet, words that are written otherwise, other columns."""
+"""Aligning the rows of several files: few common ids, differently written words, other columns."""
 
 import random
 
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask import InputError, as_counts, load_plan
 from sigdask.formats import Options, read
 
 
-def long_table(folder, n_common, n_own=100):
-    rows = [f"a,{k},{k % 7}\n" for k in range(n_own)] + [f"b,{n_own - n_common + k},{k % 5}\n" for k in range(n_own)]
+def write_long_table(folder, n_common, n_items=100):
+    rows = [f"a,{k},{k % 7}\n" for k in range(n_items)] + [
+        f"b,{n_items - n_common + k},{k % 5}\n" for k in range(n_items)
+    ]
     (folder / "t.csv").write_text("system,item,score\n" + "".join(rows))
     return folder / "t.csv"
 
 
 @pytest.mark.parametrize("missing", [None, "pairwise", "zero"])
 def test_systems_that_share_few_items_are_an_error_whatever_is_missing(tmp_path, missing):
-    path = long_table(tmp_path, 9)  # of 191
+    path = write_long_table(tmp_path, 9)  # of 191
     with pytest.raises(InputError, match=r"'a' and 'b' have 9 of 191 items in common, fewer than 5 %.*--min-items 9"):
         read(path, options=Options(missing=missing))
 
 
 def test_five_per_cent_of_the_items_are_enough(tmp_path):
-    assert read(long_table(tmp_path, 10), options=Options(missing="pairwise")).n_items == 190
+    assert read(write_long_table(tmp_path, 10), options=Options(missing="pairwise")).n_items == 190
 
 
 @pytest.mark.parametrize("missing", ["pairwise", "zero"])
 def test_min_items_accepts_few(tmp_path, missing):
-    path = long_table(tmp_path, 9)
+    path = write_long_table(tmp_path, 9)
     assert read(path, options=Options(missing=missing, min_items=9)).n_items == 191
     with pytest.raises(InputError, match="9 of 191 items"):
         read(path, options=Options(missing=missing, min_items=10))
 
 
 def test_min_items_is_an_option_of_the_command_line_of_python_and_of_plans(tmp_path):
-    long_table(tmp_path, 9)
+    write_long_table(tmp_path, 9)
     command = ("compare", "t.csv", "--missing", "pairwise")
-    assert "--min-items 9" in called(*command, cwd=tmp_path).stderr
-    assert called(*command, "--min-items", "9", cwd=tmp_path).returncode == 0
+    assert "--min-items 9" in call_sigdask(*command, cwd=tmp_path).stderr
+    assert call_sigdask(*command, "--min-items", "9", cwd=tmp_path).returncode == 0
     scores = {"a": [1.0] * 50 + [None] * 49, "b": [None] * 49 + [1.0] * 50}
     with pytest.raises(InputError, match=r"1 of 99 items in common.*min_items=1"):
         as_counts(scores, missing="pairwise")
@@ -53,7 +55,9 @@ def test_min_items_is_an_option_of_the_command_line_of_python_and_of_plans(tmp_p
 
 
 def test_pairs_of_systems_without_a_common_item_are_still_left_out_by_a_note(tmp_path):
-    rows = [f"{s},{k},{k % 3}\n" for s, first in (("a", 0), ("b", 0), ("c", 40)) for k in range(first, first + 40)]
+    rows = [
+        f"{system},{k},{k % 3}\n" for system, start in (("a", 0), ("b", 0), ("c", 40)) for k in range(start, start + 40)
+    ]
     (tmp_path / "t.csv").write_text("system,item,score\n" + "".join(rows))
     assert read(tmp_path / "t.csv", options=Options(missing="pairwise")).n_systems == 3
 
@@ -62,12 +66,12 @@ WORDS = [f"{a}{b}{c}" for a in "bdfgk" for b in "aeiou" for c in "lmnr"]  # 100 
 LABELS = [random.Random(5).choice("NVA") for _ in WORDS]
 
 
-def tagged(folder, name, words, labels=LABELS):
+def write_tagged_words(folder, name, words, labels=LABELS):
     (folder / name).write_text("".join(f"{w}\t{label}\n" for w, label in zip(words, labels, strict=True)))
     return folder / name
 
 
-def altered(words, n):
+def uppercase_first(words, n):
     return [word.upper() if k < n else word for k, word in enumerate(words)]
 
 
@@ -76,19 +80,21 @@ SENTENCES = [f"the {word} of {other}" for word, other in zip(WORDS, WORDS[1:] + 
 
 @pytest.mark.parametrize("texts", [WORDS, SENTENCES, [*WORDS[:60], *WORDS[:40]]], ids=["words", "sentences", "running"])
 def test_files_whose_words_nearly_agree_are_aligned_by_position(tmp_path, texts):
-    gold, x = tagged(tmp_path, "gold", texts), tagged(tmp_path, "x", texts)
-    y = tagged(tmp_path, "y", altered(texts, 9), LABELS[:50] + LABELS[49:-1])
+    gold, x = write_tagged_words(tmp_path, "gold", texts), write_tagged_words(tmp_path, "x", texts)
+    y = write_tagged_words(tmp_path, "y", uppercase_first(texts, 9), LABELS[:50] + LABELS[49:-1])
     counts = read(x, y, gold=gold)
     assert "91 of 100 rows have the words of" in counts.notices[0]
     assert counts.field("correct")[:, 0].all()
     assert counts.field("correct")[:50, 1].all()
-    done = called("compare", "x", "y", "--gold", "gold", cwd=tmp_path)
-    assert "aligned by position" in done.stdout.splitlines()[0]
+    result = call_sigdask("compare", "x", "y", "--gold", "gold", cwd=tmp_path)
+    assert "aligned by position" in result.stdout.splitlines()[0]
 
 
 @pytest.mark.parametrize("texts", [WORDS, SENTENCES], ids=["words", "sentences"])
 def test_files_whose_words_agree_less_ask_for_align_position(tmp_path, texts):
-    gold, x, y = (tagged(tmp_path, name, altered(texts, n)) for name, n in (("gold", 0), ("x", 0), ("y", 10)))
+    gold, x, y = (
+        write_tagged_words(tmp_path, name, uppercase_first(texts, n)) for name, n in (("gold", 0), ("x", 0), ("y", 10))
+    )
     with pytest.raises(InputError, match="--align position"):
         read(x, y, gold=gold)
     assert read(x, y, gold=gold, options=Options(align="position")).field("correct").all()
@@ -96,8 +102,8 @@ def test_files_whose_words_agree_less_ask_for_align_position(tmp_path, texts):
 
 def test_sentences_in_another_order_are_aligned_by_their_text(tmp_path):
     order = random.Random(3).sample(range(100), 100)
-    gold, x = tagged(tmp_path, "gold", SENTENCES), tagged(tmp_path, "x", SENTENCES)
-    y = tagged(tmp_path, "y", [SENTENCES[k] for k in order], [LABELS[k] for k in order])
+    gold, x = write_tagged_words(tmp_path, "gold", SENTENCES), write_tagged_words(tmp_path, "x", SENTENCES)
+    y = write_tagged_words(tmp_path, "y", [SENTENCES[k] for k in order], [LABELS[k] for k in order])
     counts = read(x, y, gold=gold)
     assert counts.field("correct").all()
     assert any("another order" in text for text in counts.notices)
@@ -105,7 +111,10 @@ def test_sentences_in_another_order_are_aligned_by_their_text(tmp_path):
 
 def test_words_and_morphs_nearly_alike_are_aligned_by_position(tmp_path):
     for name, n in (("gold", 0), ("x", 0), ("y", 9)):
-        rows = (f"{word}\t{own[:2]} @@{own[2:]}\n" for word, own in zip(altered(WORDS, n), WORDS, strict=True))
+        rows = (
+            f"{word}\t{original[:2]} @@{original[2:]}\n"
+            for word, original in zip(uppercase_first(WORDS, n), WORDS, strict=True)
+        )
         (tmp_path / name).write_text("".join(rows))
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
     assert "91 of 100 rows have the words of" in counts.notices[0]
@@ -134,8 +143,11 @@ def test_ids_that_are_written_otherwise_are_named(tmp_path, one, other):
 def test_when_or_in_which_order_a_word_was_done_is_no_part_of_its_id(tmp_path, what):
     rows = [(word, f"{word}s", tag) for word in WORDS[:20] for tag in ("V;PST", "V;PRS")]
     for name, first in (("gold", 0), ("x", 500), ("y", 900)):
-        own = rows if what == "time" else random.Random(first).sample(rows, len(rows))
-        lines = [f"{w}\t{form}\t{tag}\t{first + k if what == 'time' else k}\n" for k, (w, form, tag) in enumerate(own)]
+        ordered_rows = rows if what == "time" else random.Random(first).sample(rows, len(rows))
+        lines = [
+            f"{w}\t{form}\t{tag}\t{first + k if what == 'time' else k}\n"
+            for k, (w, form, tag) in enumerate(ordered_rows)
+        ]
         (tmp_path / name).write_text("".join(lines))
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="pairs")
     assert counts.field("items").sum() == 40
@@ -148,9 +160,9 @@ def test_ids_that_differ_are_counted_shown_and_have_a_remedy(tmp_path):
         (tmp_path / f"{name}.csv").write_text(f"id,score\n{rows}")
     with pytest.raises(InputError) as error:
         read(tmp_path / "a.csv", tmp_path / "b.csv")
-    for part in ("6 ids ('a4', 'a5', 'a6' and 3 more) missing", "4 of 16 ids are in both", "'b4' is in", "write their ids alike",
+    for words in ("6 ids ('a4', 'a5', 'a6' and 3 more) missing", "4 of 16 ids are in both", "'b4' is in", "write their ids alike",
                  "--align position"):  # fmt: skip
-        assert part in str(error.value)
+        assert words in str(error.value)
 
 
 def test_too_few_items_in_common_show_an_item_of_each_and_what_was_asked(tmp_path):

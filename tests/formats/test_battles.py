@@ -1,4 +1,4 @@
-"""Wins, ties and losses: Arena, MT-bench and AlpacaEval layouts; who met whom; several judgements."""
+"""Wins, ties and losses: Arena, MT-bench and AlpacaEval layouts; several judgements of a question."""
 
 import gzip
 import json
@@ -10,31 +10,31 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
 
-def results_of(counts, **options):
+def compare_pairs(counts, **options):
     results = compare_all(counts, metrics=["win_rate"], trials=256, second_run=False, **options)
     return {(r.a, r.b): r for r in results}
 
 
-def battle(question, a, b, winner, **more):
-    return {"question_id": question, "model_a": a, "model_b": b, "winner": winner, **more}
+def build_battle(question, a, b, winner, **fields):
+    return {"question_id": question, "model_a": a, "model_b": b, "winner": winner, **fields}
 
 
 ARENA = [
-    battle("q1", "x", "y", "model_a", judge="j1", turn=1),
-    battle("q2", "y", "x", "tie", judge="j1", turn=1),
-    battle("q3", "x", "y", "model_b", judge="j2", turn=1),
-    battle("q4", "y", "x", "model_b", judge="j2", turn=1),
-    battle("q5", "x", "z", "tie (bothbad)", judge="j2", turn=1),
-    battle("q6", "z", "x", "model_a", judge="j1", turn=1),
+    build_battle("q1", "x", "y", "model_a", judge="j1", turn=1),
+    build_battle("q2", "y", "x", "tie", judge="j1", turn=1),
+    build_battle("q3", "x", "y", "model_b", judge="j2", turn=1),
+    build_battle("q4", "y", "x", "model_b", judge="j2", turn=1),
+    build_battle("q5", "x", "z", "tie (bothbad)", judge="j2", turn=1),
+    build_battle("q6", "z", "x", "model_a", judge="j1", turn=1),
 ]
 
 
-def lines(path, records):
+def write_json_lines(path, records):
     path.write_text("".join(json.dumps(r) + "\n" for r in records))
     return path
 
 
-def table(path, records):
+def write_csv(path, records):
     header = list(records[0])
     path.write_text("\n".join([",".join(header), *(",".join(str(r[k]) for k in header) for r in records)]) + "\n")
     return path
@@ -42,10 +42,10 @@ def table(path, records):
 
 @pytest.mark.parametrize("kind", ["lines", "csv", "parquet", "array", "crlf", "bom", "gz", "no last newline"])
 def test_models_are_compared_on_the_battles_they_fought(tmp_path, kind):
-    path = lines(tmp_path / "battles.jsonl", ARENA)
+    path = write_json_lines(tmp_path / "battles.jsonl", ARENA)
     text = path.read_text()
     content = {
-        "csv": table(tmp_path / "t.csv", ARENA).read_bytes(),
+        "csv": write_csv(tmp_path / "t.csv", ARENA).read_bytes(),
         "array": json.dumps(ARENA, indent=1).encode(),
         "crlf": text.replace("\n", "\r\n").encode(),
         "bom": text.encode("utf-8-sig"),
@@ -61,35 +61,44 @@ def test_models_are_compared_on_the_battles_they_fought(tmp_path, kind):
     assert detect([parse_source(str(path))]) == "battles"
     counts = read(path)
     assert counts.suggested == ("win_rate",)
-    results = results_of(counts)
+    results = compare_pairs(counts)
     assert (results["x", "y"].score_a, results["x", "y"].score_b, results["x", "y"].n_items) == (0.625, 0.375, 4)
     assert (results["x", "z"].score_a, results["x", "z"].score_b, results["x", "z"].n_items) == (0.25, 0.75, 2)
     assert ("y", "z") not in results  # they never met
 
 
 def test_another_pair_s_battles_change_nothing(tmp_path):
-    whole = results_of(read(lines(tmp_path / "a.jsonl", ARENA)))["x", "y"]
-    alone = results_of(read(lines(tmp_path / "b.jsonl", ARENA[:4])))["x", "y"]
-    assert (whole.score_a, whole.p_value, whole.n_items) == (alone.score_a, alone.p_value, alone.n_items)
+    with_others = compare_pairs(read(write_json_lines(tmp_path / "a.jsonl", ARENA)))["x", "y"]
+    without_others = compare_pairs(read(write_json_lines(tmp_path / "b.jsonl", ARENA[:4])))["x", "y"]
+    assert (with_others.score_a, with_others.p_value, with_others.n_items) == (
+        without_others.score_a,
+        without_others.p_value,
+        without_others.n_items,
+    )
 
 
 def test_several_judgements_of_a_question_are_averaged_or_told_apart_by_their_judge(tmp_path):
-    judged = [battle("q1", "x", "y", w, judge=j) for w, j in (("model_a", "j1"), ("model_a", "j2"), ("tie", "j3"))]
-    judged += [battle("q2", "y", "x", "model_a", judge="j1"), battle("q2", "x", "y", "model_a", judge="j2")]
-    counts = read(lines(tmp_path / "h.jsonl", judged))
+    battles = [
+        build_battle("q1", "x", "y", w, judge=j) for w, j in (("model_a", "j1"), ("model_a", "j2"), ("tie", "j3"))
+    ]
+    battles += [
+        build_battle("q2", "y", "x", "model_a", judge="j1"),
+        build_battle("q2", "x", "y", "model_a", judge="j2"),
+    ]
+    counts = read(write_json_lines(tmp_path / "h.jsonl", battles))
     assert counts.ids == ("q1", "q2")
     assert counts.field("items").tolist() == [[6], [6]]
     assert counts.field("score[win_rate]").tolist() == [[5, 1], [3, 3]]
     by_judge = read(tmp_path / "h.jsonl", options=Options(groups=("judge",)))
     assert by_judge.n_items == 5
-    assert results_of(by_judge, unit="judge")["x", "y"].n_units == 3
+    assert compare_pairs(by_judge, unit="judge")["x", "y"].n_units == 3
 
 
 def test_turns_of_mt_bench_are_questions_of_their_own(tmp_path):
-    judged = [battle(81, "x", "y", w, turn=t) for w, t in (("model_a", 1), ("model_b", 2))]
-    counts = read(lines(tmp_path / "h.jsonl", judged), options=Options(groups=("question_id",)))
+    battles = [build_battle(81, "x", "y", w, turn=t) for w, t in (("model_a", 1), ("model_b", 2))]
+    counts = read(write_json_lines(tmp_path / "h.jsonl", battles), options=Options(groups=("question_id",)))
     assert counts.ids == ("81:turn 1", "81:turn 2")
-    assert results_of(counts, unit="question_id")["x", "y"].n_units == 1
+    assert compare_pairs(counts, unit="question_id")["x", "y"].n_units == 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +110,7 @@ def test_mt_bench_pairs_win_in_both_orders_or_tie(tmp_path, g1, g2, score):
     def row(question, first, second):
         return {"question_id": question, "model_1": "x", "model_2": "y", "g1_winner": first, "g2_winner": second}
 
-    counts = read(lines(tmp_path / "p.jsonl", [row(1, g1, g2), row(2, "model_1", "model_1")]))
+    counts = read(write_json_lines(tmp_path / "p.jsonl", [row(1, g1, g2), row(2, "model_1", "model_1")]))
     expected = [1] if score is None else [score, 1]
     assert counts.field("score[win_rate]")[:, 0].tolist() == expected
     assert counts.notices == (("1 judgements without a verdict are left out",) if score is None else ())
@@ -111,7 +120,7 @@ def test_flags_of_the_winner_are_read(tmp_path):
     rows = "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n1,x,y,1,0,0\n2,y,x,0,0,1\n3,x,y,0,1,0\n"
     (tmp_path / "train.csv").write_text(rows)
     assert detect([parse_source(str(tmp_path / "train.csv"))]) == "battles"
-    r = results_of(read(tmp_path / "train.csv"))["x", "y"]
+    r = compare_pairs(read(tmp_path / "train.csv"))["x", "y"]
     assert (r.score_a, r.n_items) == (0.5, 3)
     (tmp_path / "bad.csv").write_text(rows.replace("1,0,0", "1,1,0"))
     with pytest.raises(
@@ -125,11 +134,11 @@ def test_flags_of_the_winner_are_read(tmp_path):
     [("x", 1), ("y", 0), ("A", 1), ("[[B]]", 0), ("Tie", 0.5), ("bothbad_vote", 0.5), (1, 1), ("2", 0), ("left", 1)],
 )
 def test_verdicts_as_they_are_written(tmp_path, verdict, score):
-    counts = read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", verdict)]))
+    counts = read(write_json_lines(tmp_path / "v.jsonl", [build_battle(1, "x", "y", verdict)]))
     assert counts.field("score[win_rate]").tolist() == [[score, 1 - score]]
 
 
-def annotation(instruction, model, preference):
+def build_annotation(instruction, model, preference):
     return {
         "instruction": instruction, "output_1": "o", "generator_1": "base", "dataset": f"set {len(instruction) % 2}",
         "output_2": "p", "generator_2": model, "annotator": "gpt", "preference": preference,
@@ -138,17 +147,17 @@ def annotation(instruction, model, preference):
 
 def test_alpaca_annotations_of_several_models_are_compared_over_the_baseline(tmp_path):
     long = "Tell me\n" + "a very long story " * 10
-    own = {"x": (2, 1.5, 1.9999), "y": (1.0, 0, 1.25), "z": (2, None, 1)}
-    for name, values in own.items():
-        listed = [annotation(i, name, p) for i, p in zip(("i1", "i22", long), values, strict=True)]
-        (tmp_path / f"{name}.json").write_text(json.dumps(listed, indent=2))
-    files = [tmp_path / f"{name}.json" for name in own]
+    preferences = {"x": (2, 1.5, 1.9999), "y": (1.0, 0, 1.25), "z": (2, None, 1)}
+    for name, values in preferences.items():
+        annotations = [build_annotation(i, name, p) for i, p in zip(("i1", "i22", long), values, strict=True)]
+        (tmp_path / f"{name}.json").write_text(json.dumps(annotations, indent=2))
+    files = [tmp_path / f"{name}.json" for name in preferences]
     assert detect([parse_source(str(files[0]))]) == "battles"
     counts = read(*files, options=Options(groups=("dataset",), missing="pairwise"))
     assert counts.systems == ("x", "y", "z")
     assert counts.ids[:2] == ("i1", "i22")
     assert counts.ids[2].startswith("Tell me a very")
-    results = results_of(counts)
+    results = compare_pairs(counts)
     assert results["x", "y"].score_a == pytest.approx(2.4999 / 3)
     assert results["x", "y"].score_b == pytest.approx(0.75 / 3)
     assert (results["y", "z"].n_items, results["y", "z"].score_b) == (2, 0.5)
@@ -156,16 +165,16 @@ def test_alpaca_annotations_of_several_models_are_compared_over_the_baseline(tmp
         read(*files)
     renamed = read(f"new={files[0]}", files[1])
     assert renamed.systems == ("new", "y")
-    one = results_of(read(files[0]))["base", "x"]
-    assert one.score_b == pytest.approx(2.4999 / 3)
+    result = compare_pairs(read(files[0]))["base", "x"]
+    assert result.score_b == pytest.approx(2.4999 / 3)
 
 
 def test_any_model_can_be_the_one_to_beat(tmp_path):
-    rows = [battle(q, m, "base", w) for q in (1, 2) for m, w in (("x", "model_a"), ("y", "tie"))]
-    path = lines(tmp_path / "b.jsonl", [*rows, battle(1, "x", "y", "tie")])
+    rows = [build_battle(q, m, "base", w) for q in (1, 2) for m, w in (("x", "model_a"), ("y", "tie"))]
+    path = write_json_lines(tmp_path / "b.jsonl", [*rows, build_battle(1, "x", "y", "tie")])
     counts = read(path, format="battles:against=base")
     assert (counts.systems, counts.ids) == (("x", "y"), ("1", "2"))
-    r = results_of(counts)["x", "y"]
+    r = compare_pairs(counts)["x", "y"]
     assert (r.score_a, r.score_b) == (1, 0.5)
     with pytest.raises(InputError, match="no such model; models: base, x, y"):
         read(path, format="battles:against=best")
@@ -198,7 +207,7 @@ def test_damaged_parquet_is_an_error(tmp_path):
 
 
 def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
-    path = lines(tmp_path / "b.jsonl", ARENA)
+    path = write_json_lines(tmp_path / "b.jsonl", ARENA)
     with pytest.raises(
         InputError, match="the models are named in the fields model_a and model_b; give the file without"
     ):
@@ -210,19 +219,23 @@ def test_a_name_for_a_file_of_many_models_is_an_error(tmp_path):
 
 
 def test_a_judge_that_says_another_thing_in_the_other_order_gives_a_tie(tmp_path):
-    counts = read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", "inconsistent"), battle(2, "x", "y", "model_a")]))
+    counts = read(
+        write_json_lines(
+            tmp_path / "v.jsonl", [build_battle(1, "x", "y", "inconsistent"), build_battle(2, "x", "y", "model_a")]
+        )
+    )
     assert (counts.field("score[win_rate]") / counts.field("items")).tolist() == [[0.5, 0.5], [1, 0]]
     assert counts.notices == ("1 verdicts are 'inconsistent' (not the same in both orders): ties",)
     with pytest.raises(InputError, match="'perhaps', expected .*; write it so, or leave it empty where there is no"):
-        read(lines(tmp_path / "v.jsonl", [battle(1, "x", "y", "perhaps")]))
+        read(write_json_lines(tmp_path / "v.jsonl", [build_battle(1, "x", "y", "perhaps")]))
 
 
 @pytest.mark.parametrize("column", ["tstamp", "order"])
 def test_when_a_question_was_judged_makes_no_questions_of_it(tmp_path, column):
-    judged = [battle("q1", "x", "y", "model_a", **{column: k}) for k in range(3)]
-    judged += [battle("q2", "x", "y", "model_b", **{column: k}) for k in range(3, 5)]
+    battles = [build_battle("q1", "x", "y", "model_a", **{column: k}) for k in range(3)]
+    battles += [build_battle("q2", "x", "y", "model_b", **{column: k}) for k in range(3, 5)]
     with pytest.raises(InputError, match="Judgements of one question are averaged"):
-        read(lines(tmp_path / "h.jsonl", judged), options=Options(groups=(column,)))
+        read(write_json_lines(tmp_path / "h.jsonl", battles), options=Options(groups=(column,)))
     counts = read(tmp_path / "h.jsonl")
     assert counts.n_items == 2
     assert "5 judgements of 2 questions judged more than once are averaged" in counts.notices

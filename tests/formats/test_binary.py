@@ -1,4 +1,4 @@
-"""Binary files are named as what they are, with the remedy; nobody is sent to iconv."""
+"""Binary files: the error names their kind and the remedy, and never suggests iconv."""
 
 import bz2
 import gzip
@@ -19,7 +19,7 @@ from sigdask.formats import read
 TABLE = b"id,a,b\n" + b"".join(b"%d,0.%d,0.%d\n" % (k, k, k + 1) for k in range(1, 9))
 
 
-def _zip(**members: bytes) -> bytes:
+def _pack_zip(**members: bytes) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for name, content in members.items():
@@ -27,7 +27,7 @@ def _zip(**members: bytes) -> bytes:
     return packed.getvalue()
 
 
-def _tar() -> bytes:
+def _pack_tar() -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as file:
         member = tarfile.TarInfo("scores.csv")
@@ -36,33 +36,33 @@ def _tar() -> bytes:
     return packed.getvalue()
 
 
-def _npy() -> bytes:
+def _pack_npy() -> bytes:
     packed = io.BytesIO()
     np.save(packed, np.arange(3))
     return packed.getvalue()
 
 
-def _npz() -> bytes:
+def _pack_npz() -> bytes:
     packed = io.BytesIO()
     np.savez(packed, a=np.arange(3))
     return packed.getvalue()
 
 
 FILES = {
-    "scores.xlsx": (_zip(**{"[Content_Types].xml": b"", "xl__workbook.xml": b""}), "an Excel workbook", "CSV"),
-    "scores.ods": (_zip(mimetype=b"application/vnd.oasis.opendocument.spreadsheet"), "OpenDocument", "CSV"),
+    "scores.xlsx": (_pack_zip(**{"[Content_Types].xml": b"", "xl__workbook.xml": b""}), "an Excel workbook", "CSV"),
+    "scores.ods": (_pack_zip(mimetype=b"application/vnd.oasis.opendocument.spreadsheet"), "OpenDocument", "CSV"),
     "scores.xls": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "an old Office file", "CSV"),
-    "scores.zip": (_zip(**{"scores.csv": TABLE}), "a zip archive", "unpack it"),
-    "scores.npz": (_npz(), "NumPy arrays", "sigdask.compare"),
-    "scores.npy": (_npy(), "a NumPy array", "sigdask.compare"),
+    "scores.zip": (_pack_zip(**{"scores.csv": TABLE}), "a zip archive", "unpack it"),
+    "scores.npz": (_pack_npz(), "NumPy arrays", "sigdask.compare"),
+    "scores.npy": (_pack_npy(), "a NumPy array", "sigdask.compare"),
     "scores.pkl": (pickle.dumps({"a": [1]}), "a Python pickle", "CSV"),
     "scores.csv.bz2": (bz2.compress(TABLE), "bzip2", "bunzip2"),
     "scores.csv.xz": (lzma.compress(TABLE), "xz", "xz -d"),
     "scores.csv.lz4": (b"\x04\x22\x4d\x18\x64\x40\xa7" + bytes(40), "lz4", "lz4 -d"),
     "scores.csv.zst": (b"\x28\xb5\x2f\xfd\x04\x58" + bytes(40), "zstd", "zstd -d"),
     "scores.7z": (b"7z\xbc\xaf\x27\x1c\x00\x04" + bytes(40), "a 7z archive", "unpack it"),
-    "scores.tar": (_tar(), "a tar archive", "unpack it"),
-    "scores.tar.gz": (gzip.compress(_tar()), "a tar archive within gzip", "unpack it"),
+    "scores.tar": (_pack_tar(), "a tar archive", "unpack it"),
+    "scores.tar.gz": (gzip.compress(_pack_tar()), "a tar archive within gzip", "unpack it"),
     "scores.pdf": (b"%PDF-1.7\n\xe2\xe3\xcf\xd3", "a PDF", "data"),
     "scores.h5": (b"\x89HDF\r\n\x1a\n" + bytes(40), "an HDF5 file", "CSV"),
     "scores.bin": (bytes(range(1, 40)) + b"\0\xff\xfe" * 30, "a binary file of an unknown kind", "CSV"),
@@ -73,17 +73,17 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("as_gold", [False, True])
 def test_a_binary_file_is_named_as_what_it_is(tmp_path: Path, name: str, as_gold: bool) -> None:
-    content, what, remedy = FILES[name]
+    content, kind, remedy = FILES[name]
     path, plain = tmp_path / name, tmp_path / "plain.csv"
     path.write_bytes(content)
     plain.write_bytes(TABLE)
     with pytest.raises(RefusedFileError) as error:
         read(plain, gold=path) if as_gold else read(path)
-    said = str(error.value)
-    assert said.startswith(f"{path}: is ")
-    assert what in said
-    assert remedy in said
-    assert "iconv" not in said
+    message = str(error.value)
+    assert message.startswith(f"{path}: is ")
+    assert kind in message
+    assert remedy in message
+    assert "iconv" not in message
 
 
 @pytest.mark.parametrize("format_", ["wide", "long", "labels", "metrics", "samples"])

@@ -1,4 +1,4 @@
-"""A metric that one format alone has tells the format."""
+"""A metric that only one format has determines the format."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def files(tmp_path):
     return [tmp_path / f"{name}.txt" for name in ("gold", "x", "y")]
 
 
-def detected(path, gold, *metrics):
+def detect_format(path, gold, *metrics):
     return detect([parse_source(str(path))], gold, Options(metrics=metrics))
 
 
@@ -43,8 +43,8 @@ def detected(path, gold, *metrics):
 )
 def test_a_metric_of_one_format_decides(files, metric, format_):
     gold, path, _ = files
-    assert detected(path, gold, metric) == format_
-    assert detected(path, gold, "accuracy", metric) == format_
+    assert detect_format(path, gold, metric) == format_
+    assert detect_format(path, gold, "accuracy", metric) == format_
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "precision", "mean", "Accuracy", "mine:metric", "nonsense"])
@@ -75,8 +75,8 @@ def test_text_in_brackets_is_no_json(tmp_path):
 def test_the_command_line_reads_by_the_metric(files):
     gold, *systems = map(str, files)
     command = [sys.executable, "-m", "sigdask", "compare", *systems, "--gold", gold, "--metric", "CER"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "read as speech: 2 systems" in shown.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "read as speech: 2 systems" in result.stderr
 
 
 def test_a_plan_reads_by_the_metric(files, tmp_path):

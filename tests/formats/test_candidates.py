@@ -64,27 +64,27 @@ def file(tmp_path):
 def test_xml_of_mwetoolkit_gives_its_real_features_and_its_class(file, packed):
     # the layout of mwetoolkit-candidates.dtd, as its own reference output eval.xml has it
     content = gzip.compress(XML.encode()) if packed else XML
-    found = read(file(content, "eval.xml.gz" if packed else "eval.xml"))
-    assert found.measures == ("t_corpus", "ll_corpus")
-    assert found.ids.tolist() == ["7", "hold on"]
-    assert found.gold.tolist() == [1, 0]
-    np.testing.assert_array_equal(found.scores, [[0.98, 1.5], [5.7, -0.3]])
-    assert "n, pos_pattern" in found.notes[0]
+    candidates = read(file(content, "eval.xml.gz" if packed else "eval.xml"))
+    assert candidates.measures == ("t_corpus", "ll_corpus")
+    assert candidates.ids.tolist() == ["7", "hold on"]
+    assert candidates.gold.tolist() == [1, 0]
+    np.testing.assert_array_equal(candidates.scores, [[0.98, 1.5], [5.7, -0.3]])
+    assert "n, pos_pattern" in candidates.notes[0]
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_data_sets_of_ucs_give_their_association_scores_and_their_annotation(file, packed):
     content = gzip.compress(UCS.encode()) if packed else UCS
-    found = read(file(content, "pairs.ds.gz" if packed else "pairs.ds"))
-    assert found.measures == ("am.MI", "am.log.likelihood")
-    assert found.ids.tolist() == ['"in\tFrage', "in\tBetracht", "um\tUhr"]
-    assert found.gold.tolist() == [1, 0, 1]
-    assert "r.MI" in found.notes[0]
+    candidates = read(file(content, "pairs.ds.gz" if packed else "pairs.ds"))
+    assert candidates.measures == ("am.MI", "am.log.likelihood")
+    assert candidates.ids.tolist() == ['"in\tFrage', "in\tBetracht", "um\tUhr"]
+    assert candidates.gold.tolist() == [1, 0, 1]
+    assert "r.MI" in candidates.notes[0]
 
 
 def test_ranks_of_ucs_are_measures_where_they_are_asked_for(file):
-    found = read(file(UCS, "pairs.ds"), CandidateColumns(measures=("am.MI", "r.MI"), smaller=("r.MI",)))
-    np.testing.assert_array_equal(np.argsort(-found.oriented, axis=1), [[1, 0, 2], [1, 0, 2]])
+    candidates = read(file(UCS, "pairs.ds"), CandidateColumns(measures=("am.MI", "r.MI"), smaller=("r.MI",)))
+    np.testing.assert_array_equal(np.argsort(-candidates.oriented, axis=1), [[1, 0, 2], [1, 0, 2]])
 
 
 def test_of_several_annotations_one_is_to_be_named(file):
@@ -99,16 +99,16 @@ BOMB = XML.replace(
     'SYSTEM "dtd/mwetoolkit-candidates.dtd"',
     '[<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]',
 ).replace('lemma="come"', 'lemma="&b;"')
-OUTSIDE = XML.replace('SYSTEM "dtd/mwetoolkit-candidates.dtd"', '[<!ENTITY x SYSTEM "file:///etc/passwd">]').replace(
-    '<tpclass name="reference" value="False" />', "&x;"
-)
+EXTERNAL_ENTITY = XML.replace(
+    'SYSTEM "dtd/mwetoolkit-candidates.dtd"', '[<!ENTITY x SYSTEM "file:///etc/passwd">]'
+).replace('<tpclass name="reference" value="False" />', "&x;")
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (BOMB, r"line 2: entities and external parts are refused"),
-        (OUTSIDE, r"line 2: entities and external parts are refused"),
+        (EXTERNAL_ENTITY, r"line 2: entities and external parts are refused"),
         (XML.replace('value="0.98"', ""), r"line 21: <feat> without a value"),
         (XML.replace('value="0.98"', 'value="?"'), r"line 13, column 't_corpus': found '\?'"),
         (XML.replace('<feat name="t_corpus" value="1.5" />', ""), r"line 26, column 't_corpus': no score"),

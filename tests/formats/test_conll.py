@@ -1,4 +1,4 @@
-"""Tagged tokens: chunks as conlleval and seqeval find them, columns, comments, documents, what does not fit."""
+"""Tagged tokens: chunks as in conlleval and seqeval, columns, comments, documents, errors."""
 
 import gzip
 import json
@@ -25,10 +25,10 @@ METRICS = ("f1", "precision", "recall", "accuracy", "macro-f1", "f1[PER]")
 
 @pytest.fixture
 def files(tmp_path):
-    return write(tmp_path)
+    return write_files(tmp_path)
 
 
-def write(folder, a=A, b=B, gold=GOLD):
+def write_files(folder, a=A, b=B, gold=GOLD):
     folder.mkdir(exist_ok=True)
     for name, text in (("a", a), ("b", b), ("gold", gold)):
         if text is not None:
@@ -36,21 +36,21 @@ def write(folder, a=A, b=B, gold=GOLD):
     return folder / "a.txt", folder / "b.txt", (folder / "gold.txt" if gold is not None else None)
 
 
-def outcome(files, format_="auto", **options):
+def compare_files(files, format_="auto", **options):
     a, b, gold = files
     counts = read(a, b, gold=gold, format=format_, options=Options(**options))
     results = compare_all(counts, metrics=METRICS, method="randomization", trials=64)
     return [(r.metric, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
 
 
-def total(counts, field, system=0):
+def sum_field(counts, field, system=0):
     column = counts.field(field)
     return int(column[:, system if column.shape[1] > 1 else 0].sum())
 
 
-def score(counts, metric, system=0):
+def compute_score(counts, metric, system=0):
     bound = find_metric(metric).bind(counts)
-    return float(bound.form.score(np.array([total(counts, f, system) for f in bound.fields])))
+    return float(bound.form.score(np.array([sum_field(counts, f, system) for f in bound.fields])))
 
 
 # the real set
@@ -81,10 +81,10 @@ def test_wnut_has_its_official_scores(wnut, official):
 
 def test_wnut_has_its_official_numbers(wnut, official):
     assert wnut.n_items == official["n_sentences"]
-    assert total(wnut, "items") == official["n_tokens"]
-    assert total(wnut, "gold") == official["n_gold_entities"]
+    assert sum_field(wnut, "items") == official["n_tokens"]
+    assert sum_field(wnut, "gold") == official["n_gold_entities"]
     for k, system in enumerate(wnut.systems):
-        assert total(wnut, "predicted", k) == official["scores"][system]["n_pred_entities"]
+        assert sum_field(wnut, "predicted", k) == official["scores"][system]["n_pred_entities"]
         altered = official["scores"][system]["token_strings_differing_from_gold"]
         warnings = [w for w in wnut.warnings if f"{system}.txt:" in w or f"/{system}:" in w]
         assert len(warnings) == (altered > 0)
@@ -93,9 +93,9 @@ def test_wnut_has_its_official_numbers(wnut, official):
 
 def test_wnut_types_that_a_system_leaves_out_count_as_missed(wnut):
     assert wnut.labels == ("corporation", "creative-work", "group", "location", "person", "product")
-    assert score(wnut, "micro-f1") == score(wnut, "f1")
+    assert compute_score(wnut, "micro-f1") == compute_score(wnut, "f1")
     for kind in ("tp", "predicted", "gold"):
-        assert sum(total(wnut, f"{kind}[{label}]") for label in wnut.labels) == total(wnut, kind)
+        assert sum(sum_field(wnut, f"{kind}[{label}]") for label in wnut.labels) == sum_field(wnut, kind)
 
 
 def test_wnut_is_recognised(shared_data):
@@ -113,12 +113,12 @@ def test_swapped_systems_have_the_scores_of_the_swapped_outputs(wnut):
         x, y = (wnut.outputs.systems[k] for k in (first, second))
         for name in ("f1", "precision", "recall", "accuracy"):
             bound = find_metric(name).bind(wnut)
-            sums = [_mixed(wnut.field(f), swapped, first, second) for f in bound.fields]
+            sums = [_sum_swapped(wnut.field(f), swapped, first, second) for f in bound.fields]
             of_seqeval = getattr(metrics, f"{name}_score")(gold, np.where(swapped, y, x).tolist())
             assert float(bound.form.score(np.array(sums))) == pytest.approx(of_seqeval, rel=1e-12)
 
 
-def _mixed(field, swapped, first, second):
+def _sum_swapped(field, swapped, first, second):
     if field.shape[1] == 1:
         return int(field.sum())
     return int(np.where(swapped, field[:, second], field[:, first]).sum())
@@ -127,7 +127,7 @@ def _mixed(field, swapped, first, second):
 # chunks
 
 
-def found(sentences, scheme):
+def find_all_chunks(sentences, scheme):
     tags = [parse_tag(label, scheme) for sentence in sentences for label in sentence]
     types = ["", *sorted({tag[1] for tag in tags} - {""})]
     lengths = np.array([len(sentence) for sentence in sentences])
@@ -137,29 +137,29 @@ def found(sentences, scheme):
         lengths,
         SCHEMES[scheme],
     )
-    before = np.cumsum(lengths) - lengths + np.arange(len(lengths)) + 1
+    offsets = np.cumsum(lengths) - lengths + np.arange(len(lengths)) + 1
     return sorted(
-        (int(k), types[t], int(a - before[k]), int(b - before[k]))
+        (int(k), types[t], int(a - offsets[k]), int(b - offsets[k]))
         for k, t, a, b in zip(chunks.sentence, chunks.type, chunks.start, chunks.end, strict=True)
     )
 
 
-def by_conlleval(sentences):
-    """Walk from token to token by the rules of conlleval, with S for chunks of one token."""
+def find_chunks_as_conlleval(sentences):
+    """Find chunks token by token by conlleval's rules, with S for chunks of one token."""
     chunks = []
     for k, sentence in enumerate(sentences):
-        begun, before, of = None, "O", ""
+        start, previous, chunk_type = None, "O", ""
         for i, label in enumerate([*sentence, "O"]):
             letter, _, kind = label.partition("-")
-            begins = letter in "BS" or (letter in "IE" and (before in "OES" or kind != of))
-            if begun is not None and (begins or letter == "O"):
-                chunks.append((k, of, begun, i))
-                begun = None
-            begun, before, of = (i if begins else begun), letter, kind
+            begins = letter in "BS" or (letter in "IE" and (previous in "OES" or kind != chunk_type))
+            if start is not None and (begins or letter == "O"):
+                chunks.append((k, chunk_type, start, i))
+                start = None
+            start, previous, chunk_type = (i if begins else start), letter, kind
     return sorted(chunks)
 
 
-def sentences_of(letters, seed, n=300):
+def draw_sentences(letters, seed, n=300):
     rng = random.Random(seed)
     labels = ["O", *(f"{letter}-{kind}" for letter in letters for kind in ("X", "Y"))]
     return [[rng.choice(labels) for _ in range(rng.randint(1, 7))] for _ in range(n)]
@@ -167,8 +167,8 @@ def sentences_of(letters, seed, n=300):
 
 @pytest.mark.parametrize("letters", ["BI", "I", "IE", "BIE", "BIES"])
 def test_chunks_are_those_of_conlleval_whatever_the_scheme(letters):
-    sentences = sentences_of(letters, seed=len(letters))
-    assert found(sentences, "conlleval") == by_conlleval(sentences)
+    sentences = draw_sentences(letters, seed=len(letters))
+    assert find_all_chunks(sentences, "conlleval") == find_chunks_as_conlleval(sentences)
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,13 @@ def test_chunks_are_those_of_seqeval_in_either_mode(scheme, letters):
     from seqeval import scheme as schemes
     from seqeval.metrics.sequence_labeling import get_entities
 
-    sentences = sentences_of(letters, seed=7)
+    sentences = draw_sentences(letters, seed=7)
     if scheme == "conlleval":
-        theirs = [(k, kind, a, b + 1) for k, s in enumerate(sentences) for kind, a, b in get_entities(s)]
+        expected = [(k, kind, a, b + 1) for k, s in enumerate(sentences) for kind, a, b in get_entities(s)]
     else:
         entities = schemes.Entities(sentences, getattr(schemes, scheme)).entities
-        theirs = [(e.sent_id, e.tag, e.start, e.end) for of_sentence in entities for e in of_sentence]
-    assert found(sentences, scheme) == sorted(theirs)
+        expected = [(e.sent_id, e.tag, e.start, e.end) for sentence_entities in entities for e in sentence_entities]
+    assert find_all_chunks(sentences, scheme) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -213,19 +213,19 @@ def test_chunks_are_those_of_seqeval_in_either_mode(scheme, letters):
     ],
 )
 def test_chunks_of_each_scheme(scheme, tags, chunks):
-    assert sorted((a, b) for _, _, a, b in found([tags.split()], scheme)) == chunks
+    assert sorted((a, b) for _, _, a, b in find_all_chunks([tags.split()], scheme)) == chunks
 
 
 def test_no_chunk_reaches_over_the_end_of_a_sentence():
-    assert len(found([["B-X"], ["I-X"]], "conlleval")) == 2
-    assert len(found([["B-X"], ["I-X"]], "IOB2")) == 1
+    assert len(find_all_chunks([["B-X"], ["I-X"]], "conlleval")) == 2
+    assert len(find_all_chunks([["B-X"], ["I-X"]], "IOB2")) == 1
 
 
 def test_without_any_chunk_scores_are_zero(tmp_path):
-    files = write(tmp_path, *(["a\tO\nb\tO\n\nc\tO\n"] * 3))
+    files = write_files(tmp_path, *(["a\tO\nb\tO\n\nc\tO\n"] * 3))
     counts = read(*files[:2], gold=files[2], format="conll")
-    assert score(counts, "f1") == 0
-    assert score(counts, "accuracy") == 1
+    assert compute_score(counts, "f1") == 0
+    assert compute_score(counts, "accuracy") == 1
     [r] = compare_all(counts, metrics=["f1"], trials=64)
     assert r.p_value == 1
 
@@ -236,7 +236,7 @@ def test_without_any_chunk_scores_are_zero(tmp_path):
 def test_counts_of_a_small_set(files):
     counts = read(*files[:2], gold=files[2])
     assert counts.n_items == 3
-    assert [[total(counts, f, k) for f in ("tp", "predicted", "gold", "correct", "items")] for k in (0, 1)] == [
+    assert [[sum_field(counts, f, k) for f in ("tp", "predicted", "gold", "correct", "items")] for k in (0, 1)] == [
         [3, 3, 4, 7, 8],
         [2, 5, 4, 6, 8],
     ]
@@ -246,12 +246,12 @@ def test_counts_of_a_small_set(files):
 
 
 def test_types_that_only_systems_use_count_in_f1_and_not_among_the_gold_ones(tmp_path):
-    a, b, gold = write(tmp_path, a=A.replace("Paris\tB-LOC", "Paris\tB-NEW"))
+    a, b, gold = write_files(tmp_path, a=A.replace("Paris\tB-LOC", "Paris\tB-NEW"))
     counts = read(a, b, gold=gold)
     assert counts.predicted_labels == ("NEW",)
-    assert total(counts, "predicted") == 3
-    assert total(counts, "predicted[NEW]") == 1
-    assert score(counts, "micro-f1") > score(counts, "f1")
+    assert sum_field(counts, "predicted") == 3
+    assert sum_field(counts, "predicted[NEW]") == 1
+    assert compute_score(counts, "micro-f1") > compute_score(counts, "f1")
 
 
 def test_kappa_of_chunks_is_refused(files):
@@ -272,46 +272,53 @@ def test_encodings_and_line_ends_do_not_matter(tmp_path, files, kind):
         "blanks": lambda t: t.replace("\t", "  ").encode(),
         "trailing": lambda t: t.replace("\nc", " \nc").replace("O\n", "O\t\n").encode(),
     }[kind]
-    others = write(tmp_path / "other", *(change(t) for t in (A, B, GOLD)))
-    assert outcome(others) == outcome(files)
-    assert outcome((others[0], files[1], files[2])) == outcome(files)
+    changed_files = write_files(tmp_path / "other", *(change(t) for t in (A, B, GOLD)))
+    assert compare_files(changed_files) == compare_files(files)
+    assert compare_files((changed_files[0], files[1], files[2])) == compare_files(files)
 
 
-def beside(system, gold=GOLD, more=""):
+def add_gold_column(system, gold=GOLD, extra_columns=""):
     rows = zip(system.split("\n"), gold.split("\n"), strict=True)
-    return "\n".join(f"{g.split()[0]} {more}{g.split()[1]} {s.split()[1]}" if s else "" for s, g in rows)
+    return "\n".join(f"{g.split()[0]} {extra_columns}{g.split()[1]} {s.split()[1]}" if s else "" for s, g in rows)
 
 
 def test_gold_may_stand_beside_the_predictions(tmp_path, files):
-    for more in ("", "NN B-NP "):
-        assert outcome(
-            write(tmp_path / f"beside{len(more)}", beside(A, more=more), beside(B, more=more), None)
-        ) == outcome(files)
+    for extra_columns in ("", "NN B-NP "):
+        assert compare_files(
+            write_files(
+                tmp_path / f"beside{len(extra_columns)}",
+                add_gold_column(A, extra_columns=extra_columns),
+                add_gold_column(B, extra_columns=extra_columns),
+                None,
+            )
+        ) == compare_files(files)
 
 
 def test_columns_are_chosen_by_number(tmp_path, files):
-    def turned(text):  # label, id, token, score
+    def reorder(text):  # label, id, token, score
         return "".join(
             f"{r[1]}\t7\t{r[0]}\t0.5\n" if (r := line.split("\t"))[1:] else "\n" for line in text.splitlines()
         )
 
-    others = write(tmp_path / "turned", turned(A), turned(B), turned(GOLD))
-    chosen = outcome(others, "conll:column=1,gold-column=-4,tokens=3")
-    assert chosen == outcome(files)
-    assert outcome(others, "conll:tokens=3", prediction_column="1", gold_column="1") == chosen
+    reordered_files = write_files(tmp_path / "turned", reorder(A), reorder(B), reorder(GOLD))
+    results = compare_files(reordered_files, "conll:column=1,gold-column=-4,tokens=3")
+    assert results == compare_files(files)
+    assert compare_files(reordered_files, "conll:tokens=3", prediction_column="1", gold_column="1") == results
 
 
 def test_labels_alone_are_a_system(tmp_path, files):
-    def alone(text):
+    def select_labels(text):
         return "".join(line.partition("\t")[2] + "\n" for line in text.splitlines())
 
-    assert outcome(write(tmp_path / "alone", alone(A), alone(B))) == outcome(files)
+    assert compare_files(write_files(tmp_path / "alone", select_labels(A), select_labels(B))) == compare_files(files)
 
 
 def test_other_white_space_and_blanks_are_part_of_tokens(tmp_path):
     text = "New York\tB-LOC\n\u00a0\tO\n\tO\n\u3000x\tO\n\n"
-    counts = read(*write(tmp_path, text, text, None)[:2], gold=write(tmp_path, text, text, text)[2], format="conll")
-    assert total(counts, "items") == 4
+    counts = read(
+        *write_files(tmp_path, text, text, None)[:2], gold=write_files(tmp_path, text, text, text)[2], format="conll"
+    )
+    assert sum_field(counts, "items") == 4
     assert not counts.warnings
 
 
@@ -321,26 +328,26 @@ def test_comments_are_no_tokens_and_a_hash_is_one(tmp_path, files):
     commented = [
         (head + t).replace("\n\nP", f"\n\n{middle}P").replace("#\tO", "# newdoc id = d2\n#\tO") for t in (A, B, GOLD)
     ]
-    others = write(tmp_path / "commented", *commented)
-    assert outcome(others) == outcome(files)
-    counts = read(*others[:2], gold=others[2])
+    commented_files = write_files(tmp_path / "commented", *commented)
+    assert compare_files(commented_files) == compare_files(files)
+    counts = read(*commented_files[:2], gold=commented_files[2])
     assert counts.groups["document"] == ("d1", "d1", "d2")
-    assert outcome((files[0], files[1], others[2])) == outcome(files)
+    assert compare_files((files[0], files[1], commented_files[2])) == compare_files(files)
 
 
 def test_comments_with_as_many_columns_as_tokens_are_told_by_their_label(tmp_path):
     text = "# id 1b16 domain=en\n# _ _ O\nEU _ _ B-ORG\n\n# id 2c domain=en\nx _ _ O\n"
-    counts = read(*write(tmp_path, text, text.replace("B-ORG", "O"), text)[:2], gold=tmp_path / "gold.txt")
-    assert total(counts, "items") == 3
+    counts = read(*write_files(tmp_path, text, text.replace("B-ORG", "O"), text)[:2], gold=tmp_path / "gold.txt")
+    assert sum_field(counts, "items") == 3
 
 
 def test_docstart_marks_documents(tmp_path, files):
-    def marked(text):
+    def add_docstart(text):
         return "-DOCSTART- -X- O O\n\n" + text.replace("\n\n#", "\n\n-DOCSTART- O\n\n#")
 
-    others = write(tmp_path / "marked", marked(A), B, marked(GOLD))
-    assert outcome(others) == outcome(files)
-    counts = read(*others[:2], gold=others[2])
+    marked_files = write_files(tmp_path / "marked", add_docstart(A), B, add_docstart(GOLD))
+    assert compare_files(marked_files) == compare_files(files)
+    counts = read(*marked_files[:2], gold=marked_files[2])
     assert counts.groups["document"] == ("1", "1", "2")
     [r] = compare_all(counts, metrics=["f1"], unit="document", trials=64)
     assert r.n_units == 2
@@ -348,9 +355,9 @@ def test_docstart_marks_documents(tmp_path, files):
 
 def test_docstart_may_be_counted_as_conlleval_counts_it(tmp_path):
     text = "-DOCSTART- O\n\n" + A
-    paths = write(tmp_path, text, text.replace("B-ORG", "O"), "-DOCSTART- O\n\n" + GOLD)
+    paths = write_files(tmp_path, text, text.replace("B-ORG", "O"), "-DOCSTART- O\n\n" + GOLD)
     counts = read(*paths[:2], gold=paths[2], format="conll:docstart=token")
-    assert (counts.n_items, total(counts, "items")) == (4, 9)
+    assert (counts.n_items, sum_field(counts, "items")) == (4, 9)
 
 
 def test_sentences_are_a_unit_by_name(files):
@@ -364,19 +371,19 @@ def test_sentences_are_a_unit_by_name(files):
 def test_labels_and_types_are_mapped(tmp_path, files):
     a = A.replace("B-PER", "B-PERSON").replace("I-PER", "I-PERSON").replace("rejects\tO", "rejects\tX")
     maps = (parse_map("PER=PERSON"), parse_map("O=X"), parse_map("LOC=GPE"))
-    others = write(tmp_path / "mapped", a)
-    assert outcome(others, "conll", label_map=maps) == outcome(files)
-    counts = read(*others[:2], gold=others[2], format="conll", options=Options(label_map=maps))
+    mapped_files = write_files(tmp_path / "mapped", a)
+    assert compare_files(mapped_files, "conll", label_map=maps) == compare_files(files)
+    counts = read(*mapped_files[:2], gold=mapped_files[2], format="conll", options=Options(label_map=maps))
     assert counts.warnings == ("--map: no label 'GPE' in gold or systems",)
 
 
 def test_altered_tokens_are_one_warning_with_their_number(tmp_path, files):
-    others = write(tmp_path / "altered", A.replace("EU", "eu").replace("call", "CALL"))
-    counts = read(*others[:2], gold=others[2])
+    altered_files = write_files(tmp_path / "altered", A.replace("EU", "eu").replace("call", "CALL"))
+    counts = read(*altered_files[:2], gold=altered_files[2])
     assert len(counts.warnings) == 1
     assert "a.txt: 2 of 8 tokens" in counts.warnings[0]
     assert "first on line 1: 'eu' for 'EU'" in counts.warnings[0]
-    assert outcome(others) == outcome(files)
+    assert compare_files(altered_files) == compare_files(files)
 
 
 def test_whole_outputs_are_lists_of_labels(files):
@@ -403,7 +410,7 @@ def test_whole_outputs_are_lists_of_labels(files):
     ],
 )
 def test_what_does_not_fit_is_an_error_that_names_the_place(tmp_path, a, message):
-    paths = write(tmp_path, a)
+    paths = write_files(tmp_path, a)
     with pytest.raises(InputError, match=message):
         read(*paths[:2], gold=paths[2], format="conll")
 
@@ -425,19 +432,19 @@ def test_options_are_checked(files, format_, message):
 
 
 def test_gold_columns_must_be_there_and_agree(tmp_path):
-    other = GOLD.replace("German\tB-MISC", "German\tB-LOC")
-    paths = write(tmp_path, beside(A), beside(B, other), None)
+    other_gold = GOLD.replace("German\tB-MISC", "German\tB-LOC")
+    paths = write_files(tmp_path, add_gold_column(A), add_gold_column(B, other_gold), None)
     with pytest.raises(InputError, match=r"b.txt, line 3: gold 'B-LOC', but 'B-MISC' in .*a.txt, line 3"):
         read(*paths[:2])
-    a, b, _ = write(tmp_path, gold=None)
+    a, b, _ = write_files(tmp_path, gold=None)
     with pytest.raises(InputError, match=r"a.txt, line 1: label 'EU', expected O .*--gold FILE"):
         read(a, b, format="conll")
-    a, b, _ = write(tmp_path, "O\nB-X\n", "O\nB-X\n", None)
+    a, b, _ = write_files(tmp_path, "O\nB-X\n", "O\nB-X\n", None)
     with pytest.raises(InputError, match="found 1 column, but gold-column is -2; give --gold FILE"):
         read(a, b, format="conll")
 
 
-def conllu(*tags):
+def format_conllu(*tags):
     rows = ["# text = Don't go", "1-2\tDon't" + "\t_" * 8]
     rows += [
         f"{k}\t{w}\t{w}\t{t}" + "\t_" * 6 for k, (w, t) in enumerate(zip(("Do", "n't", "go"), tags, strict=True), 1)
@@ -446,37 +453,39 @@ def conllu(*tags):
 
 
 def test_conllu_is_judged_by_parts_of_speech_of_words(tmp_path):
-    gold, wrong = conllu("AUX", "PART", "VERB"), conllu("VERB", "PART", "VERB")
-    files = write(tmp_path, gold + wrong, wrong + wrong, gold + gold)
+    gold, wrong = format_conllu("AUX", "PART", "VERB"), format_conllu("VERB", "PART", "VERB")
+    files = write_files(tmp_path, gold + wrong, wrong + wrong, gold + gold)
     counts = read(*files[:2], gold=files[2])
     assert counts.suggested == ("accuracy",)
     assert counts.field("correct").tolist() == [[3, 2], [2, 2]]
-    assert total(counts, "items") == 6
+    assert sum_field(counts, "items") == 6
     with pytest.raises(InputError, match="a.txt: CoNLL-U holds no gold labels beside"):
         read(*files[:2])
     by_form = read(*files[:2], gold=files[2], format="conll:scheme=raw,column=3,gold-column=3,tokens=2")
-    assert total(by_form, "correct") == total(by_form, "items") == 6
+    assert sum_field(by_form, "correct") == sum_field(by_form, "items") == 6
 
 
 def test_columns_of_one_file_are_systems(tmp_path, files):
     rows = zip(*(path.read_text().splitlines() for path in (files[2], *files[:2])), strict=True)
-    lines = ["\t".join((gold, *(cell.split("\t")[1] for cell in others))) if gold else "" for gold, *others in rows]
+    lines = [
+        "\t".join((gold, *(cell.split("\t")[1] for cell in predictions))) if gold else "" for gold, *predictions in rows
+    ]
     (tmp_path / "all.txt").write_text("\n".join(lines) + "\n")
     counts = read(tmp_path / "all.txt")
     assert counts.systems == ("column 3", "column 4")
-    apart = read(*files[:2], gold=files[2])
+    expected = read(*files[:2], gold=files[2])
     for field in ("tp", "predicted", "gold", "correct"):
-        assert counts.field(field).tolist() == apart.field(field).tolist()
-    asked = read(f"x={tmp_path / 'all.txt'}", format="conll:column=4+3,gold-column=2")
-    assert asked.systems == ("x:4", "x:3")
-    assert asked.field("tp").tolist() == apart.field("tp")[:, ::-1].tolist()
+        assert counts.field(field).tolist() == expected.field(field).tolist()
+    selected = read(f"x={tmp_path / 'all.txt'}", format="conll:column=4+3,gold-column=2")
+    assert selected.systems == ("x:4", "x:3")
+    assert selected.field("tp").tolist() == expected.field("tp")[:, ::-1].tolist()
 
 
 def test_letters_may_stand_after_the_type(tmp_path, files):
-    def turned(text):
+    def swap_prefix(text):
         return re.sub(r"\t([BI])-(\w+)", r"\t\2-\1", text)
 
-    assert outcome(write(tmp_path / "turned", *map(turned, (A, B, GOLD)))) == outcome(files)
+    assert compare_files(write_files(tmp_path / "turned", *map(swap_prefix, (A, B, GOLD)))) == compare_files(files)
 
 
 def test_forgotten_gold_labels_are_asked_for(files):
@@ -509,7 +518,7 @@ def test_other_files_are_not_taken_for_tagged_tokens(tmp_path, text):
     assert not sniff([parse_source(str(tmp_path / "x"))], None, Options())
 
 
-def tagged(*tags, sep="\t"):
+def format_tags(*tags, sep="\t"):
     words = iter(zip(("The", "dog", "barks", "It", "is", "#"), tags, strict=True))
     return "".join(f"{sep.join(next(words))}\n{chr(10) * (k == 2)}" for k in range(6))
 
@@ -517,8 +526,8 @@ def tagged(*tags, sep="\t"):
 @pytest.mark.parametrize("asked", ["auto", "conll", "conll:column=2", "conll:scheme=raw"])
 @pytest.mark.parametrize("sep", ["\t", " "])
 def test_parts_of_speech_are_scored_by_tokens(tmp_path, asked, sep):
-    gold = tagged("DT", "NN", "VBZ", "PRP", "VBZ", "CD", sep=sep)
-    paths = write(tmp_path, gold.replace("NN", "NNP"), gold.replace("VBZ", "NNS"), gold)
+    gold = format_tags("DT", "NN", "VBZ", "PRP", "VBZ", "CD", sep=sep)
+    paths = write_files(tmp_path, gold.replace("NN", "NNP"), gold.replace("VBZ", "NNS"), gold)
     counts = read(*paths[:2], gold=paths[2], format=asked)
     assert counts.suggested == ("accuracy",)
     assert counts.field("correct").tolist() == [[2, 2], [3, 2]]
@@ -528,17 +537,17 @@ def test_parts_of_speech_are_scored_by_tokens(tmp_path, asked, sep):
 def test_of_dependencies_the_last_column_that_differs_is_compared(tmp_path):
     rows = [("1", "The", "DT", "2", "NMOD"), ("2", "dog", "NN", "0", "ROOT"), (), ("1", "Go", "VB", "0", "ROOT")]
     gold = "\n".join("\t".join(row) for row in rows) + "\n"
-    paths = write(tmp_path, gold.replace("NMOD", "SBJ"), gold.replace("VB", "NN"), gold)
+    paths = write_files(tmp_path, gold.replace("NMOD", "SBJ"), gold.replace("VB", "NN"), gold)
     counts = read(*paths[:2], gold=paths[2])
     assert counts.field("correct").tolist() == [[1, 2], [1, 1]]
-    alone = read(f"x={paths[1]}", f"y={paths[2]}", gold=paths[2])
-    assert alone.field("correct").tolist() == [[2, 2], [0, 1]]
-    assert "column 3 holds plain labels" in alone.warnings[0]
+    other_counts = read(f"x={paths[1]}", f"y={paths[2]}", gold=paths[2])
+    assert other_counts.field("correct").tolist() == [[2, 2], [0, 1]]
+    assert "column 3 holds plain labels" in other_counts.warnings[0]
 
 
 def test_types_of_chunks_beside_o_are_not_taken_for_plain_labels(tmp_path):
-    gold = tagged("O", "PER", "O", "O", "O", "LOC")
-    paths = write(tmp_path, gold, gold, gold)
+    gold = format_tags("O", "PER", "O", "O", "O", "LOC")
+    paths = write_files(tmp_path, gold, gold, gold)
     with pytest.raises(InputError, match="label 'PER', expected O .* conll:scheme=raw"):
         read(*paths[:2], gold=paths[2])
 
@@ -549,14 +558,14 @@ def test_types_of_chunks_beside_o_are_not_taken_for_plain_labels(tmp_path):
 def test_files_of_other_tokens_are_not_taken_for_parts_of_speech(tmp_path, other):
     from sigdask.formats.tagging.heads import sniff
 
-    path, _, gold = write(tmp_path, other, other, tagged("DT", "NN", "VBZ", "PRP", "VBZ", "CD"))
+    path, _, gold = write_files(tmp_path, other, other, format_tags("DT", "NN", "VBZ", "PRP", "VBZ", "CD"))
     assert not sniff([parse_source(str(path))], gold, Options())
 
 
 def test_tagged_words_without_punctuation_are_no_pairs_of_words(tmp_path):
     gold = "The\tDT\ndog\tNN\n\nShe\tPRP\nbarks\tVBZ\n"
-    path, _, right = write(tmp_path, gold.replace("NN", "NNP"), gold, gold)
-    assert detect([parse_source(str(path))], right) == "conll"
+    path, _, gold_path = write_files(tmp_path, gold.replace("NN", "NNP"), gold, gold)
+    assert detect([parse_source(str(path))], gold_path) == "conll"
 
 
 HEADERS = {
@@ -570,8 +579,8 @@ CHUNKED = "EU B-ORG\nrejects O\n\nGerman B-MISC\ncall O\nnow O\n"
 SPOKEN = "the DT\ndog NN\n\nruns VBZ\nfast RB\n"
 
 
-def of_files(tmp_path, one, two, gold, **options):
-    for name, text in (("one", one), ("two", two), ("gold.conll", gold)):
+def read_texts(tmp_path, first, second, gold, **options):
+    for name, text in (("one", first), ("two", second), ("gold.conll", gold)):
         (tmp_path / name).write_text(text)
     return read(tmp_path / "one", tmp_path / "two", gold=tmp_path / "gold.conll", **options)
 
@@ -581,32 +590,32 @@ def of_files(tmp_path, one, two, gold, **options):
 @pytest.mark.parametrize(("gold", "other"), [(CHUNKED, "MISC MISC"), (SPOKEN, "RB JJ")])
 def test_a_header_is_no_token_wherever_it_stands(tmp_path, head, gold, other, tab):
     old, new = other.split()
-    one = gold.replace(old, new).replace("-MISC", "-ORG")
-    head, one, gold = ((part if part.startswith("-D") else part.replace(" ", tab)) for part in (head, one, gold))
-    counts = of_files(tmp_path, head + one, gold, head + gold)
+    system = gold.replace(old, new).replace("-MISC", "-ORG")
+    head, system, gold = ((text if text.startswith("-D") else text.replace(" ", tab)) for text in (head, system, gold))
+    counts = read_texts(tmp_path, head + system, gold, head + gold)
     assert counts.field("correct")[:, 1].tolist() == [2, gold.count("\n") - 3]
     assert counts.field("correct")[:, 0].tolist() == [2, gold.count("\n") - 4]
 
 
 def test_an_empty_last_cell_is_a_cell(tmp_path):
     gold = SPOKEN.replace(" ", "\t")
-    one = gold.replace("fast\tRB", "fast\t")
-    counts = of_files(tmp_path, one, gold, gold, format="conll:scheme=raw")
+    system = gold.replace("fast\tRB", "fast\t")
+    counts = read_texts(tmp_path, system, gold, gold, format="conll:scheme=raw")
     assert counts.field("correct").tolist() == [[2, 2], [1, 2]]
     with pytest.raises(InputError, match=r"one, line 6: label '', expected O"):
-        of_files(tmp_path, CHUNKED.replace(" ", "\t")[:-2] + "\n", CHUNKED, CHUNKED)
+        read_texts(tmp_path, CHUNKED.replace(" ", "\t")[:-2] + "\n", CHUNKED, CHUNKED)
 
 
 def test_empty_last_cells_of_conllu_are_cells(tmp_path):
     rows = [f"{k}\t{word}\t_\t{pos}\t_\t_\t0\troot\t_\t" for k, (word, pos) in enumerate([("a", "DET"), ("b", "X")], 1)]
     gold = "\n".join(["# sent_id = 1", *rows, "", rows[0] + "_", "", ""])
-    counts = of_files(tmp_path, gold.replace("DET", "NOUN"), gold, gold)
+    counts = read_texts(tmp_path, gold.replace("DET", "NOUN"), gold, gold)
     assert counts.field("correct").tolist() == [[1, 2], [0, 1]]
 
 
 def test_a_tab_at_the_end_of_every_line_makes_no_column(tmp_path):
     gold = CHUNKED.replace(" ", "\t")
-    counts = of_files(tmp_path, gold.replace("\n", "\t\n"), gold, gold)
+    counts = read_texts(tmp_path, gold.replace("\n", "\t\n"), gold, gold)
     assert counts.field("correct").tolist() == [[2, 2], [3, 3]]
 
 
@@ -616,18 +625,18 @@ def test_a_file_without_sentence_breaks_is_told_how_to_get_them(tmp_path, gold):
     with pytest.raises(
         InputError, match=r"one: lacks all the 1 sentence breaks of .*gold.conll \(the first before line 3\)"
     ):
-        of_files(tmp_path, lacking, gold, gold)
-    awk = re.search("awk .* does it", str(error_of(of_files, tmp_path, lacking, gold, gold)))[0].removesuffix(
+        read_texts(tmp_path, lacking, gold, gold)
+    awk = re.search("awk .* does it", str(catch_error(read_texts, tmp_path, lacking, gold, gold)))[0].removesuffix(
         " does it"
     )
     mended = subprocess.run(awk, shell=True, capture_output=True, text=True, check=True).stdout
-    assert of_files(tmp_path, mended, gold, gold).field("correct").tolist() == [
+    assert read_texts(tmp_path, mended, gold, gold).field("correct").tolist() == [
         [2, 2],
         [len(gold.split()) // 2 - 2] * 2,
     ]
 
 
-def error_of(function, *arguments):
+def catch_error(function, *arguments):
     with pytest.raises(InputError) as error:
         function(*arguments)
     return error.value
@@ -636,39 +645,39 @@ def error_of(function, *arguments):
 def test_some_sentence_breaks_that_lack_are_counted(tmp_path):
     gold = CHUNKED + "\n" + CHUNKED
     assert "one: lacks 1 of the 3 sentence breaks" in str(
-        error_of(of_files, tmp_path, gold.replace("\n\n", "\n", 1), gold, gold)
+        catch_error(read_texts, tmp_path, gold.replace("\n\n", "\n", 1), gold, gold)
     )
 
 
 def test_many_tokens_in_one_sentence_are_noted(tmp_path):
     gold = CHUNKED.replace("\n\n", "\n") * 50
-    assert any("has no sentence break" in w for w in of_files(tmp_path, gold, gold, gold).warnings)
+    assert any("has no sentence break" in w for w in read_texts(tmp_path, gold, gold, gold).warnings)
 
 
 # which column is scored
 
 
-def with_heads(tags, heads, relation="dep"):
+def format_parse(tags, heads, relation="dep"):
     """Return a sentence of CoNLL-U."""
     rows = zip(tags, heads, strict=True)
     return "".join(f"{k}\tw{k}\tw\t{t}\t_\t_\t{h}\t{relation}\t_\t_\n" for k, (t, h) in enumerate(rows, 1)) + "\n"
 
 
 def test_parses_that_differ_in_heads_alone_are_told_so_before_the_answer(tmp_path):
-    gold = "# sent_id = 1\n" + with_heads(("NOUN", "VERB"), (2, 0), "nsubj")
-    files = write(tmp_path, with_heads(("NOUN", "VERB"), (0, 1)), gold, gold)
+    gold = "# sent_id = 1\n" + format_parse(("NOUN", "VERB"), (2, 0), "nsubj")
+    files = write_files(tmp_path, format_parse(("NOUN", "VERB"), (0, 1)), gold, gold)
     counts = read(*files[:2], gold=files[2])
     scope = "Only UPOS (column 4) is scored; HEAD (column 7), DEPREL (column 8) differ between the systems and are not scored"
     assert counts.scope == (scope,)
     results = compare_all(counts)
-    first, second, *_ = render(results).splitlines()
-    assert first == f"{scope}."
-    assert "same" not in second
+    first_line, second_line, *_ = render(results).splitlines()
+    assert first_line == f"{scope}."
+    assert "same" not in second_line
     assert f'<p class="scope">{scope}.</p>' in render_page({"it": results}, title="parses")
     assert results.to_dict()["notes"][0] == {"kind": "scope", "text": scope}
-    chosen = read(*files[:2], gold=files[2], format="conll:column=HEAD")
-    assert chosen.scope[0].startswith("Only HEAD (column 7) is scored; DEPREL (column 8) differs")
-    assert chosen.field("correct").tolist() == [[0, 2]]
+    head_counts = read(*files[:2], gold=files[2], format="conll:column=HEAD")
+    assert head_counts.scope[0].startswith("Only HEAD (column 7) is scored; DEPREL (column 8) differs")
+    assert head_counts.field("correct").tolist() == [[0, 2]]
 
 
 def test_real_parses_name_the_column_that_is_scored(shared_data):
@@ -678,8 +687,8 @@ def test_real_parses_name_the_column_that_is_scored(shared_data):
     assert "Only UPOS (column 4) is scored; " in counts.scope[0]
     assert "HEAD (column 7), DEPREL (column 8)" in counts.scope[0]
     official = [reference["treebanks"]["it_pud_250"]["systems"][f"system_{name}"]["UPOS"] for name in "AB"]
-    for system, own in enumerate(official):
-        assert total(counts, "correct", system) == own["correct"]
+    for system, scores in enumerate(official):
+        assert sum_field(counts, "correct", system) == scores["correct"]
 
 
 def test_files_of_several_columns_name_the_one_that_is_scored(tmp_path, files):
@@ -687,20 +696,20 @@ def test_files_of_several_columns_name_the_one_that_is_scored(tmp_path, files):
     rows = [line.split("\t") for line in GOLD.splitlines()]
     gold = "\n".join("\t".join((row[0], "POS", *row[1:])) if row[0] else "" for row in rows) + "\n"
     a = gold.replace("Paris\tPOS\tB-LOC", "Paris\tNNP\tO")
-    paths = write(tmp_path / "more", "word pos ner\n".replace(" ", "\t") + a, gold, gold)
+    paths = write_files(tmp_path / "more", "word pos ner\n".replace(" ", "\t") + a, gold, gold)
     counts = read(*paths[:2], gold=paths[2])
     assert counts.scope == (
         "Only ner (column 3) is scored; pos (column 2) differs between the systems and is not scored",
     )
-    beside = [text.replace("\tO", "\tO\tO").replace("LOC", "LOC\tO") for text in (gold, gold)]
-    beside = [re.sub(r"(\t[BI]-(?:ORG|MISC|PER))", r"\1\1", text) for text in beside]
-    paths = write(tmp_path / "four", *beside, None)
+    systems = [text.replace("\tO", "\tO\tO").replace("LOC", "LOC\tO") for text in (gold, gold)]
+    systems = [re.sub(r"(\t[BI]-(?:ORG|MISC|PER))", r"\1\1", text) for text in systems]
+    paths = write_files(tmp_path / "four", *systems, None)
     assert read(*paths[:2]).scope == ("Only column 4 (the last) is scored, against column 3",)
 
 
 def test_a_column_of_underscores_is_refused(tmp_path):
-    gold = with_heads(("NOUN", "VERB"), (2, 0))
-    files = write(tmp_path, gold.replace("NOUN", "_").replace("VERB", "_"), gold, gold)
+    gold = format_parse(("NOUN", "VERB"), (2, 0))
+    files = write_files(tmp_path, gold.replace("NOUN", "_").replace("VERB", "_"), gold, gold)
     with pytest.raises(InputError, match=r"a.txt: UPOS \(column 4\) holds '_' alone, so no labels"):
         read(*files[:2], gold=files[2])
 
@@ -708,21 +717,23 @@ def test_a_column_of_underscores_is_refused(tmp_path):
 # historical named entities
 
 
-HIPE = "TOKEN NE-COARSE-LIT NE-COARSE-METO NE-FINE-LIT NE-FINE-METO NE-FINE-COMP NE-NESTED NEL-LIT NEL-METO MISC"
+HIPE_COLUMNS = (
+    "TOKEN NE-COARSE-LIT NE-COARSE-METO NE-FINE-LIT NE-FINE-METO NE-FINE-COMP NE-NESTED NEL-LIT NEL-METO MISC"
+)
 
 
-def historical(*documents, comment="# hipe2022:document_id = {}\n# hipe2022:date = 1798-01-01\n", end=""):
-    """Return a file of HIPE; a token is a word, its coarse and its fine tag, and what MISC holds."""
-    text = HIPE.replace(" ", "\t") + "\n"
+def format_hipe(*documents, comment="# hipe2022:document_id = {}\n# hipe2022:date = 1798-01-01\n", end=""):
+    """Return a HIPE file; a token is a word, its coarse and fine tags, and its MISC field."""
+    text = HIPE_COLUMNS.replace(" ", "\t") + "\n"
     for number, tokens in enumerate(documents, 1):
         rows = [(word, coarse, "O", fine, "O", "O", "_", "_", "_", misc) for word, coarse, fine, misc in tokens]
         text += comment.format(f"d{number}") + "".join("\t".join(row) + "\n" for row in rows) + end
     return text
 
 
-ONE = [("Paris", "B-loc", "B-loc.adm", "_"), (".", "O", "O", "EndOfSentence"), ("Ann", "B-pers", "B-pers.ind", "_"),
+FIRST_DOCUMENT = [("Paris", "B-loc", "B-loc.adm", "_"), (".", "O", "O", "EndOfSentence"), ("Ann", "B-pers", "B-pers.ind", "_"),
        ("Lee", "I-pers", "I-pers.ind", "NoSpaceAfter|EndOfLine"), ("#", "O", "O", "_")]  # fmt: skip
-TWO = [("Rome", "B-loc", "B-loc.adm", "_"), ("'", "_", "_", "_")]
+SECOND_DOCUMENT = [("Rome", "B-loc", "B-loc.adm", "_"), ("'", "_", "_", "_")]
 
 
 @pytest.mark.parametrize(
@@ -730,12 +741,14 @@ TWO = [("Rome", "B-loc", "B-loc.adm", "_"), ("'", "_", "_", "_")]
 )
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_historical_entities_are_read_without_options(tmp_path, comment, end):
-    def text(one, two):
-        return historical(one, two, comment=comment, end=end)
+    def text(first, second):
+        return format_hipe(first, second, comment=comment, end=end)
 
-    coarse = [("Paris", "O", "B-loc.adm", "_"), *ONE[1:]]
-    fine = [("Rome", "B-loc", "B-loc.phys", "_"), *TWO[1:]]
-    files = write(tmp_path, text(coarse, TWO), text(ONE, fine), text(ONE, TWO))
+    coarse = [("Paris", "O", "B-loc.adm", "_"), *FIRST_DOCUMENT[1:]]
+    fine = [("Rome", "B-loc", "B-loc.phys", "_"), *SECOND_DOCUMENT[1:]]
+    files = write_files(
+        tmp_path, text(coarse, SECOND_DOCUMENT), text(FIRST_DOCUMENT, fine), text(FIRST_DOCUMENT, SECOND_DOCUMENT)
+    )
     assert detect([parse_source(str(files[0]))], files[2]) == "conll"
     counts = read(*files[:2], gold=files[2])
     assert counts.scope[0].startswith("Only NE-COARSE-LIT (column 2) is scored; NE-FINE-LIT (column 4) differs")
@@ -749,8 +762,8 @@ def test_historical_entities_are_read_without_options(tmp_path, comment, end):
 
 
 def test_historical_files_without_gold_labels_or_of_masked_ones_are_refused(tmp_path):
-    masked = historical([(word, "_", "_", "_") for word, *_ in ONE])
-    files = write(tmp_path, historical(ONE), historical(ONE), masked)
+    masked = format_hipe([(word, "_", "_", "_") for word, *_ in FIRST_DOCUMENT])
+    files = write_files(tmp_path, format_hipe(FIRST_DOCUMENT), format_hipe(FIRST_DOCUMENT), masked)
     with pytest.raises(InputError, match=r"gold.txt: NE-COARSE-LIT \(column 2\) holds '_' alone"):
         read(*files[:2], gold=files[2])
     with pytest.raises(InputError, match=r"a.txt: .*NE-COARSE-LIT.* holds no gold labels .* give --gold FILE"):
@@ -760,7 +773,7 @@ def test_historical_files_without_gold_labels_or_of_masked_ones_are_refused(tmp_
 # JSON
 
 
-def in_json(sequences, arrangement, name):
+def format_json(sequences, arrangement, name):
     """Return sentences of tags as JSON."""
     tokens = [[f"w{k}" for k in range(len(tags))] for tags in sequences]
     key = "gold" if name == "gold" else "predictions"
@@ -791,9 +804,11 @@ ARRANGEMENTS = ["lists", "lists indented", "lists by line", "tags", "tags by lin
 @pytest.mark.parametrize("format_", ["auto", "conll"])
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_json_of_tag_sequences_is_read_as_tagged_sentences(tmp_path, files, arrangement, format_):
-    texts = {path.stem: [[line.split("\t")[1] for line in part.splitlines()] for part in path.read_text().strip().split("\n\n")]
+    texts = {path.stem: [[line.split("\t")[1] for line in sentence.splitlines()] for sentence in path.read_text().strip().split("\n\n")]
              for path in files}  # fmt: skip
-    paths = write(tmp_path / "json", *(in_json(texts[name], arrangement, name) for name in ("a", "b", "gold")))
+    paths = write_files(
+        tmp_path / "json", *(format_json(texts[name], arrangement, name) for name in ("a", "b", "gold"))
+    )
     counts, expected = read(*paths[:2], gold=paths[2], format=format_), read(*files[:2], gold=files[2])
     for field in ("tp", "predicted", "gold", "correct", "items"):
         assert counts.field(field).tolist() == expected.field(field).tolist()
@@ -814,7 +829,7 @@ def test_json_with_gold_tags_beside_needs_no_gold_file(tmp_path):
 
 def test_json_of_parts_of_speech_is_compared_token_by_token(tmp_path):
     gold = [["DET", "NOUN", "NOUN"], ["VERB"]]
-    paths = write(tmp_path, *(json.dumps(tags) for tags in ([["DET", "NOUN", "VERB"], ["VERB"]], gold, gold)))
+    paths = write_files(tmp_path, *(json.dumps(tags) for tags in ([["DET", "NOUN", "VERB"], ["VERB"]], gold, gold)))
     counts = read(*paths[:2], gold=paths[2])
     assert counts.suggested == ("accuracy",)
     assert counts.field("correct").tolist() == [[2, 3], [1, 1]]
@@ -836,14 +851,14 @@ def test_json_of_parts_of_speech_is_compared_token_by_token(tmp_path):
 )
 def test_json_that_does_not_fit_is_an_error_that_names_the_place(tmp_path, text, message):
     gold = '[["O", "B-PER"], ["O"]]'
-    paths = write(tmp_path, text, gold, gold)
+    paths = write_files(tmp_path, text, gold, gold)
     with pytest.raises(InputError, match=message):
         read(*paths[:2], gold=paths[2], format="conll")
 
 
 def test_columns_whose_first_token_is_a_bracket_are_no_json(tmp_path):
     gold = "[\t[\tO\nAnn\tAnn\tB-PER\n\n{\t{\tO\n"
-    paths = write(tmp_path, gold, gold, gold)
+    paths = write_files(tmp_path, gold, gold, gold)
     assert read(*paths[:2], gold=paths[2]).field("tp").tolist() == [[1, 1], [0, 0]]
 
 
@@ -857,7 +872,7 @@ def test_sentences_of_a_line_each_are_read_as_tagged_sentences(tmp_path, mark):
         return "".join(" ".join(line) + "\n" for line in cells)
 
     gold = ("O B-PER I-PER", "B-LOC O", "O O O B-LOC")
-    paths = write(tmp_path, text("O B-PER O", *gold[1:]), text(*gold[:2], "O O O O"), text(*gold))
+    paths = write_files(tmp_path, text("O B-PER O", *gold[1:]), text(*gold[:2], "O O O O"), text(*gold))
     counts = read(*paths[:2], gold=paths[2])
     assert counts.field("tp").tolist() == [[0, 1], [1, 1], [1, 0]]
     assert counts.field("items").tolist() == [[3], [2], [4]]
@@ -873,7 +888,7 @@ def test_sentences_of_a_line_each_are_read_as_tagged_sentences(tmp_path, mark):
     ],
 )
 def test_what_no_metric_scores_is_refused_by_its_name(tmp_path, text, message):
-    paths = write(tmp_path, text, text, text)
+    paths = write_files(tmp_path, text, text, text)
     with pytest.raises(InputError, match=message):
         read(*paths[:2], gold=paths[2])
 

@@ -1,4 +1,4 @@
-"""What every format keeps: encodings and line ends do not matter, row order with ids neither, errors name the place."""
+"""What every format guarantees: encodings and row order do not matter, and errors name the place."""
 
 import gzip
 import json
@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -35,7 +35,7 @@ WORSE = "the cat sat on a mat .\n", "a dog ran today\n", "it was cold in here ag
 SAMPLE = '{"doc_id": %d, "doc": {"q": %d}, "target": "x", "resps": [["a"]], "filtered_resps": ["a"], "acc": %d}\n'
 BATTLE = '{"question_id": %d, "model_a": "%s", "model_b": "%s", "winner": "%s"}\n'
 SPAN = '{"id": "d%d", "text": "%s", "spans": [%s]}\n'
-ONE, TWO = '{"start": 0, "end": 2, "label": "P"}', '{"start": 3, "end": 5, "label": "Q"}'
+SPAN_P, SPAN_Q = '{"start": 0, "end": 2, "label": "P"}', '{"start": 3, "end": 5, "label": "Q"}'
 FILES = {
     "segments": ({"gold": [*PROSE], "x": [*WORSE], "y": [*PROSE]}, "chrF", False),
     "speech": (
@@ -58,7 +58,11 @@ FILES = {
     "spans": (
         {
             name: [SPAN % (k, "ab cd", spans) for k, spans in enumerate(found)]
-            for name, found in {"gold": [ONE, TWO, ONE], "x": [ONE, ONE, ""], "y": [f"{ONE}, {TWO}", TWO, ONE]}.items()
+            for name, found in {
+                "gold": [SPAN_P, SPAN_Q, SPAN_P],
+                "x": [SPAN_P, SPAN_P, ""],
+                "y": [f"{SPAN_P}, {SPAN_Q}", SPAN_Q, SPAN_P],
+            }.items()
         },
         "f1",
         True,
@@ -162,30 +166,30 @@ def test_every_format_is_under_contract():
 
 @pytest.fixture(params=FILES)
 def files(request, tmp_path):
-    written, metric, by_id = FILES[request.param]
-    return request.param, written, metric, by_id, tmp_path
+    contents, metric, by_id = FILES[request.param]
+    return request.param, contents, metric, by_id, tmp_path
 
 
-def outcome_of(folder, written, metric, suffix="", format="auto"):  # noqa: A002  # as on the command line
-    gold = folder / f"gold{suffix}" if "gold" in written else None
-    systems = [folder / f"{name}{suffix}" for name in written if name != "gold"]
+def compare_files(folder, contents, metric, suffix="", format="auto"):  # noqa: A002  # as on the command line
+    gold = folder / f"gold{suffix}" if "gold" in contents else None
+    systems = [folder / f"{name}{suffix}" for name in contents if name != "gold"]
     counts = read(*systems, gold=gold, format=format)
     results = compare_all(counts, metrics=[metric], method="randomization", trials=500)
     return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
 
 
-def write_all(folder, written, encode=str.encode, suffix=""):
+def write_files(folder, contents, encode=str.encode, suffix=""):
     folder.mkdir(exist_ok=True)
-    for name, lines in written.items():
+    for name, lines in contents.items():
         (folder / f"{name}{suffix}").write_bytes(encode("".join(lines)))
     return folder
 
 
 def test_auto_takes_files_for_what_they_are(files):
-    name, written, _, _, folder = files
-    write_all(folder, written)
-    systems = [parse_source(str(folder / other)) for other in written if other != "gold"]
-    assert detect(systems, folder / "gold" if "gold" in written else None) == name
+    name, contents, _, _, folder = files
+    write_files(folder, contents)
+    systems = [parse_source(str(folder / stem)) for stem in contents if stem != "gold"]
+    assert detect(systems, folder / "gold" if "gold" in contents else None) == name
 
 
 ENCODED = {
@@ -198,57 +202,57 @@ ENCODED = {
 
 @pytest.mark.parametrize("kind", ENCODED)
 def test_encodings_and_line_ends_do_not_matter_to_any_format(files, kind):
-    name, written, metric, _, folder = files
-    plain = outcome_of(write_all(folder / "plain", written), written, metric, format=name)
-    other = write_all(folder / "other", written, ENCODED[kind])
-    assert outcome_of(other, written, metric, format=name) == plain
+    name, contents, metric, _, folder = files
+    plain = compare_files(write_files(folder / "plain", contents), contents, metric, format=name)
+    encoded = write_files(folder / "other", contents, ENCODED[kind])
+    assert compare_files(encoded, contents, metric, format=name) == plain
     assert plain[0][2] != plain[0][3]  # something was read
 
 
 def test_row_order_changes_nothing_where_rows_have_ids(files):
-    name, written, metric, by_id, folder = files
+    name, contents, metric, by_id, folder = files
     if not by_id:
         return
-    plain = outcome_of(write_all(folder / "plain", written), written, metric, format=name)
+    plain = compare_files(write_files(folder / "plain", contents), contents, metric, format=name)
     # a header stays, and the row that names the first model
-    kept = (name == "terms") + (name == "battles")
+    n_headers = (name == "terms") + (name == "battles")
     turned = {
-        other: lines if other == "gold" else [*lines[:kept], *reversed(lines[kept:])]
-        for other, lines in written.items()
+        stem: lines if stem == "gold" else [*lines[:n_headers], *reversed(lines[n_headers:])]
+        for stem, lines in contents.items()
     }
-    assert outcome_of(write_all(folder / "turned", turned), turned, metric, format=name) == plain
+    assert compare_files(write_files(folder / "turned", turned), turned, metric, format=name) == plain
 
 
 def test_a_damaged_file_of_any_format_is_an_error_that_names_it(files):
-    name, written, metric, _, folder = files
-    last = list(written)[-1]
+    name, contents, metric, _, folder = files
+    last = list(contents)[-1]
     for bad, message in (
         (b"", "empty"),
         (b"caf\xe9 \xff\n", "not UTF-8|invalid"),
         (gzip.compress(b"x" * 99)[:-9], "gzip"),
     ):
-        write_all(folder, written)
+        write_files(folder, contents)
         (folder / last).write_bytes(bad)
         with pytest.raises(InputError, match=message) as error:
-            outcome_of(folder, written, metric, format=name)
+            compare_files(folder, contents, metric, format=name)
         assert last in str(error.value)
     (folder / last).unlink()
     with pytest.raises(InputError, match="no such file") as error:
-        outcome_of(folder, written, metric, format=name)
+        compare_files(folder, contents, metric, format=name)
     assert last in str(error.value)
 
 
-HEADED = {"terms": 1}
+N_HEADER_LINES = {"terms": 1}
 """Lines of files that are no items."""
 
-REPEATED = {"twice": lambda lines: [line for line in lines for _ in range(2)], "once more": lambda l: [*l, l[0]]}
+REPETITIONS = {"twice": lambda lines: [line for line in lines for _ in range(2)], "once more": lambda l: [*l, l[0]]}
 """How ids are repeated: all of them, or one."""
 
 
-def said_of_repeated(read_again, n_items):
-    """Read files in which ids are repeated: they are replicates of as many items, which is said, or an error."""
+def read_repeated(read_files, n_items):
+    """Read files with repeated ids, and return the error or the scope, which must mention replicates."""
     try:
-        counts, error = read_again(), ""
+        counts, error = read_files(), ""
     except InputError as refused:
         counts, error = None, str(refused)
     if counts is None:
@@ -259,31 +263,35 @@ def said_of_repeated(read_again, n_items):
     return " ".join(counts.scope)
 
 
-@pytest.mark.parametrize("kind", REPEATED)
+@pytest.mark.parametrize("kind", REPETITIONS)
 def test_repeated_ids_of_any_format_are_replicates_or_an_error(files, kind):
-    name, written, _, by_id, folder = files
+    name, contents, _, by_id, folder = files
     if not by_id:
         return
-    systems = [other for other in written if other != "gold"]
-    gold = folder / "gold" if "gold" in written else None
-    kept = HEADED.get(name, 0)
-    write_all(folder, written)
-    n_items = read(*(folder / other for other in systems), gold=gold, format=name).n_items
-    again = {other: [*own[:kept], *REPEATED[kind](own[kept:])] for other, own in written.items() if other != "gold"}
-    write_all(folder, again)
-    said = said_of_repeated(lambda: read(*(folder / other for other in systems), gold=gold, format=name), n_items)
-    assert name == "terms" or re.search(r"replicates|averaged|stands", said)  # rows of an id are its terms
+    systems = [stem for stem in contents if stem != "gold"]
+    gold = folder / "gold" if "gold" in contents else None
+    n_headers = N_HEADER_LINES.get(name, 0)
+    write_files(folder, contents)
+    n_items = read(*(folder / stem for stem in systems), gold=gold, format=name).n_items
+    repeated = {
+        stem: [*lines[:n_headers], *REPETITIONS[kind](lines[n_headers:])]
+        for stem, lines in contents.items()
+        if stem != "gold"
+    }
+    write_files(folder, repeated)
+    message = read_repeated(lambda: read(*(folder / stem for stem in systems), gold=gold, format=name), n_items)
+    assert name == "terms" or re.search(r"replicates|averaged|stands", message)  # rows of an id are its terms
 
 
-@pytest.mark.parametrize("kind", REPEATED)
+@pytest.mark.parametrize("kind", REPETITIONS)
 def test_repeated_ids_of_a_table_are_replicates_or_an_error(case, tmp_path, kind):
     name, header, rows, _ = case
     path = tmp_path / "t.txt"
-    path.write_text(header + "".join(REPEATED[kind](rows)))
+    path.write_text(header + "".join(REPETITIONS[kind](rows)))
     n_items = 3 if name in {"long", "ratings"} else 4
-    said = said_of_repeated(lambda: read(path, format=name), n_items)
-    assert "t.txt" in said
-    assert ("replicates of each" in said) == (kind == "twice" and name != "ratings")  # there a rater's column tells
+    message = read_repeated(lambda: read(path, format=name), n_items)
+    assert "t.txt" in message
+    assert ("replicates of each" in message) == (kind == "twice" and name != "ratings")  # there a rater's column tells
 
 
 @pytest.fixture(params=TABLES)
@@ -292,20 +300,20 @@ def case(request):
     return request.param, header, rows, metric
 
 
-def outcome(path, metric, **options):
+def compare_table(path, metric, **options):
     results = compare_all(read(path, **options), metrics=[metric], method="randomization", trials=500)
     return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
 
 
-def plain(case, tmp_path):
+def compare_plain(case, tmp_path):
     _name, header, rows, metric = case
     path = tmp_path / "plain.txt"
     path.write_text(header + "".join(rows))
-    return path, outcome(path, metric)
+    return path, compare_table(path, metric)
 
 
 def test_auto_takes_it_for_what_it_is(case, tmp_path):
-    assert detect([parse_source(str(plain(case, tmp_path)[0]))]) == case[0]
+    assert detect([parse_source(str(compare_plain(case, tmp_path)[0]))]) == case[0]
 
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])
@@ -319,7 +327,7 @@ def test_encodings_and_line_ends_do_not_matter(case, tmp_path, kind):
         "no last newline": text.rstrip("\n").encode(),
     }[kind]
     (tmp_path / "other.txt").write_bytes(content)
-    assert outcome(tmp_path / "other.txt", metric) == plain(case, tmp_path)[1]
+    assert compare_table(tmp_path / "other.txt", metric) == compare_plain(case, tmp_path)[1]
 
 
 def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
@@ -331,7 +339,7 @@ def test_json_lines_and_parquet_hold_the_same(case, tmp_path):
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     pd.DataFrame(records).to_parquet(tmp_path / "t.parquet")
     for name in ("t.jsonl", "t.parquet"):
-        assert outcome(tmp_path / name, metric) == plain(case, tmp_path)[1]
+        assert compare_table(tmp_path / name, metric) == compare_plain(case, tmp_path)[1]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -341,7 +349,7 @@ def test_a_json_document_of_records_holds_the_same(case, tmp_path, indent, hold)
     mark = next(c for c in "\t,;" if c in header)
     records = [dict(zip(header.strip().split(mark), (v.strip() for v in row.split(mark)), strict=True)) for row in rows]
     (tmp_path / "t.json").write_text(json.dumps(hold(records), indent=indent))
-    assert outcome(tmp_path / "t.json", metric) == plain(case, tmp_path)[1]
+    assert compare_table(tmp_path / "t.json", metric) == compare_plain(case, tmp_path)[1]
 
 
 @pytest.mark.parametrize("answer", [lambda label: label, lambda label: {"prediction": label, "p": [0.5]}])
@@ -358,7 +366,7 @@ def test_row_order_changes_nothing(case, tmp_path):
     # the long format names systems in order of appearance: keep the first row
     order = [rows[0], *rows[:0:-1]]
     (tmp_path / "turned.txt").write_text(header + "".join(order))
-    assert sorted(outcome(tmp_path / "turned.txt", metric)) == sorted(plain(case, tmp_path)[1])
+    assert sorted(compare_table(tmp_path / "turned.txt", metric)) == sorted(compare_plain(case, tmp_path)[1])
 
 
 @pytest.mark.parametrize(
@@ -429,12 +437,12 @@ def test_options_refuse_what_they_do_not_know():
 def test_every_format_takes_a_table_of_groups(tmp_path, name):
     if name in TABLES:
         header, rows, metric = TABLES[name]
-        written = {"table": [header, *rows]}
+        contents = {"table": [header, *rows]}
     else:
-        written, metric, _ = FILES[name]
-    write_all(tmp_path, written)
-    gold = tmp_path / "gold" if "gold" in written else None
-    systems = [tmp_path / other for other in written if other != "gold"]
+        contents, metric, _ = FILES[name]
+    write_files(tmp_path, contents)
+    gold = tmp_path / "gold" if "gold" in contents else None
+    systems = [tmp_path / stem for stem in contents if stem != "gold"]
     plain = read(*systems, gold=gold, format=name)
     half = ["first" if k < plain.n_items / 2 else "second" for k in range(plain.n_items)]
     items = [""] * plain.n_items if plain.ids is None else [f"{item}\t" for item in plain.ids]
@@ -447,16 +455,28 @@ def test_every_format_takes_a_table_of_groups(tmp_path, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*TABLES, *FILES])
 def test_whatever_metrics_files_bring_may_be_asked_for_by_name(tmp_path, name):
-    """Names are looked at before files are read: none that the files have is refused."""
+    """Metric names are checked before files are read; every metric that the files have is accepted."""
     header, rows, metric = TABLES.get(name, ("", [], ""))
-    written, metric, _ = FILES.get(name, ({"table": [header, *rows]}, metric, True))
-    write_all(tmp_path, written)
-    given = [other for other in written if other != "gold"] + (["--gold", "gold"] if "gold" in written else [])
-    gold = tmp_path / "gold" if "gold" in written else None
-    counts = read(*(tmp_path / other for other in written if other != "gold"), gold=gold, format=name)
+    contents, metric, _ = FILES.get(name, ({"table": [header, *rows]}, metric, True))
+    write_files(tmp_path, contents)
+    arguments = [stem for stem in contents if stem != "gold"] + (["--gold", "gold"] if "gold" in contents else [])
+    gold = tmp_path / "gold" if "gold" in contents else None
+    counts = read(*(tmp_path / stem for stem in contents if stem != "gold"), gold=gold, format=name)
     brought = [field[6:-1] for field in counts.fields if field.startswith("score[")]
-    for asked in dict.fromkeys([metric, *counts.suggested, *brought]):
-        for how in ([], ["--format", name]):
-            done = called("compare", *given, *how, "-m", asked, "--trials", "10", "-q", "--json", "-", cwd=tmp_path)
-            assert (done.returncode, done.stderr.count("unknown metric")) == (0, 0), done.stderr
-            assert {one["metric"] for one in json.loads(done.stdout)["results"]} == {asked}
+    for metric_name in dict.fromkeys([metric, *counts.suggested, *brought]):
+        for format_arguments in ([], ["--format", name]):
+            result = call_sigdask(
+                "compare",
+                *arguments,
+                *format_arguments,
+                "-m",
+                metric_name,
+                "--trials",
+                "10",
+                "-q",
+                "--json",
+                "-",
+                cwd=tmp_path,
+            )
+            assert (result.returncode, result.stderr.count("unknown metric")) == (0, 0), result.stderr
+            assert {row["metric"] for row in json.loads(result.stdout)["results"]} == {metric_name}

@@ -14,8 +14,8 @@ SYSTEMS = {
 }
 
 
-def log_of(outputs, *, targets=TARGETS, detokenized=True, order=(2, 0, 1), nbest=1):
-    """Write what the program prints: sentences as they were batched, the best hypothesis first."""
+def format_log(outputs, *, targets=TARGETS, detokenized=True, order=(2, 0, 1), nbest=1):
+    """Return a log as fairseq prints it: sentences in batch order, the best hypothesis first."""
     lines = ["2020-05-01 10:00:00 | INFO | fairseq_cli.generate | Namespace(beam=5, bpe=None)"]
     for k in order:
         lines.append(f"S-{k}\tquelle {k}")
@@ -32,41 +32,41 @@ def log_of(outputs, *, targets=TARGETS, detokenized=True, order=(2, 0, 1), nbest
     return "\n".join(lines) + "\n"
 
 
-def score(counts, metric="BLEU"):
+def compute_scores(counts, metric="BLEU"):
     (result,) = compare_all(counts, metrics=[metric], trials=100)
     return {result.a: result.score_a, result.b: result.score_b}
 
 
-def expected():
+def compute_expected():
     return {name: sacrebleu.corpus_bleu(texts, [TARGETS]).score for name, texts in SYSTEMS.items()}
 
 
 @pytest.mark.parametrize("how", [{}, {"detokenized": False}, {"nbest": 3}, {"order": (0, 1, 2)}])
 def test_hypotheses_and_targets_of_a_log_are_those_that_fairseq_scores(tmp_path, how):
     for name, outputs in SYSTEMS.items():
-        (tmp_path / name).write_text(log_of(outputs, **how))
+        (tmp_path / name).write_text(format_log(outputs, **how))
     assert detect([Source(tmp_path / "x"), Source(tmp_path / "y")]) == "fairseq"
-    assert score(read(tmp_path / "x", tmp_path / "y")) == pytest.approx(expected(), abs=1e-9)
+    assert compute_scores(read(tmp_path / "x", tmp_path / "y")) == pytest.approx(compute_expected(), abs=1e-9)
 
 
 def test_a_reference_beside_the_logs_goes_by_the_sentences_numbers(tmp_path):
     for name, outputs in SYSTEMS.items():
-        (tmp_path / name).write_text(log_of(outputs, targets=None))
+        (tmp_path / name).write_text(format_log(outputs, targets=None))
     with pytest.raises(InputError, match=r"x: no targets \(T-0, ...\) to compare with; give --gold FILE"):
         read(tmp_path / "x", tmp_path / "y")
     (tmp_path / "ref").write_text("".join(f"{target}\n" for target in TARGETS))
     (tmp_path / "docs").write_text("a\na\nb\n")
     options = Options(documents=tmp_path / "docs", metrics=("BLEU",))
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "ref", options=options)
-    assert score(counts) == pytest.approx(expected(), abs=1e-9)
+    assert compute_scores(counts) == pytest.approx(compute_expected(), abs=1e-9)
     assert list(counts.groups["document"]) == ["a", "a", "b"]
 
 
 def test_faults_of_logs_name_the_file(tmp_path):
-    (tmp_path / "x").write_text(log_of(SYSTEMS["x"]))
+    (tmp_path / "x").write_text(format_log(SYSTEMS["x"]))
     for text, message in (
-        (log_of(SYSTEMS["y"], targets=["other", *TARGETS[1:]]), "y: target 0 is another than in .*x; give --gold"),
-        (log_of(SYSTEMS["y"], order=(0, 1)), "system 'y' has no text for item number 3"),
+        (format_log(SYSTEMS["y"], targets=["other", *TARGETS[1:]]), "y: target 0 is another than in .*x; give --gold"),
+        (format_log(SYSTEMS["y"], order=(0, 1)), "system 'y' has no text for item number 3"),
         ("H-0\t-0.5\tone\nH-1\ttwo\n", "y, line 2: found 'H-1\\\\ttwo', expected a number, a score and a text"),
         ("nothing\n", r"y: no hypotheses \(H-0, D-0, ...\)"),
     ):
@@ -77,5 +77,5 @@ def test_faults_of_logs_name_the_file(tmp_path):
 
 def test_pieces_of_words_are_told(tmp_path):
     for name in "xy":
-        (tmp_path / name).write_text(log_of(["th@@ e cat", "a", "b"]))
+        (tmp_path / name).write_text(format_log(["th@@ e cat", "a", "b"]))
     assert "hypotheses hold '@@ '" in read(tmp_path / "x", tmp_path / "y").warnings[0]

@@ -1,9 +1,9 @@
-"""Systems whose labels lie outside the gold label set are named in the first lines: their score says nothing else."""
+"""Systems whose labels are not gold labels are named in the first lines of the report."""
 
 import json
 from pathlib import Path
 
-from command import called
+from command import call_sigdask
 
 from sigdask import compare
 from sigdask.formats import read
@@ -11,25 +11,25 @@ from sigdask.formats import read
 OPTIONS = ("zero", "one", "two", "three")
 
 
-def _table(path: Path, a: list[str], n: int = 40) -> Path:
+def _write_table(path: Path, a: list[str], n: int = 40) -> Path:
     rows = "".join(f"q{k},{k % 4},{a[k % len(a)]},{k % 3}\n" for k in range(n))
     path.write_text(f"id,gold,a,b\n{rows}")
     return path
 
 
 def test_options_written_out_instead_of_numbered_are_named_in_the_first_lines_and_in_json(tmp_path: Path) -> None:
-    path = _table(tmp_path / "t.csv", [*OPTIONS])
-    result = called("compare", path, "--json", "out.json", cwd=tmp_path)
+    path = _write_table(tmp_path / "t.csv", [*OPTIONS])
+    result = call_sigdask("compare", path, "--json", "out.json", cwd=tmp_path)
     first_lines = result.stdout.splitlines()[:2]
     assert "a: no label is a gold one: 'zero' where gold has '0', so none is right" in first_lines[0]
     assert "written out instead of numbered" in first_lines[0]
-    found = json.loads((tmp_path / "out.json").read_text())
-    assert any("a: no label is a gold one" in warning for warning in found["warnings"])
-    assert [note["kind"] for note in found["notes"] if "no label is a gold one" in note["text"]] == ["scope"]
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert any("a: no label is a gold one" in warning for warning in document["warnings"])
+    assert [note["kind"] for note in document["notes"] if "no label is a gold one" in note["text"]] == ["scope"]
 
 
 def test_json_on_standard_output_leaves_the_warning_on_standard_error(tmp_path: Path) -> None:
-    result = called("compare", _table(tmp_path / "t.csv", [*OPTIONS]), "--json", "-", cwd=tmp_path)
+    result = call_sigdask("compare", _write_table(tmp_path / "t.csv", [*OPTIONS]), "--json", "-", cwd=tmp_path)
     assert "a: no label is a gold one" in result.stderr
     json.loads(result.stdout)
 
@@ -37,15 +37,15 @@ def test_json_on_standard_output_leaves_the_warning_on_standard_error(tmp_path: 
 def test_labels_that_differ_in_case_alone_are_told_so(tmp_path: Path) -> None:
     rows = "".join(f"q{k},{'yes' if k % 2 else 'no'},{'Yes' if k % 3 else 'No'},yes\n" for k in range(40))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
-    [said] = [warning for warning in read(path, format="labels").notices if warning.startswith("a:")]
-    assert "differ in case alone" in said
+    [note] = [warning for warning in read(path, format="labels").notices if warning.startswith("a:")]
+    assert "differ in case alone" in note
 
 
 def test_a_system_with_most_labels_outside_is_named_and_one_with_few_is_not(tmp_path: Path) -> None:
-    most = read(_table(tmp_path / "most.csv", ["0", "one", "two", "three"])).notices
-    few = read(_table(tmp_path / "few.csv", ["0", "1", "2", "three"])).notices
-    assert any("a: 30 of 40 labels are no gold ones (such as 'one')" in warning for warning in most)
-    assert not any("gold ones" in warning for warning in few)
+    most_foreign = read(_write_table(tmp_path / "most.csv", ["0", "one", "two", "three"])).notices
+    few_foreign = read(_write_table(tmp_path / "few.csv", ["0", "1", "2", "three"])).notices
+    assert any("a: 30 of 40 labels are no gold ones (such as 'one')" in warning for warning in most_foreign)
+    assert not any("gold ones" in warning for warning in few_foreign)
 
 
 def test_free_answers_whose_gold_hardly_repeats_are_no_label_set(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A data frame is read as the same table in a file is: one detection, one result. Files are the oracle."""
+"""Data frames are read like the same tables in files; the file is the reference."""
 
 from pathlib import Path
 
@@ -11,43 +11,43 @@ from sigdask import as_counts, compare_all
 from sigdask.errors import InputError
 from sigdask.formats import read
 
-N = 40
-DRAWN = np.random.default_rng(20)
-A, B, C = (DRAWN.integers(0, 1000, N) / 1000 for _ in range(3))
-IDS = [f"q{k}" for k in range(N)]
-GOLD = [("yes", "no", "maybe")[k % 3] for k in range(N)]
+N_ITEMS = 40
+RNG = np.random.default_rng(20)
+A, B, C = (RNG.integers(0, 1000, N_ITEMS) / 1000 for _ in range(3))
+IDS = [f"q{k}" for k in range(N_ITEMS)]
+GOLD = [("yes", "no", "maybe")[k % 3] for k in range(N_ITEMS)]
 LAYOUTS = {
     "wide": {"item": IDS, "a": A, "b": B, "c": C},
-    "wide with groups": {"item": IDS, "document": [f"d{k // 4}" for k in range(N)], "a": A, "b": B},
+    "wide with groups": {"item": IDS, "document": [f"d{k // 4}" for k in range(N_ITEMS)], "a": A, "b": B},
     "wide by position": {"a": A, "b": B},
-    "wide of integers": {"topic": range(N), "a": (A * 10).astype(int), "b": (B * 10).astype(int)},
+    "wide of integers": {"topic": range(N_ITEMS), "a": (A * 10).astype(int), "b": (B * 10).astype(int)},
     "wide of truth values": {"id": IDS, "a": A > 0.5, "b": B > 0.4},
     "wide with a mean below": {"item": [*IDS, "mean"], "a": [*A, A.mean()], "b": [*B, B.mean()]},
-    "wide with bookkeeping": {"id": IDS, "Step": range(0, 10 * N, 10), "seed": [42] * N, "temperature": [0.7] * N,
-                              "a": A, "a_std": B / 10, "b": B, "b__MIN": B, "split": ["test"] * N},
-    "wide with times": {"id": IDS, "created": pd.date_range("2024-01-01", periods=N, freq="7h"), "a": A, "b": B},
-    "long": {"system": ["a"] * N + ["b"] * N, "item": IDS * 2, "score": [*A, *B]},
-    "long in another order": {"score": [*B[::-1], *A], "model": ["b"] * N + ["a"] * N, "id": [*IDS[::-1], *IDS]},
-    "long of numbered systems": {"run": [2] * N + [10] * N, "query": [*range(N)] * 2, "value": [*A, *B]},
+    "wide with bookkeeping": {"id": IDS, "Step": range(0, 10 * N_ITEMS, 10), "seed": [42] * N_ITEMS, "temperature": [0.7] * N_ITEMS,
+                              "a": A, "a_std": B / 10, "b": B, "b__MIN": B, "split": ["test"] * N_ITEMS},
+    "wide with times": {"id": IDS, "created": pd.date_range("2024-01-01", periods=N_ITEMS, freq="7h"), "a": A, "b": B},
+    "long": {"system": ["a"] * N_ITEMS + ["b"] * N_ITEMS, "item": IDS * 2, "score": [*A, *B]},
+    "long in another order": {"score": [*B[::-1], *A], "model": ["b"] * N_ITEMS + ["a"] * N_ITEMS, "id": [*IDS[::-1], *IDS]},
+    "long of numbered systems": {"run": [2] * N_ITEMS + [10] * N_ITEMS, "query": [*range(N_ITEMS)] * 2, "value": [*A, *B]},
     "labels": {"id": IDS, "gold": GOLD, "a": GOLD[1:] + GOLD[:1], "b": GOLD[:20] + GOLD[:20]},
-    "labels beside text": {"text": [f"text {k}" for k in range(N)], "label": GOLD, "svm": GOLD[1:] + GOLD[:1], "bert": GOLD},
-    "labels with bookkeeping": {"id": IDS, "gold": GOLD, "a": GOLD[::-1], "b": GOLD, "confidence": A, "seed": [1] * N},
-    "responses": {"id": IDS, "gold": [k % 2 for k in range(N)], "a": [k % 3 % 2 for k in range(N)], "b": [1] * N},
+    "labels beside text": {"text": [f"text {k}" for k in range(N_ITEMS)], "label": GOLD, "svm": GOLD[1:] + GOLD[:1], "bert": GOLD},
+    "labels with bookkeeping": {"id": IDS, "gold": GOLD, "a": GOLD[::-1], "b": GOLD, "confidence": A, "seed": [1] * N_ITEMS},
+    "responses": {"id": IDS, "gold": [k % 2 for k in range(N_ITEMS)], "a": [k % 3 % 2 for k in range(N_ITEMS)], "b": [1] * N_ITEMS},
 }  # fmt: skip
 """Columns of tables."""
 
 REFUSED = {
-    "a training curve": ({"step": range(N), "a": A, "b": B}, "training curve, a row for each step"),
+    "a training curve": ({"step": range(N_ITEMS), "a": A, "b": B}, "training curve, a row for each step"),
     "a leaderboard": ({"model": ["x", "y", "z"], "acc": A[:3], "f1": B[:3]}, "averages over a whole test set"),
     "a regression": ({"id": IDS, "gold": A, "a": B, "b": C}, "holds real numbers"),
-    "probabilities": ({"id": IDS, "label": [k % 2 for k in range(N)], "a": B, "b": C}, "holds real numbers"),
+    "probabilities": ({"id": IDS, "label": [k % 2 for k in range(N_ITEMS)], "a": B, "b": C}, "holds real numbers"),
     "a report": ({"x": ["a", "b"], "precision": [0.1, 0.2], "recall": [0.1, 0.2], "f1-score": [0.1, 0.2],
                   "support": [5, 5]}, "classification report"),
 }  # fmt: skip
 """Columns of tables that are none of items."""
 
 
-def _frame(library: str, columns: dict):
+def _build_frame(library: str, columns: dict):
     return pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(
         {name: list(cells) if not isinstance(cells, np.ndarray) else cells for name, cells in columns.items()}
     )  # fmt: skip
@@ -56,40 +56,42 @@ def _frame(library: str, columns: dict):
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_frame_and_its_csv_file_are_read_alike(tmp_path: Path, layout: str, library: str) -> None:
-    frame = _frame(library, LAYOUTS[layout])
+    frame = _build_frame(library, LAYOUTS[layout])
     path = tmp_path / "t.csv"
     if library == "pandas":
         frame.to_csv(path, index=False)
     else:
         frame.write_csv(path)
-    of_file, of_frame = read(path), as_counts(frame)
-    assert of_frame.systems == of_file.systems
-    assert (of_frame.ids is None) == (of_file.ids is None)
-    assert of_frame.ids is None or list(of_frame.ids) == list(of_file.ids)
-    assert {name: list(own) for name, own in of_frame.groups.items()} == {
-        name: list(own) for name, own in of_file.groups.items()
+    file_counts, frame_counts = read(path), as_counts(frame)
+    assert frame_counts.systems == file_counts.systems
+    assert (frame_counts.ids is None) == (file_counts.ids is None)
+    assert frame_counts.ids is None or list(frame_counts.ids) == list(file_counts.ids)
+    assert {name: list(labels) for name, labels in frame_counts.groups.items()} == {
+        name: list(labels) for name, labels in file_counts.groups.items()
     }
-    assert of_frame.suggested == of_file.suggested
-    for name in of_file.fields:
-        assert np.array_equal(of_frame.field(name), of_file.field(name))
-    left_out = [warning for warning in of_file.notices if "left out as no" in warning]
-    assert len(left_out) == sum("left out as no" in warning for warning in of_frame.notices)
-    found, want = (
-        compare_all(counts, trials=1000, cluster="none").to_dict()["results"] for counts in (of_frame, of_file)
+    assert frame_counts.suggested == file_counts.suggested
+    for name in file_counts.fields:
+        assert np.array_equal(frame_counts.field(name), file_counts.field(name))
+    left_out = [warning for warning in file_counts.notices if "left out as no" in warning]
+    assert len(left_out) == sum("left out as no" in warning for warning in frame_counts.notices)
+    frame_rows, file_rows = (
+        compare_all(counts, trials=1000, cluster="none").to_dict()["results"] for counts in (frame_counts, file_counts)
     )
-    assert [row["p_value"] for row in found] == [row["p_value"] for row in want]
-    assert [row["digest"] for row in found if "digest" in row] == [row["digest"] for row in want if "digest" in row]
+    assert [row["p_value"] for row in frame_rows] == [row["p_value"] for row in file_rows]
+    assert [row["digest"] for row in frame_rows if "digest" in row] == [
+        row["digest"] for row in file_rows if "digest" in row
+    ]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_frame_is_refused_for_the_reason_of_its_file(tmp_path: Path, what: str, library: str) -> None:
-    columns, said = REFUSED[what]
-    frame = _frame(library, columns)
+    columns, message = REFUSED[what]
+    frame = _build_frame(library, columns)
     pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read(tmp_path / "t.csv")
-    with pytest.raises(InputError, match=said) as error:
+    with pytest.raises(InputError, match=message) as error:
         as_counts(frame)
     assert "--" not in str(error.value).replace("--gold", "")
 
@@ -103,7 +105,7 @@ def test_a_long_frame_given_to_compare_all_compares_its_systems() -> None:
 
 def test_a_mapping_of_long_columns_is_long_too_and_other_mappings_name_their_systems() -> None:
     assert as_counts(LAYOUTS["long"]).systems == ("a", "b")
-    assert as_counts({"step": range(N), "seed": [42] * N}).systems == ("step", "seed")
+    assert as_counts({"step": range(N_ITEMS), "seed": [42] * N_ITEMS}).systems == ("step", "seed")
 
 
 def test_the_layout_of_a_frame_may_be_said() -> None:
@@ -115,16 +117,16 @@ def test_the_layout_of_a_frame_may_be_said() -> None:
 
 
 def test_what_is_left_out_of_a_frame_is_told_in_the_words_of_python() -> None:
-    [said] = [w for w in as_counts(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).notices if "left out" in w]
-    assert 'format="wide:systems=A+B"' in said
-    assert "--" not in said
+    [note] = [w for w in as_counts(pd.DataFrame(LAYOUTS["wide with bookkeeping"])).notices if "left out" in w]
+    assert 'format="wide:systems=A+B"' in note
+    assert "--" not in note
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
 def test_numbers_of_a_frame_keep_their_kind(kind: type) -> None:
-    """Against the same columns given as arrays, whose systems are named and not detected."""
+    """Compare with the same columns as arrays, which are not searched for systems."""
     columns = {"a": (A * 100).astype(kind), "b": (B * 100).astype(kind)}
-    found, want = as_counts(pd.DataFrame(columns)), as_counts(columns)
-    assert all(np.array_equal(found.field(name), want.field(name)) for name in want.fields)
-    assert all(found.field(name).dtype == want.field(name).dtype for name in want.fields)
-    assert found.notices == want.notices
+    frame_counts, array_counts = as_counts(pd.DataFrame(columns)), as_counts(columns)
+    assert all(np.array_equal(frame_counts.field(name), array_counts.field(name)) for name in array_counts.fields)
+    assert all(frame_counts.field(name).dtype == array_counts.field(name).dtype for name in array_counts.fields)
+    assert frame_counts.notices == array_counts.notices

@@ -1,4 +1,4 @@
-"""Scores that Python holds already, as data frames of several libraries, mappings and arrays."""
+"""Scores in data frames of several libraries, in mappings and in arrays."""
 
 import datetime as dt
 import decimal
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask import InputError, as_counts, compare_all, compare_sets
 from sigdask.counts import Counts
@@ -15,12 +15,14 @@ from sigdask.counts import Counts
 polars = pytest.importorskip("polars")
 duckdb = pytest.importorskip("duckdb")
 
-SCORES = {name: rng_of(0).integers(0, 5, 60).tolist() for name in "abc"} | {"d": rng_of(1).normal(size=60).tolist()}
-WANT = compare_all(Counts.from_scores(SCORES), metrics=["mean"], trials=2000)
+SCORES = {name: build_rng(0).integers(0, 5, 60).tolist() for name in "abc"} | {
+    "d": build_rng(1).normal(size=60).tolist()
+}
+EXPECTED = compare_all(Counts.from_scores(SCORES), metrics=["mean"], trials=2000)
 
 
-class Interchanged:
-    """A data frame of a library that no one knows, which speaks the protocol."""
+class InterchangeFrame:
+    """A data frame of an unknown library that supports the interchange protocol."""
 
     def __init__(self, table):
         self.table = table
@@ -29,7 +31,7 @@ class Interchanged:
         return self.table.__dataframe__(**options)
 
 
-def of_duckdb(columns):
+def build_duckdb(columns):
     return duckdb.from_arrow(pa.table(columns))
 
 
@@ -41,63 +43,63 @@ FRAMES = {
     "polars": polars.DataFrame,
     "polars, lazy": polars.LazyFrame,
     "pyarrow": pa.table,
-    "duckdb": of_duckdb,
-    "the interchange protocol": lambda columns: Interchanged(pa.table(columns)),
+    "duckdb": build_duckdb,
+    "the interchange protocol": lambda columns: InterchangeFrame(pa.table(columns)),
 }
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_a_frame_of_any_library_gives_the_results_of_its_scores(frame):
-    assert compare_all(frame(SCORES), trials=2000) == WANT
+    assert compare_all(frame(SCORES), trials=2000) == EXPECTED
 
 
 def test_a_frame_of_dasks_gives_the_results_of_its_scores():
     frames = pytest.importorskip("dask.dataframe")
-    given = frames.from_pandas(pd.DataFrame(SCORES), npartitions=3)
-    assert compare_all(given, trials=2000, cluster="none") == WANT
+    frame = frames.from_pandas(pd.DataFrame(SCORES), npartitions=3)
+    assert compare_all(frame, trials=2000, cluster="none") == EXPECTED
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_what_a_frame_lacks_is_missing(frame):
-    """Against the same with NaN in lists of numbers."""
-    given = {"a": [1, None, 3, 2], "b": [True, False, True, None], "c": [0.5, 1.5, None, 2.0]}
+    """Compare with lists of numbers that have NaN in the same places."""
+    columns = {"a": [1, None, 3, 2], "b": [True, False, True, None], "c": [0.5, 1.5, None, 2.0]}
     plain = {"a": [1, np.nan, 3, 2], "b": [1, 0, 1, np.nan], "c": [0.5, 1.5, np.nan, 2.0]}
-    found, want = as_counts(frame(given), missing="pairwise"), Counts.from_scores(plain, missing="pairwise")
-    assert found.present.tolist() == want.present.tolist()
-    assert found.fields["score"].tolist() == want.fields["score"].tolist()
+    counts, expected = as_counts(frame(columns), missing="pairwise"), Counts.from_scores(plain, missing="pairwise")
+    assert counts.present.tolist() == expected.present.tolist()
+    assert counts.fields["score"].tolist() == expected.fields["score"].tolist()
     with pytest.raises(InputError, match="system 'a' has no score for item at position 2"):
-        compare_all(frame(given))
+        compare_all(frame(columns))
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 def test_ids_and_groups_are_found_as_in_files(frame):
-    given = {"ID": [f"i{k}" for k in range(60)], **SCORES, "document": [f"d{k % 7}" for k in range(60)]}
-    want = Counts.from_scores(SCORES, ids=given["ID"], groups={"document": given["document"]})
-    found = as_counts(frame(given))
-    assert (found.systems, list(found.ids)) == (("a", "b", "c", "d"), given["ID"])
-    assert list(found.group("document")) == given["document"]
-    assert found.warnings == ("column 'document' holds no numbers: taken as groups of items",)
-    here = [r.n_extreme for r in compare_all(frame(given), unit="document", trials=2000)]
-    assert here == [r.n_extreme for r in compare_all(want, unit="document", trials=2000)]
+    columns = {"ID": [f"i{k}" for k in range(60)], **SCORES, "document": [f"d{k % 7}" for k in range(60)]}
+    expected = Counts.from_scores(SCORES, ids=columns["ID"], groups={"document": columns["document"]})
+    counts = as_counts(frame(columns))
+    assert (counts.systems, list(counts.ids)) == (("a", "b", "c", "d"), columns["ID"])
+    assert list(counts.group("document")) == columns["document"]
+    assert counts.warnings == ("column 'document' holds no numbers: taken as groups of items",)
+    n_extremes = [r.n_extreme for r in compare_all(frame(columns), unit="document", trials=2000)]
+    assert n_extremes == [r.n_extreme for r in compare_all(expected, unit="document", trials=2000)]
 
 
 def test_columns_of_numbers_are_ids_and_groups_where_they_are_named():
-    given = {"number": [*range(60, 0, -1)], "topic": [k % 7 for k in range(60)], **SCORES}
-    found = as_counts(pd.DataFrame(given), ids="number", groups="topic")
-    assert (found.systems, found.ids[0], list(found.group("topic"))[:3]) == (tuple("abcd"), "60", ["0", "1", "2"])
-    left = {name: given[name] for name in given if name != "number"}
-    assert {r.unit for r in compare_all(left, unit="topic", trials=100)} == {"topic"}
-    assert {r.subset["value"] for r in compare_all(left, by="topic", trials=100)} == {str(k) for k in range(7)}
+    columns = {"number": [*range(60, 0, -1)], "topic": [k % 7 for k in range(60)], **SCORES}
+    counts = as_counts(pd.DataFrame(columns), ids="number", groups="topic")
+    assert (counts.systems, counts.ids[0], list(counts.group("topic"))[:3]) == (tuple("abcd"), "60", ["0", "1", "2"])
+    without_ids = {name: columns[name] for name in columns if name != "number"}
+    assert {r.unit for r in compare_all(without_ids, unit="topic", trials=100)} == {"topic"}
+    assert {r.subset["value"] for r in compare_all(without_ids, by="topic", trials=100)} == {str(k) for k in range(7)}
     with pytest.raises(InputError, match=r"id 0 stands in rows 0 and 7"):
-        as_counts(left)
+        as_counts(without_ids)
 
 
 def test_an_array_has_a_column_a_system():
     values = np.array([*SCORES.values()]).T
-    for given in (values, values.astype(object), np.ma.MaskedArray(values, mask=False)):
-        found = compare_all(given, trials=2000)
-        assert [r.n_extreme for r in found] == [r.n_extreme for r in WANT]
-        assert (found[0].a, found[0].b) == ("system 1", "system 2")
+    for array in (values, values.astype(object), np.ma.MaskedArray(values, mask=False)):
+        results = compare_all(array, trials=2000)
+        assert [r.n_extreme for r in results] == [r.n_extreme for r in EXPECTED]
+        assert (results[0].a, results[0].b) == ("system 1", "system 2")
     assert as_counts(values, names="wxyz").systems == tuple("wxyz")
     masked = np.ma.MaskedArray([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
     assert as_counts(masked, missing="pairwise").present.tolist() == [[True, False], [True, True]]
@@ -106,8 +108,8 @@ def test_an_array_has_a_column_a_system():
 def test_decimals_are_the_numbers_that_they_are():
     tenths = [decimal.Decimal("0.1"), decimal.Decimal("0.3"), None]
     for frame in (dict, pd.DataFrame, polars.DataFrame, pa.table):
-        found = as_counts(frame({"a": tenths, "b": [1, 2, 3]}), missing="pairwise")
-        assert found.fields["score"][:, 0].tolist() == [0.1, 0.3, 0.0]
+        counts = as_counts(frame({"a": tenths, "b": [1, 2, 3]}), missing="pairwise")
+        assert counts.fields["score"][:, 0].tolist() == [0.1, 0.3, 0.0]
 
 
 def test_several_sets_may_be_frames_and_counts():

@@ -31,8 +31,8 @@ def test_labels_beside_texts_and_systems_are_read_whatever_gold_is_called(tmp_pa
 def test_what_was_taken_for_what_is_said(tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     (note,) = read(tmp_path / "t.csv").warnings
-    said = "column 'label' holds gold labels, 'svm', 'bert' predictions; 1 column ('text') beside them is no system"
-    assert note == f"{tmp_path / 't.csv'}: {said}"
+    message = "column 'label' holds gold labels, 'svm', 'bert' predictions; 1 column ('text') beside them is no system"
+    assert note == f"{tmp_path / 't.csv'}: {message}"
 
 
 def test_columns_beside_that_repeat_are_groups(tmp_path):

@@ -1,10 +1,10 @@
-"""--groups and --documents: groups of items out of a table of their own, in every format."""
+"""--groups and --documents: groups of items from a separate table, in every format."""
 
 import json
 from pathlib import Path
 
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
@@ -13,14 +13,14 @@ from sigdask.nightly.plan.load import load_plan
 WIDE = "topic,x,y\n301,0.1,0.3\n302,0,1\n303,0.25,0.5\n304,1,0\n"
 
 
-def wide(folder):
+def write_wide(folder):
     (folder / "scores.csv").write_text(WIDE)
     return folder / "scores.csv"
 
 
-def groups_of(folder, text, name="groups.tsv", **options):
+def read_groups(folder, text, name="groups.tsv", **options):
     (folder / name).write_text(text)
-    return read(wide(folder), options=Options(group_file=folder / name, **options)).groups
+    return read(write_wide(folder), options=Options(group_file=folder / name, **options)).groups
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,16 @@ def groups_of(folder, text, name="groups.tsv", **options):
     ],
 )
 def test_items_are_found_by_their_ids_whatever_the_table_is_like(tmp_path, text, called):
-    assert {name: list(column) for name, column in groups_of(tmp_path, text).items()} == {called: ["a", "a", "b", "b"]}
+    assert {name: list(column) for name, column in read_groups(tmp_path, text).items()} == {
+        called: ["a", "a", "b", "b"]
+    }
 
 
 def test_a_table_may_hold_several_columns_of_groups(tmp_path):
-    found = groups_of(tmp_path, "id\tspeaker\tday\n301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n", groups=("day",))
-    assert {name: list(column) for name, column in found.items()} == {"speaker": [*"stst"], "day": [*"1122"]}
-    found = groups_of(tmp_path, "301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n")
-    assert list(found) == ["group 1", "group 2"]
+    groups = read_groups(tmp_path, "id\tspeaker\tday\n301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n", groups=("day",))
+    assert {name: list(column) for name, column in groups.items()} == {"speaker": [*"stst"], "day": [*"1122"]}
+    groups = read_groups(tmp_path, "301\ts\t1\n302\tt\t1\n303\ts\t2\n304\tt\t2\n")
+    assert list(groups) == ["group 1", "group 2"]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_table_may_hold_several_columns_of_groups(tmp_path):
 )
 def test_what_is_wrong_with_a_table_of_groups_is_named(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
-        groups_of(tmp_path, text)
+        read_groups(tmp_path, text)
 
 
 @pytest.mark.parametrize("text", ["d1\nd1\nd2\n", "document\nd1\nd1\nd2\n", "news\td1\nnews\td1\ntalk\td2\n"])
@@ -88,12 +90,12 @@ def test_documents_of_scores_are_no_reason_to_take_them_for_segments(tmp_path):
 
 def test_the_command_and_plans_exchange_groups_of_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    wide(tmp_path)
+    write_wide(tmp_path)
     Path("groups.tsv").write_text("topic\tconversation\n301\ta\n302\ta\n303\tb\n304\tb\n")
-    done = called(
+    process = call_sigdask(
         "compare", "scores.csv", "--groups", "groups.tsv", "--unit", "conversation", "--json", "-", cwd=tmp_path
     )
-    (result,) = json.loads(done.stdout)["results"]
+    (result,) = json.loads(process.stdout)["results"]
     assert (result["unit"], result["n_units"]) == ("conversation", 2)
     Path("p.toml").write_text(
         '[[test_set]]\nname = "t"\nsystems = ["scores.csv"]\ngroups = "groups.tsv"\nunit = "conversation"\n'

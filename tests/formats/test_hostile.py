@@ -1,4 +1,4 @@
-"""Files that are made to harm: bombs, pipes, devices, nesting without end, names of any length."""
+"""Harmful files: bombs, pipes, devices, endless nesting, names of any length."""
 
 import gzip
 import json
@@ -23,15 +23,15 @@ LOG = json.dumps({"status": "success", "eval": {"task": "t", "model": "m"}})
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-def packed(path, members):
+def write_zip(path, members):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in members.items():
             file.writestr(name, content)
     return path
 
 
-def encrypted(path):
-    packed(path, {"header.json": LOG, "samples/1.json": "{}"})
+def write_encrypted_zip(path):
+    write_zip(path, {"header.json": LOG, "samples/1.json": "{}"})
     content = bytearray(path.read_bytes())
     content[content.find(b"PK\3\4") + 6] |= 1
     content[content.find(b"PK\1\2") + 8] |= 1
@@ -39,40 +39,40 @@ def encrypted(path):
     return path
 
 
-def forged(path):
-    """Write a gzip file that says to hold a few bytes."""
+def write_forged_gzip(path):
+    """Write a gzip file that claims to hold a few bytes only."""
     path.write_bytes(gzip.compress(b"item\ta\tb\n" + b"0" * (40 << 20), 1)[:-4] + b"\0\1\0\0")
     return path
 
 
-def written(path, text):
+def write_text(path, text):
     path.write_text(text)
     return path
 
 
-def fifo(path):
+def make_fifo(path):
     os.mkfifo(path)
     return path
 
 
 SPECIAL = {
-    "a gzip bomb": lambda at: _gzip(at / "a.tsv.gz", 200),
-    "an archive bomb": lambda at: packed(at / "a.eval", {"header.json": LOG, "samples/1.json": b" " * (40 << 20)}),
-    "an encrypted log": lambda at: encrypted(at / "a.eval"),
-    "a nested header": lambda at: packed(at / "a.eval", {"header.json": DEEP}),
-    "a nested sample": lambda at: packed(at / "a.eval", {"header.json": LOG, "samples/1.json": DEEP}),
-    "a huge number": lambda at: packed(
+    "a gzip bomb": lambda at: _write_gzip(at / "a.tsv.gz", 200),
+    "an archive bomb": lambda at: write_zip(at / "a.eval", {"header.json": LOG, "samples/1.json": b" " * (40 << 20)}),
+    "an encrypted log": lambda at: write_encrypted_zip(at / "a.eval"),
+    "a nested header": lambda at: write_zip(at / "a.eval", {"header.json": DEEP}),
+    "a nested sample": lambda at: write_zip(at / "a.eval", {"header.json": LOG, "samples/1.json": DEEP}),
+    "a huge number": lambda at: write_zip(
         at / "a.eval", {"header.json": LOG, "samples/1.json": json.dumps({"id": 1, "scores": {"x": 10**400}})}
     ),
-    "a list of scores": lambda at: packed(
+    "a list of scores": lambda at: write_zip(
         at / "a.eval", {"header.json": LOG, "samples/1.json": json.dumps({"id": 1, "scores": [3]})}
     ),
-    "nested JSON": lambda at: written(at / "a.json", DEEP),
-    "nested JSON lines": lambda at: written(at / "a.jsonl", f"{DEEP}\n" * 3),
-    "nested cells": lambda at: written(at / "a.jsonl", '{"id": 1, "a": %s}\n' % ("[" * 900 + "]" * 900) * 3),
-    "nested objects": lambda at: written(at / "a.json", '{"a":' * 50_000 + "1" + "}" * 50_000),
-    "a key of many parts": lambda at: written(at / "a.json", json.dumps([{"id": k, ".".join("a" * 50_000): k} for k in (1, 2)])),
-    "a pipe": lambda at: fifo(at / "a.tsv"),
+    "nested JSON": lambda at: write_text(at / "a.json", DEEP),
+    "nested JSON lines": lambda at: write_text(at / "a.jsonl", f"{DEEP}\n" * 3),
+    "nested cells": lambda at: write_text(at / "a.jsonl", '{"id": 1, "a": %s}\n' % ("[" * 900 + "]" * 900) * 3),
+    "nested objects": lambda at: write_text(at / "a.json", '{"a":' * 50_000 + "1" + "}" * 50_000),
+    "a key of many parts": lambda at: write_text(at / "a.json", json.dumps([{"id": k, ".".join("a" * 50_000): k} for k in (1, 2)])),
+    "a pipe": lambda at: make_fifo(at / "a.tsv"),
     "a device without an end": lambda at: "/dev/zero",
     "nothing": lambda at: "/dev/null",
     "a long name": lambda at: "x" * 5000,
@@ -81,7 +81,7 @@ SPECIAL = {
 }  # fmt: skip
 
 
-def _gzip(path, n_megabytes):
+def _write_gzip(path, n_megabytes):
     with gzip.open(path, "wb", 1) as file:
         for _ in range(n_megabytes):
             file.write(b"0" * (1 << 20))
@@ -90,16 +90,16 @@ def _gzip(path, n_megabytes):
 
 @pytest.mark.parametrize("kind", SPECIAL)
 def test_a_hostile_file_is_refused_in_no_time(kind, tmp_path):
-    given = SPECIAL[kind](tmp_path)
+    path = SPECIAL[kind](tmp_path)
     begun = time.process_time()
     with pytest.raises(SigdaskError):
-        compare_all(read(str(given)), trials=16, cluster="none")
+        compare_all(read(str(path)), trials=16, cluster="none")
     assert time.process_time() - begun < 2
 
 
 def test_a_gzip_file_that_lies_of_its_size_is_refused_as_it_is_read(tmp_path):
     with pytest.raises(InputError, match=r"unpack to more than 33,554,432.*--most-unpacked"):
-        read(forged(tmp_path / "a.tsv.gz"))
+        read(write_forged_gzip(tmp_path / "a.tsv.gz"))
 
 
 def test_an_option_raises_what_files_may_unpack_to(tmp_path):
@@ -112,7 +112,7 @@ def test_an_option_raises_what_files_may_unpack_to(tmp_path):
 
 
 def test_a_name_of_many_parts_is_no_column(tmp_path):
-    path = written(tmp_path / "a.jsonl", '{"id": "p", "a": {"x": 1}}\n{"id": "q", "a": {"x": 2}}\n')
+    path = write_text(tmp_path / "a.jsonl", '{"id": "p", "a": {"x": 1}}\n{"id": "q", "a": {"x": 2}}\n')
     begun = time.process_time()
     with pytest.raises(InputError, match="no column"):
         read(path, options=Options(id_column=".".join("a" * 50_000)))
@@ -127,13 +127,13 @@ def test_a_key_of_many_parts_is_refused_in_a_plan(tmp_path):
     ):
         begun = time.process_time()
         with pytest.raises(InputError, match="more than 50 parts"):
-            load_plan(written(tmp_path / "plan.toml", text))
+            load_plan(write_text(tmp_path / "plan.toml", text))
         assert time.process_time() - begun < 2
 
 
 def test_a_pipe_is_no_plan(tmp_path):
     with pytest.raises(InputError, match="no file"):
-        load_plan(fifo(tmp_path / "plan.toml"))
+        load_plan(make_fifo(tmp_path / "plan.toml"))
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -152,7 +152,7 @@ def test_parquet_that_repeats_one_value_without_end_is_a_bomb(tmp_path, nested):
 
 
 def test_a_cluster_file_is_no_pipe_and_no_key_without_end(tmp_path):
-    for path in (fifo(tmp_path / "a.toml"), written(tmp_path / "b.toml", ".".join("a" * 50_000) + " = 1\n")):
+    for path in (make_fifo(tmp_path / "a.toml"), write_text(tmp_path / "b.toml", ".".join("a" * 50_000) + " = 1\n")):
         begun = time.process_time()
         with pytest.raises(InputError, match=r"cluster file .*: (is no file|not TOML: a key has more than 50 parts)"):
             describe_file(path)
@@ -170,7 +170,7 @@ def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
         "odd": [["a"]],
     }
     text = "".join(json.dumps({**record, "doc_id": k}) + "\n" for k in range(2))
-    assert read(*(written(tmp_path / f"{name}.jsonl", text) for name in "ab")).suggested == ("acc",)
+    assert read(*(write_text(tmp_path / f"{name}.jsonl", text) for name in "ab")).suggested == ("acc",)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(InputError, match=r"loop: (cannot be read|no such file)"):
         read(tmp_path / "loop", format="samples")
@@ -178,37 +178,37 @@ def test_what_a_fuzzer_found_is_refused_or_read(tmp_path):
         as_path("http://[")
     with pytest.raises(InputError, match="HOST:PORT"), connect("tcp://["):
         pass
-    plan = written(tmp_path / "plan.toml", f'[[test_set]]\nname = "a"\nsystems = "{"[" * 5000}"\n')
+    plan = write_text(tmp_path / "plan.toml", f'[[test_set]]\nname = "a"\nsystems = "{"[" * 5000}"\n')
     with pytest.raises(InputError, match="systems"):
         load_plan(plan)
-    few = written(tmp_path / "few.tsv", "item\ta\tb\n1\t0\t1\n2\t1\t1\n")
-    assert compare_all(read(few), trials=16, alpha=1e-320, cluster="none")
+    small_table = write_text(tmp_path / "few.tsv", "item\ta\tb\n1\t0\t1\n2\t1\t1\n")
+    assert compare_all(read(small_table), trials=16, alpha=1e-320, cluster="none")
 
 
 def test_a_file_of_holes_and_one_of_zeros_are_refused(tmp_path):
-    for start, why in (("item\ta\tb\n1\t0\t1\n", "unpack to more"), ("", "begins with zeros")):
-        path = written(tmp_path / "a.tsv", start)
+    for start, reason in (("item\ta\tb\n1\t0\t1\n", "unpack to more"), ("", "begins with zeros")):
+        path = write_text(tmp_path / "a.tsv", start)
         os.truncate(path, 1 << 40)
         begun = time.process_time()
-        with pytest.raises(InputError, match=why):
+        with pytest.raises(InputError, match=reason):
             read(path)
         assert time.process_time() - begun < 2
 
 
 def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path):
     with pytest.raises(UnfinishedError, match="cannot be written"):
-        write_whole_text(fifo(tmp_path / "out"), "text")
+        write_whole_text(make_fifo(tmp_path / "out"), "text")
 
 
 def test_a_database_is_no_pipe(tmp_path):
-    fifo(tmp_path / "store")
-    plan = written(tmp_path / "plan.toml", 'store = "store"\n[[test_set]]\nname = "a"\nsystems = ["plan.toml"]\n')
+    make_fifo(tmp_path / "store")
+    plan = write_text(tmp_path / "plan.toml", 'store = "store"\n[[test_set]]\nname = "a"\nsystems = ["plan.toml"]\n')
     with pytest.raises(InputError, match='store: found "store", which is no file'):
         load_plan(plan)
 
 
 def test_a_file_of_blank_lines_is_not_looked_at_again_and_again(tmp_path):
-    path = written(tmp_path / "a", "\n" * (1 << 25))
+    path = write_text(tmp_path / "a", "\n" * (1 << 25))
     begun = time.process_time()
     assert not is_run(path)
     assert not sniff_speech([Source(path)], None, Options())

@@ -1,10 +1,10 @@
-"""Sets of labels in files: lists that show themselves, texts that are asked for, and files that read as before."""
+"""Label sets in files: lists recognised as such, texts split on request, and files read as before."""
 
 import json
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -15,7 +15,7 @@ METRICS = ("micro-f1", "macro-f1", "f1", "subset-accuracy", "hamming-loss", "jac
 LABELS = ("crude", "grain", "ship", "trade")
 
 
-def drawn(n=40, seed=1):
+def draw_label_sets(n=40, seed=1):
     rng = np.random.default_rng(seed)
     return {
         name: [[label for label in LABELS if rng.random() < share] for _ in range(n)]
@@ -23,21 +23,21 @@ def drawn(n=40, seed=1):
     }
 
 
-SETS = drawn()
+SETS = draw_label_sets()
 
 
-def cells(name, mark="|"):
+def join_labels(name, mark="|"):
     return [mark.join(labels) for labels in SETS[name]]
 
 
-def as_csv(columns, mark="|"):
-    rows = zip(*(cells(name, mark) for name in columns), strict=True)
+def format_csv(columns, mark="|"):
+    rows = zip(*(join_labels(name, mark) for name in columns), strict=True)
     return "\n".join([",".join(["id", *columns]), *(f"x{k},{','.join(row)}" for k, row in enumerate(rows)), ""])
 
 
-def as_lines(columns, called=None):
+def format_json_lines(columns, key=None):
     return "".join(
-        json.dumps({"id": f"x{k}", **{(called or name): SETS[name][k] for name in columns}}) + "\n" for k in range(40)
+        json.dumps({"id": f"x{k}", **{(key or name): SETS[name][k] for name in columns}}) + "\n" for k in range(40)
     )
 
 
@@ -45,9 +45,9 @@ def as_lines(columns, called=None):
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sets")
     everything = ("gold", "svm", "bert")
-    (folder / "wide.csv").write_text(as_csv(everything))
-    (folder / "semicolons.tsv").write_text(as_csv(everything, " ; ").replace(",", "\t"))
-    (folder / "wide.jsonl").write_text(as_lines(everything))
+    (folder / "wide.csv").write_text(format_csv(everything))
+    (folder / "semicolons.tsv").write_text(format_csv(everything, " ; ").replace(",", "\t"))
+    (folder / "wide.jsonl").write_text(format_json_lines(everything))
     (folder / "with_text.jsonl").write_text(
         "".join(
             json.dumps({"id": f"x{k}", "tokens": [f"w{k}", "x"], "labels": SETS["gold"][k], "svm": SETS["svm"][k],
@@ -55,11 +55,11 @@ def folder(tmp_path_factory):
             for k in range(40)
         )
     )  # fmt: skip
-    listed = "\n".join(f'x{k},"{SETS["gold"][k]}","{SETS["svm"][k]}","{SETS["bert"][k]}"' for k in range(40))
-    (folder / "python_lists.csv").write_text(f"id,gold,svm,bert\n{listed}\n")
+    lists = "\n".join(f'x{k},"{SETS["gold"][k]}","{SETS["svm"][k]}","{SETS["bert"][k]}"' for k in range(40))
+    (folder / "python_lists.csv").write_text(f"id,gold,svm,bert\n{lists}\n")
     for name in everything:
-        (folder / f"{name}.csv").write_text(as_csv([name]).replace(f"id,{name}", "id,labels"))
-        (folder / f"{name}.jsonl").write_text(as_lines([name], "labels"))
+        (folder / f"{name}.csv").write_text(format_csv([name]).replace(f"id,{name}", "id,labels"))
+        (folder / f"{name}.jsonl").write_text(format_json_lines([name], "labels"))
     return folder
 
 
@@ -85,10 +85,10 @@ def expected():
     ],
 )
 def test_sets_read_the_same_however_they_are_written(folder, expected, files, gold, format_):
-    given = [folder / file for file in files]
-    counts = read(*given, gold=None if gold is None else folder / gold, format=format_)
-    found = compare_all(counts, metrics=METRICS, trials=500)
-    assert [(r.metric, r.score_a, r.score_b, r.n_extreme) for r in found] == expected
+    paths = [folder / file for file in files]
+    counts = read(*paths, gold=None if gold is None else folder / gold, format=format_)
+    results = compare_all(counts, metrics=METRICS, trials=500)
+    assert [(r.metric, r.score_a, r.score_b, r.n_extreme) for r in results] == expected
 
 
 def test_a_metric_of_sets_tells_that_texts_hold_several_labels(folder, expected):
@@ -96,8 +96,8 @@ def test_a_metric_of_sets_tells_that_texts_hold_several_labels(folder, expected)
     assert counts.warnings == (
         f"{folder}/wide.csv: '|' parts the labels of a cell, as the metrics that are asked for need",
     )
-    found = compare_all(counts, metrics=METRICS, trials=500)
-    assert [(r.metric, r.score_a, r.score_b, r.n_extreme) for r in found] == expected
+    results = compare_all(counts, metrics=METRICS, trials=500)
+    assert [(r.metric, r.score_a, r.score_b, r.n_extreme) for r in results] == expected
 
 
 def test_single_labels_with_a_bar_read_as_before(tmp_path):
@@ -157,11 +157,13 @@ def test_json_lists_of_labels_are_detected(folder):
 
 
 def test_the_command_compares_sets(folder):
-    done = called(*("compare", "wide.jsonl", "-m", "micro-f1", "-m", "hamming-loss", "--trials", "200"), cwd=folder)
-    assert done.returncode == 0
-    assert "hamming-loss" in done.stdout
-    done = called("compare", "wide.csv", "--format", "labels:seperator=|", cwd=folder)
-    assert (done.returncode, "did you mean 'separator'?" in done.stderr) == (2, True)
+    result = call_sigdask(
+        *("compare", "wide.jsonl", "-m", "micro-f1", "-m", "hamming-loss", "--trials", "200"), cwd=folder
+    )
+    assert result.returncode == 0
+    assert "hamming-loss" in result.stdout
+    result = call_sigdask("compare", "wide.csv", "--format", "labels:seperator=|", cwd=folder)
+    assert (result.returncode, "did you mean 'separator'?" in result.stderr) == (2, True)
 
 
 def test_sets_of_thousands_are_read_by_columns(tmp_path):
@@ -172,5 +174,5 @@ def test_sets_of_thousands_are_read_by_columns(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["id,gold,a,b", *rows]))
     counts = read(tmp_path / "t.csv", format="labels:separator=|")
     sets = [set(row.split(",")[1].split("|")) for row in rows]
-    assert counts.field("gold")[:, 0].tolist() == [len(own) for own in sets]
-    assert counts.field("gold[label7]")[:, 0].tolist() == [int("label7" in own) for own in sets]
+    assert counts.field("gold")[:, 0].tolist() == [len(labels) for labels in sets]
+    assert counts.field("gold[label7]")[:, 0].tolist() == [int("label7" in labels) for labels in sets]

@@ -1,4 +1,4 @@
-"""Lists an item (terms, spans, pairs): encodings do not matter, errors name the place, files are recognised."""
+"""A list for each item (terms, spans, pairs): encodings, error places, recognition."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
 
-def lines(*records):
+def format_json_lines(*records):
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
@@ -19,23 +19,23 @@ TERMS_A = [("d1", 1, ["bin"]), ("d1", 2, ["paper", "pen"]), ("d2", 1, ["waste"])
 TERMS_B = [("d1", 1, ["glass", "jar"]), ("d1", 2, []), ("d2", 1, []), ("d2", 2, ["bin", "waste"])]
 
 
-def term_records(rows):
+def build_term_records(rows):
     return [{"document_id": d, "sentence_id": s, "sentence_text": "x", "term_list": terms} for d, s, terms in rows]
 
 
-def term_rows(rows):
+def format_term_rows(rows):
     header = "document_id,sentence_id,sentence_text,term\n"
     return header + "".join(f'{d},{s},"a, ""b""\nc",{term}\n' for d, s, terms in rows for term in terms or [""])
 
 
 CASES = {
-    "terms": (json.dumps({"data": term_records(TERMS)}, indent=1),
-              json.dumps({"data": term_records(TERMS_A)}, indent=1),
-              json.dumps({"data": term_records(TERMS_B)}, indent=1), "type-f1"),
-    "terms rows": (term_rows(TERMS), term_rows(TERMS_A), term_rows(TERMS_B), "f1"),
-    "spans": (lines({"id": "a", "spans": [[0, 5, "LOC"], [7, 9, "PER"]]}, {"id": "b", "spans": [[1, 2, "LOC"]]}),
-              lines({"id": "a", "spans": [[0, 5, "LOC"]]}, {"id": "b", "spans": [[1, 3, "LOC"]]}),
-              lines({"id": "a", "spans": [[0, 4, "LOC"], [7, 9, "PER"]]}, {"id": "b", "spans": []}), "f1"),
+    "terms": (json.dumps({"data": build_term_records(TERMS)}, indent=1),
+              json.dumps({"data": build_term_records(TERMS_A)}, indent=1),
+              json.dumps({"data": build_term_records(TERMS_B)}, indent=1), "type-f1"),
+    "terms rows": (format_term_rows(TERMS), format_term_rows(TERMS_A), format_term_rows(TERMS_B), "f1"),
+    "spans": (format_json_lines({"id": "a", "spans": [[0, 5, "LOC"], [7, 9, "PER"]]}, {"id": "b", "spans": [[1, 2, "LOC"]]}),
+              format_json_lines({"id": "a", "spans": [[0, 5, "LOC"]]}, {"id": "b", "spans": [[1, 3, "LOC"]]}),
+              format_json_lines({"id": "a", "spans": [[0, 4, "LOC"], [7, 9, "PER"]]}, {"id": "b", "spans": []}), "f1"),
     "spans rows": ("doc_id\tstart\tend\tlabel\na\t0\t5\tLOC\na\t7\t9\tPER\nb\t1\t2\tLOC\n",
                    "doc_id\tstart\tend\tlabel\na\t0\t5\tLOC\nc\t1\t3\tLOC\n",
                    "doc_id\tstart\tend\tlabel\na\t0\t4\tLOC\na\t7\t9\tPER\n", "f1"),
@@ -62,7 +62,7 @@ def case(request, tmp_path):
     return request.param.split()[0], paths, CASES[request.param][3]
 
 
-def outcome(paths, metric, **options):
+def compare_files(paths, metric, **options):
     counts = read(*paths[1:], gold=paths[0], **options)
     results = compare_all(counts, metrics=[metric], method="both", trials=256)
     return counts.ids, [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme, r.exact.p_lo) for r in results]
@@ -75,10 +75,10 @@ def test_auto_takes_it_for_what_it_is(case):
 @pytest.mark.parametrize("kind", ENCODINGS)
 def test_encodings_and_line_ends_do_not_matter(case, kind):
     _, paths, metric = case
-    plain = outcome(paths, metric)
+    plain = compare_files(paths, metric)
     for path in paths:
         path.write_bytes(ENCODINGS[kind](path.read_bytes().decode()))
-    assert outcome(paths, metric) == plain
+    assert compare_files(paths, metric) == plain
 
 
 def test_the_order_of_records_and_rows_does_not_matter(case):
@@ -92,16 +92,16 @@ def test_the_order_of_records_and_rows_does_not_matter(case):
         if '"' in first + rest[0] and header:
             return  # a record takes several lines here
         turned = "\n".join([first, *rest[::-1]] if header else [*rest[::-1], first]) + "\n"
-    plain = outcome(paths, metric)
+    plain = compare_files(paths, metric)
     paths[1].write_text(turned)
-    assert sorted(plain[0]) == sorted(outcome(paths, metric)[0])
-    assert outcome(paths, metric)[1] == plain[1]
+    assert sorted(plain[0]) == sorted(compare_files(paths, metric)[0])
+    assert compare_files(paths, metric)[1] == plain[1]
 
 
 def test_identical_systems_have_p_1(case):
     _, paths, metric = case
     paths[2].write_bytes(paths[1].read_bytes())
-    assert [row[-1] for row in outcome(paths, metric)[1]] == [1.0]
+    assert [row[-1] for row in compare_files(paths, metric)[1]] == [1.0]
 
 
 def test_an_empty_file_is_an_error_that_names_it(case):
@@ -139,8 +139,8 @@ def test_two_systems_of_one_name_are_an_error(case, tmp_path):
 def test_files_called_alike_are_told_apart_by_their_folders(case, tmp_path):
     name, paths, _ = case
     (tmp_path / "other").mkdir()
-    other = paths[2].rename(tmp_path / "other" / paths[1].name)
-    systems = read(paths[1], other, gold=paths[0], format=name).systems
+    renamed_path = paths[2].rename(tmp_path / "other" / paths[1].name)
+    systems = read(paths[1], renamed_path, gold=paths[0], format=name).systems
     assert systems == (paths[1].name, f"other/{paths[1].name}")
 
 
@@ -226,7 +226,7 @@ def test_damaged_pairs_are_named(tmp_path, spoil, message):
 def test_ids_may_be_asked_for_and_align_by_position(tmp_path):
     for name, ids in (("gold", "ab"), ("x", "pq"), ("y", "rs")):
         records = ({"key": i, "entities": [{"start": k, "end": 5, "label": "L"}]} for k, i in enumerate(ids))
-        (tmp_path / name).write_text(lines(*records))
+        (tmp_path / name).write_text(format_json_lines(*records))
     files = tmp_path / "x", tmp_path / "y"
     by_position = read(*files, gold=tmp_path / "gold", options=Options(id_column="key", align="position"))
     assert by_position.ids == ("a", "b")

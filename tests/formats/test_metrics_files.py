@@ -1,10 +1,10 @@
-"""Scores of several metrics: files of id and metrics, JSON of lists, and what BERTScore and COMET write."""
+"""Scores of several metrics: tables of ids and metrics, JSON lists, BERTScore and COMET output."""
 
 import json
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -14,13 +14,13 @@ from sigdask.metrics import is_lower_better
 SCORES = {"a": {"bleu": [0.25, 0.5, 0.75], "f1": [1, 0.5, 0]}, "b": {"bleu": [0.5, 0.5, 0.125], "f1": [0, 0.5, 1]}}
 
 
-def records(system):
+def build_records(system):
     return [
         {
             "id": f"i{k}",
             "domain": "news",
             "hyp": f"{system} {k}",
-            **{name: own[k] for name, own in SCORES[system].items()},
+            **{name: values[k] for name, values in SCORES[system].items()},
         }
         for k in range(3)
     ]
@@ -37,7 +37,7 @@ WRITERS = {
 @pytest.mark.parametrize("kind", WRITERS)
 def test_files_with_columns_of_the_same_names_hold_metrics_of_a_system_each(tmp_path, kind):
     for system in SCORES:
-        rows = records(system)
+        rows = build_records(system)
         (tmp_path / f"{system}.{kind}").write_text(WRITERS[kind](rows if system == "a" else rows[::-1]))
     counts = read(tmp_path / f"a.{kind}", tmp_path / f"b.{kind}")
     assert [name.split(".")[0] for name in counts.systems] == ["a", "b"]
@@ -50,8 +50,11 @@ def test_files_with_columns_of_the_same_names_hold_metrics_of_a_system_each(tmp_
 
 
 def test_truth_values_beside_real_scores_are_metrics_unless_all_systems_have_the_same(tmp_path):
-    for name, right in {"a": [True, False, True], "b": [False, False, True]}.items():
-        rows = [{"id": k, "em": ok, "f1": 0.25 * k, "long": k == 1, "hops": k} for k, ok in enumerate(right)]
+    for name, correct in {"a": [True, False, True], "b": [False, False, True]}.items():
+        rows = [
+            {"id": k, "em": is_correct, "f1": 0.25 * k, "long": k == 1, "hops": k}
+            for k, is_correct in enumerate(correct)
+        ]
         (tmp_path / f"{name}.jsonl").write_text(WRITERS["jsonl"](rows))
     counts = read(tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     assert counts.suggested == ("em", "f1")
@@ -64,7 +67,7 @@ def test_truth_values_beside_real_scores_are_metrics_unless_all_systems_have_the
 
 def test_names_that_are_given_name_the_systems_of_metrics(tmp_path):
     for system in SCORES:
-        (tmp_path / system).write_text(WRITERS["jsonl"](records(system)))
+        (tmp_path / system).write_text(WRITERS["jsonl"](build_records(system)))
     counts = read(f"old={tmp_path / 'a'}", f"new={tmp_path / 'b'}")
     assert counts.systems == ("old", "new")
     assert counts.suggested == ("bleu", "f1")
@@ -101,12 +104,14 @@ def test_one_file_of_lists_holds_systems_unless_they_are_called_like_metrics(tmp
 
 
 # evaluate's bertscore.py, _compute, and bert_score_cli/score.py, main: what they return and print
-HASH = "roberta-large_L17_no-idf_version=0.3.12(hug_trans=4.30.2)"
+BERTSCORE_HASH = "roberta-large_L17_no-idf_version=0.3.12(hug_trans=4.30.2)"
 
 
 def test_what_evaluate_returns_of_bertscore_and_comet_is_read_from_json(tmp_path):
     for name, (p, r, f) in {"x": ([0.9, 0.8], [0.7, 0.6], [0.79, 0.69]), "y": ([0.5, 1], [0.5, 1], [0.5, 1])}.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps({"precision": p, "recall": r, "f1": f, "hashcode": HASH}))
+        (tmp_path / f"{name}.json").write_text(
+            json.dumps({"precision": p, "recall": r, "f1": f, "hashcode": BERTSCORE_HASH})
+        )
         (tmp_path / f"{name}.comet.json").write_text(json.dumps({"mean_score": 0.5, "scores": p}))
     counts = read(tmp_path / "x.json", tmp_path / "y.json")
     assert counts.suggested == ("precision", "recall", "f1")
@@ -117,7 +122,7 @@ def test_what_evaluate_returns_of_bertscore_and_comet_is_read_from_json(tmp_path
 
 def test_a_metric_asked_for_one_item_at_a_time_returns_lists_of_one(tmp_path):
     for name, f in {"x": [0.79, 0.69], "y": [0.5, 1]}.items():
-        rows = [{"precision": [value], "recall": [1.0], "f1": [value], "hashcode": HASH} for value in f]
+        rows = [{"precision": [value], "recall": [1.0], "f1": [value], "hashcode": BERTSCORE_HASH} for value in f]
         (tmp_path / f"{name}.jsonl").write_text(WRITERS["jsonl"](rows))
     counts = read(tmp_path / "x.jsonl", tmp_path / "y.jsonl")
     assert counts.field("score[f1]").tolist() == [[0.79, 0.5], [0.69, 1]]
@@ -142,15 +147,15 @@ def test_lists_of_unlike_lengths_are_an_error_that_names_both(tmp_path):
 def test_what_bert_score_prints_of_segments_is_read(tmp_path):
     for name, rows in {"x": [(0.9, 0.7, 0.79), (0.8, 0.6, 0.69)], "y": [(0.5, 0.5, 0.5), (1, 1, 1)]}.items():
         lines = ["{:.6f}\t{:.6f}\t{:.6f}".format(*row) for row in rows]
-        (tmp_path / name).write_text("\n".join([f"{HASH} P: 0.850000 R: 0.650000 F1: 0.740000", *lines, ""]))
+        (tmp_path / name).write_text("\n".join([f"{BERTSCORE_HASH} P: 0.850000 R: 0.650000 F1: 0.740000", *lines, ""]))
     assert detect([Source(tmp_path / "x")]) == "metrics"
     counts = read(tmp_path / "x", tmp_path / "y")
     assert counts.suggested == ("P", "R", "F1")
     assert counts.field("score[F1]").tolist() == [[0.79, 0.5], [0.69, 1]]
-    (tmp_path / "y").write_text(f"{HASH} P: 0.85 R: 0.65 F1: 0.74\n0.5\t0.5\t0.5\nWarning\n")
+    (tmp_path / "y").write_text(f"{BERTSCORE_HASH} P: 0.85 R: 0.65 F1: 0.74\n0.5\t0.5\t0.5\nWarning\n")
     with pytest.raises(InputError, match="y, line 3: found 'Warning', expected P, R and F1 of a segment"):
         read(tmp_path / "x", tmp_path / "y")
-    (tmp_path / "y").write_text(f"{HASH} P: 0.85 R: 0.65 F1: 0.74\n")
+    (tmp_path / "y").write_text(f"{BERTSCORE_HASH} P: 0.85 R: 0.65 F1: 0.74\n")
     with pytest.raises(InputError, match="y: bert-score printed its means alone; run it with -s"):
         read(tmp_path / "x", tmp_path / "y")
 
@@ -159,12 +164,12 @@ def test_what_bert_score_prints_of_segments_is_read(tmp_path):
 COMET = {"out/x.txt": [0.8123, 0.5], "out/y.txt": [0.25, 0.75]}
 
 
-def of_comet(scores):
+def build_comet_records(scores):
     return [{"src": f"s{k}", "mt": f"m{k}", "ref": f"r{k}", "COMET": score} for k, score in enumerate(scores)]
 
 
 def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
-    document = {file: of_comet(scores) for file, scores in COMET.items()}
+    document = {file: build_comet_records(scores) for file, scores in COMET.items()}
     document["out/y.txt"][0]["errors"] = [{"text": "m", "severity": "major", "start": 0, "end": 1}]
     (tmp_path / "comet.json").write_text(json.dumps(document, indent=4))
     counts = read(tmp_path / "comet.json")
@@ -172,9 +177,9 @@ def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
     np.testing.assert_array_equal(counts.field("score[COMET]").T, list(COMET.values()))
     for file, rows in document.items():
         (tmp_path / f"{file[4]}.json").write_text(json.dumps({"hyp.txt": rows}))
-    alone = read(tmp_path / "x.json", tmp_path / "y.json")
-    assert alone.systems == ("x", "y")
-    np.testing.assert_array_equal(alone.field("score[COMET]"), counts.field("score[COMET]"))
+    without_names = read(tmp_path / "x.json", tmp_path / "y.json")
+    assert without_names.systems == ("x", "y")
+    np.testing.assert_array_equal(without_names.field("score[COMET]"), counts.field("score[COMET]"))
     document["out/y.txt"][1]["src"] = "another"
     (tmp_path / "bad.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match="bad.json, 'out/y.txt', segment 2: another source than in 'out/x.txt'"):
@@ -183,29 +188,29 @@ def test_comets_json_holds_a_system_a_file_of_translations(tmp_path):
 
 def test_what_comet_prints_of_segments_is_read(tmp_path):
     lines = ["Seed set to 1"]
-    lines += [f"{file}\tSegment {k}\tscore: {own[k]:.4f}" for k in range(2) for file, own in COMET.items()]
-    lines += [f"{file}\tscore: {sum(own) / 2:.4f}" for file, own in COMET.items()]
+    lines += [f"{file}\tSegment {k}\tscore: {scores[k]:.4f}" for k in range(2) for file, scores in COMET.items()]
+    lines += [f"{file}\tscore: {sum(scores) / 2:.4f}" for file, scores in COMET.items()]
     (tmp_path / "log").write_text("\n".join(lines))
     counts = read(tmp_path / "log")
     assert counts.systems == ("x", "y")
     np.testing.assert_array_equal(counts.field("score[COMET]").T, list(COMET.values()))
 
 
-LOWER = ["latency", "latency_ms", "time", "runtime", "cost", "perplexity", "ppl", "nll", "loss", "error", "WER", "TER",
+LOWER_IS_BETTER = ["latency", "latency_ms", "time", "runtime", "cost", "perplexity", "ppl", "nll", "loss", "error", "WER", "TER",
          "HTER", "MER", "mse", "rmse", "mae", "brier_score", "duration", "elapsed", "edit_distance"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LOWER)
+@pytest.mark.parametrize("name", LOWER_IS_BETTER)
 @pytest.mark.parametrize("beside", [True, False])
 def test_less_is_better_where_the_name_of_a_column_says_so(tmp_path, name, beside):
-    for system, by in (("fast", 0.5), ("slow", 1.0)):
-        rows = ({"id": k, name: by * (k + 1), **({"acc": k % 2} if beside else {})} for k in range(12))
+    for system, factor in (("fast", 0.5), ("slow", 1.0)):
+        rows = ({"id": k, name: factor * (k + 1), **({"acc": k % 2} if beside else {})} for k in range(12))
         (tmp_path / f"{system}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = called("compare", "fast.jsonl", "slow.jsonl", "-m", name, cwd=tmp_path)
-    assert f"fast is better than slow on {name} (lower is better)" in done.stdout
+    result = call_sigdask("compare", "fast.jsonl", "slow.jsonl", "-m", name, cwd=tmp_path)
+    assert f"fast is better than slow on {name} (lower is better)" in result.stdout
     if not beside:
-        asked = called("compare", "fast.jsonl", "slow.jsonl", "-m", "mean", cwd=tmp_path)
-        assert f"name one of the columns of scores: {name}" in asked.stderr
+        mean_result = call_sigdask("compare", "fast.jsonl", "slow.jsonl", "-m", "mean", cwd=tmp_path)
+        assert f"name one of the columns of scores: {name}" in mean_result.stderr
 
 
 @pytest.mark.parametrize("name", ["timeliness", "tokens", "quality", "terminology"])
@@ -215,9 +220,9 @@ def test_a_name_that_does_not_say_so_changes_nothing(name):
 
 @pytest.mark.parametrize("beside", [{"reference": ""}, {}, {"id": 1, "reference": ""}])
 def test_metricx_without_references_is_read(tmp_path, beside):
-    for system, by in (("a", 3), ("b", 5)):
+    for system, factor in (("a", 3), ("b", 5)):
         rows = [
-            {"source": f"s {k}", "hypothesis": f"h {k} {system}", "prediction": k * by % 11 / 2 + 0.25}
+            {"source": f"s {k}", "hypothesis": f"h {k} {system}", "prediction": k * factor % 11 / 2 + 0.25}
             | {name: f"i{k}" if name == "id" else text for name, text in beside.items()}
             for k in range(11)
         ]

@@ -21,7 +21,7 @@ def wmt(tmp_path):
     }
     for name, scores in rows.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        lines = [f"{system}\t{score}\n" for system, own in scores.items() for score in own]
+        lines = [f"{system}\t{score}\n" for system, values in scores.items() for score in values]
         (folder / name).write_text("".join(lines))
     (folder / "human-scores/en-de.mqm.sys.score").write_text("sysA\t-2.0\nsysB\t-1.0\n")
     (folder / "documents").mkdir()

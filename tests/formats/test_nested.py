@@ -1,4 +1,4 @@
-"""Objects and lists in cells, models named inside files, gold labels that are none."""
+"""Objects and lists in cells, model names inside files, and gold labels that mean "no label"."""
 
 import json
 
@@ -11,16 +11,16 @@ from sigdask.formats import Options, read
 GOLD = "ABABAB"
 
 
-def lines(tmp_path, name, records):
+def write_json_lines(tmp_path, name, records):
     path = tmp_path / name
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
 
-def table(tmp_path, name, kind, records):
+def write_table(tmp_path, name, kind, records):
     path = tmp_path / f"{name}.{kind}"
     if kind == "jsonl":
-        return lines(tmp_path, f"{name}.{kind}", records)
+        return write_json_lines(tmp_path, f"{name}.{kind}", records)
     frame = pd.DataFrame(records)
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     return path
@@ -28,15 +28,15 @@ def table(tmp_path, name, kind, records):
 
 @pytest.fixture(params=["jsonl", "csv", "parquet"])
 def files(request, tmp_path):
-    gold = table(tmp_path, "gold", request.param, [{"id": i, "label": label} for i, label in enumerate(GOLD)])
+    gold = write_table(tmp_path, "gold", request.param, [{"id": i, "label": label} for i, label in enumerate(GOLD)])
     systems = [
-        table(
+        write_table(
             tmp_path,
             name,
             request.param,
-            [{"id": i, "prediction": {"label": label, "p": [0.1 * i, 0.5]}} for i, label in enumerate(given)],
+            [{"id": i, "prediction": {"label": label, "p": [0.1 * i, 0.5]}} for i, label in enumerate(labels)],
         )
-        for name, given in (("x", "AAAAAA"), ("y", "ABABAA"))
+        for name, labels in (("x", "AAAAAA"), ("y", "ABABAA"))
     ]
     return gold, systems
 
@@ -56,19 +56,21 @@ def test_a_name_with_dots_leads_into_the_object(files):
 
 
 def test_the_list_of_a_classification_pipeline_is_addressed_by_place(tmp_path):
-    gold = lines(tmp_path, "gold.jsonl", [{"id": i, "label": label} for i, label in enumerate(GOLD)])
+    gold = write_json_lines(tmp_path, "gold.jsonl", [{"id": i, "label": label} for i, label in enumerate(GOLD)])
     answers = [{"id": i, "prediction": [{"label": "A", "score": 0.9}, {"label": "B", "score": 0.1}]} for i in range(6)]
-    one = lines(tmp_path, "x.jsonl", answers)
-    two = lines(tmp_path, "y.jsonl", [{"id": i, "prediction": [{"label": label}]} for i, label in enumerate(GOLD)])
+    first = write_json_lines(tmp_path, "x.jsonl", answers)
+    second = write_json_lines(
+        tmp_path, "y.jsonl", [{"id": i, "prediction": [{"label": label}]} for i, label in enumerate(GOLD)]
+    )
     with pytest.raises(InputError, match=r"'prediction' is a list.*prediction.0.label"):
-        read(one, two, gold=gold)
-    counts = read(one, two, gold=gold, options=Options(prediction_column="prediction.0.label"))
+        read(first, second, gold=gold)
+    counts = read(first, second, gold=gold, options=Options(prediction_column="prediction.0.label"))
     assert counts.field("correct").sum(axis=0).tolist() == [3, 6]
 
 
 def test_scores_gold_labels_ids_and_groups_may_stand_inside_objects(tmp_path):
     rows = [{"meta": {"id": f"i{k}", "doc": k // 2, "gold": "P"}, "x": "P", "y": "Q"} for k in range(4)]
-    path = lines(tmp_path, "t.jsonl", rows)
+    path = write_json_lines(tmp_path, "t.jsonl", rows)
     options = Options(id_column="meta.id", gold_column="meta.gold", groups=("meta.doc",))
     counts = read(path, format="labels", options=options)
     assert counts.systems == ("x", "y")
@@ -87,7 +89,7 @@ def test_scores_gold_labels_ids_and_groups_may_stand_inside_objects(tmp_path):
     ],
 )
 def test_no_column_of_objects_or_lists_is_compared(tmp_path, record, name):
-    path = lines(tmp_path, "t.jsonl", [record, {**record, "id": 2}])
+    path = write_json_lines(tmp_path, "t.jsonl", [record, {**record, "id": 2}])
     with pytest.raises(InputError, match=name):
         read(path)
 
@@ -97,23 +99,26 @@ def test_a_label_in_brackets_is_text(tmp_path):
     assert read(tmp_path / "t.csv").field("correct").tolist() == [[1, 0], [0, 1]]
 
 
-def long(tmp_path, name, model, scores):
+def write_long_table(tmp_path, name, model, scores):
     path = tmp_path / name
     path.write_text("model,item,score\n" + "".join(f"{model},{k},{score}\n" for k, score in enumerate(scores)))
     return path
 
 
 def test_two_files_of_one_model_are_not_merged(tmp_path):
-    one, two = long(tmp_path, "run1.csv", "gpt", [1, 0, 1]), tmp_path / "run2.csv"
-    two.write_text("model,item,score\ngpt,7,1\ngpt,8,0\n")
-    other = long(tmp_path, "other.csv", "bert", [1, 1, 1])
+    first, second = write_long_table(tmp_path, "run1.csv", "gpt", [1, 0, 1]), tmp_path / "run2.csv"
+    second.write_text("model,item,score\ngpt,7,1\ngpt,8,0\n")
+    third = write_long_table(tmp_path, "other.csv", "bert", [1, 1, 1])
     with pytest.raises(InputError, match=r"run2.csv: system 'gpt' is in .*run1.csv already; name the two NAME=FILE"):
-        read(one, two, other)
+        read(first, second, third)
 
 
 def test_names_that_are_given_win_over_the_model_inside(tmp_path):
-    one, two = long(tmp_path, "run1.csv", "gpt", [1, 0, 1]), long(tmp_path, "run2.csv", "gpt", [0, 0, 1])
-    counts = read(f"old={one}", f"new={two}")
+    first, second = (
+        write_long_table(tmp_path, "run1.csv", "gpt", [1, 0, 1]),
+        write_long_table(tmp_path, "run2.csv", "gpt", [0, 0, 1]),
+    )
+    counts = read(f"old={first}", f"new={second}")
     assert counts.systems == ("old", "new")
     assert counts.field("score").T.tolist() == [[1, 0, 1], [0, 0, 1]]
 
@@ -122,27 +127,27 @@ def test_a_name_stands_before_each_of_several_systems_inside(tmp_path):
     for name, shift in (("monday", 0), ("tuesday", 1)):
         (tmp_path / name).write_text(f"system,item,score\nx,a,{shift}\ny,a,{shift + 2}\n")
         (tmp_path / f"{name}.wide").write_text(f"item,x,y\na,{shift},{shift + 2}\n")
-    named = ("monday:x", "monday:y", "tuesday:x", "tuesday:y")
+    names = ("monday:x", "monday:y", "tuesday:x", "tuesday:y")
     for suffix in ("", ".wide"):
         counts = read(*(f"{name}={tmp_path / name}{suffix}" for name in ("monday", "tuesday")))
-        assert counts.systems == named
+        assert counts.systems == names
         assert counts.field("score").tolist() == [[0, 2, 1, 3]]
 
 
-def rated(tmp_path, name, score):
+def write_ratings(tmp_path, name, score):
     path = tmp_path / name
     path.write_text("rater\tsystem\tseg_id\tscore\n" + "".join(f"r\tgpt\t{k}\t{score}\n" for k in range(3)))
     return path
 
 
 def test_ratings_of_one_system_in_two_files_are_averaged_only_when_asked(tmp_path):
-    one, two = rated(tmp_path, "a.tsv", 50), rated(tmp_path, "b.tsv", 80)
+    first, second = write_ratings(tmp_path, "a.tsv", 50), write_ratings(tmp_path, "b.tsv", 80)
     with pytest.raises(InputError, match=r"b.tsv: system 'gpt' is in .*a.tsv already.*raters=mean"):
-        read(one, two)
-    assert read(f"a={one}", f"b={two}").systems == ("a", "b")
-    other = tmp_path / "c.tsv"
-    other.write_text(one.read_text().replace("gpt", "bert"))
-    averaged = read(one, two, other, format="ratings:raters=mean")
+        read(first, second)
+    assert read(f"a={first}", f"b={second}").systems == ("a", "b")
+    third = tmp_path / "c.tsv"
+    third.write_text(first.read_text().replace("gpt", "bert"))
+    averaged = read(first, second, third, format="ratings:raters=mean")
     assert (averaged.field("score") / averaged.field("items")).tolist() == [[65, 50]] * 3
 
 
@@ -157,7 +162,7 @@ def test_annotations_of_one_model_in_two_files_are_not_merged(tmp_path):
     assert counts.field("score[win_rate]").T.tolist() == [[0, 0, 0], [1, 1, 1]]
 
 
-def labelled(tmp_path, gold, **systems):
+def write_labels(tmp_path, gold, **systems):
     rows = zip(gold, *systems.values(), strict=True)
     text = "".join(f"i{k}\t" + "\t".join(row) + "\n" for k, row in enumerate(rows))
     (tmp_path / "t.tsv").write_text("\t".join(("pairID", "gold_label", *systems)) + "\n" + text)
@@ -166,7 +171,7 @@ def labelled(tmp_path, gold, **systems):
 
 def test_the_gold_hyphen_of_snli_is_no_label(tmp_path):
     gold = ["entailment", "-", "neutral", "-", "contradiction"]
-    path = labelled(tmp_path, gold, x=["entailment"] * 5, y=["neutral"] * 5)
+    path = write_labels(tmp_path, gold, x=["entailment"] * 5, y=["neutral"] * 5)
     counts = read(path)
     assert counts.ids == ("i0", "i2", "i4")
     assert counts.field("correct").tolist() == [[1, 0], [0, 1], [0, 0]]
@@ -182,7 +187,7 @@ def test_the_gold_hyphen_is_left_out_by_position_too(tmp_path):
 
 
 def test_the_gold_minus_one_of_numbered_classes_is_no_label(tmp_path):
-    counts = read(labelled(tmp_path, ["0", "1", "2", "-1", "0"], x=["0"] * 5, y=["1"] * 5))
+    counts = read(write_labels(tmp_path, ["0", "1", "2", "-1", "0"], x=["0"] * 5, y=["1"] * 5))
     assert counts.n_items == 4
 
 
@@ -191,12 +196,12 @@ def test_the_gold_minus_one_of_numbered_classes_is_no_label(tmp_path):
     [("+-+-0", "+++++"), (["0", "1", "-1", "1", "0"], ["1"] * 5), (["word", "-", "other", "word", "-"], ["-"] * 5)],
 )
 def test_a_hyphen_or_minus_one_that_may_be_a_label_stays(tmp_path, gold, x):
-    assert read(labelled(tmp_path, gold, x=x, y=x)).n_items == 5
+    assert read(write_labels(tmp_path, gold, x=x, y=x)).n_items == 5
 
 
 def test_a_list_beside_the_systems_is_left_out_as_the_error_says(tmp_path):
     records = [{"id": i, "gold_label": g, "x": g, "y": "A", "annotator_labels": [g, g]} for i, g in enumerate(GOLD)]
-    path = lines(tmp_path, "snli.jsonl", records)
+    path = write_json_lines(tmp_path, "snli.jsonl", records)
     with pytest.raises(InputError, match="'annotator_labels' is a list.*--ignore annotator_labels"):
         read(path)
     assert read(path, options=Options(ignore=("annotator_labels",))).systems == ("x", "y")

@@ -19,23 +19,23 @@ def folder(shared_data):
     return shared_data / "seg_sigmorphon2022"
 
 
-def files(folder, name):
+def find_predictions(folder, name):
     return {
         p.name.removeprefix(f"{name}.").removesuffix(".predictions"): p
         for p in sorted((folder / "systems").glob(f"{name}.*"))
     }
 
 
-def words(folder, name, leave_out=(), **options):
-    found = {system: path for system, path in files(folder, name).items() if system not in leave_out}
+def read_systems(folder, name, leave_out=(), **options):
+    paths = {system: path for system, path in find_predictions(folder, name).items() if system not in leave_out}
     gold = folder / "gold" / f"{name}.test.gold.tsv"
-    return read(*(f"{system}={path}" for system, path in found.items()), gold=gold, options=Options(**options))
+    return read(*(f"{system}={path}" for system, path in paths.items()), gold=gold, options=Options(**options))
 
 
 @pytest.mark.parametrize("name", ["ces.word", "mon.word"])
 def test_all_systems_have_their_official_scores_in_file_order(folder, name):
     reference = json.loads((folder / "reference_scores.json").read_text())["sets"][name]
-    counts = words(folder, name, align="position")
+    counts = read_systems(folder, name, align="position")
     assert counts.n_items == reference["n_items"]
     assert set(counts.systems) == set(reference["scores"])
     for r in compare_all(counts, metrics=[*MEASURES, "accuracy"], baseline="ULM", trials=64):
@@ -51,25 +51,25 @@ def test_all_systems_have_their_official_scores_in_file_order(folder, name):
 
 def test_a_file_of_other_words_is_refused_unless_by_position(folder):
     gold = folder / "gold" / "ces.word.test.gold.tsv"
-    found = files(folder, "ces.word")
+    paths = find_predictions(folder, "ces.word")
     with pytest.raises(InputError, match=r"NUM_DI.predictions: 3,790 words .* of 4,000 in .*; align by position"):
-        words(folder, "ces.word")
-    counts = read(found["NUM_DI"], found["CLUZH"], gold=gold, options=Options(align="position"))
+        read_systems(folder, "ces.word")
+    counts = read(paths["NUM_DI"], paths["CLUZH"], gold=gold, options=Options(align="position"))
     assert "3,997 of 4,000 words are not those of" in counts.warnings[0]
 
 
 def test_categories_keep_their_zeros(folder):
-    counts = words(folder, "mon.word")
+    counts = read_systems(folder, "mon.word")
     assert set(counts.group("category")) == {"000", "001", "010", "100", "101", "110"}
     assert counts.suggested == ("f1", "accuracy", "edit-distance")
     assert not counts.warnings
-    by = compare_all(counts, metrics=["f1"], pairs=[("CLUZH", "AUUH_A")], by="category", trials=64)
-    assert len(by) == 6
+    results = compare_all(counts, metrics=["f1"], pairs=[("CLUZH", "AUUH_A")], by="category", trials=64)
+    assert len(results) == 6
 
 
 def test_auto_recognises_every_file(folder):
     for name in ("ces.word", "mon.word"):
-        for path in files(folder, name).values():
+        for path in find_predictions(folder, name).values():
             assert detect([parse_source(str(path))], folder / "gold" / f"{name}.test.gold.tsv") == "pairs"
 
 
@@ -81,7 +81,7 @@ def lcs(a, b):
     return table[-1][-1]
 
 
-def distance(a, b):
+def compute_edit_distance(a, b):
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         diagonal, row[0] = row[0], i
@@ -91,18 +91,20 @@ def distance(a, b):
 
 
 def test_sums_of_swapped_words_are_the_scorers_on_swapped_files(folder):
-    counts = words(folder, "mon.word", leave_out=[s for s in files(folder, "mon.word") if s not in ("BERT", "JB132")])
+    counts = read_systems(
+        folder, "mon.word", leave_out=[s for s in find_predictions(folder, "mon.word") if s not in ("BERT", "JB132")]
+    )
     gold, (a, b) = counts.outputs.gold, counts.outputs.systems
     for swapped in draw_swap_bits((3, 4), run=0, first=0, n_trials=2, n_units=counts.n_items):
         pseudo = [y if swap else x for x, y, swap in zip(a, b, swapped, strict=True)]
         overlap = sum(lcs(g.split("|"), p.split("|")) for g, p in zip(gold, pseudo, strict=True))
-        edits = sum(distance(g, p) for g, p in zip(gold, pseudo, strict=True))
+        edits = sum(compute_edit_distance(g, p) for g, p in zip(gold, pseudo, strict=True))
         for field, expected in (("tp", overlap), ("score[edit-distance]", edits)):
             values = counts.field(field)
             assert int(values[~swapped, 0].sum() + values[swapped, 1].sum()) == expected
 
 
-def table(tmp_path, gold, x, y, options=Options(), format="pairs"):  # noqa: A002, B008
+def read_tables(tmp_path, gold, x, y, options=Options(), format="pairs"):  # noqa: A002, B008
     for name, text in (("gold", gold), ("x", x), ("y", y)):
         (tmp_path / f"{name}.tsv").write_text(text)
     return read(tmp_path / "x.tsv", tmp_path / "y.tsv", gold=tmp_path / "gold.tsv", format=format, options=options)
@@ -110,32 +112,32 @@ def table(tmp_path, gold, x, y, options=Options(), format="pairs"):  # noqa: A00
 
 def test_another_order_is_paired_by_word_with_a_warning(tmp_path):
     gold, x = "a\ta @@a\nb\tb @@b\nc\tc\n", "c\tc\na\taa\nb\tb @@b\n"
-    counts = table(tmp_path, gold, x, gold)
+    counts = read_tables(tmp_path, gold, x, gold)
     assert counts.field("tp").tolist() == [[0, 2], [2, 2], [1, 1]]
     assert "words stand in another order than in" in counts.warnings[0]
-    by_position = table(tmp_path, gold, x, gold, Options(align="position"))
+    by_position = read_tables(tmp_path, gold, x, gold, Options(align="position"))
     assert by_position.field("tp").tolist() == [[0, 2], [0, 2], [0, 1]]
 
 
 def test_edit_distance_is_lower_better_and_0_for_equals(tmp_path):
-    counts = table(tmp_path, "ab\ta @@b\ncd\tcd\n", "ab\tab\ncd\tc @@e\n", "ab\ta @@b\ncd\tcd\n")
+    counts = read_tables(tmp_path, "ab\ta @@b\ncd\tcd\n", "ab\tab\ncd\tc @@e\n", "ab\ta @@b\ncd\tcd\n")
     [r] = compare_all(counts, metrics=["edit-distance"])
     assert (r.score_a, r.score_b, r.higher_is_better) == (1.5, 0, False)
 
 
 def test_homographs_are_told_apart_by_further_columns(tmp_path):
     gold = "run\tran\tV;PST\nrun\truns\tV;3;SG\n"
-    counts = table(tmp_path, gold, "run\truns\tV;3;SG\nrun\trun\tV;PST\n", gold)
+    counts = read_tables(tmp_path, gold, "run\truns\tV;3;SG\nrun\trun\tV;PST\n", gold)
     assert counts.field("correct").tolist() == [[0, 1], [1, 1]]
     assert counts.suggested == ("accuracy", "edit-distance")
-    assert table(tmp_path, gold, "run\tran\nrun\trun\n", gold).ids is None
+    assert read_tables(tmp_path, gold, "run\tran\nrun\trun\n", gold).ids is None
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1)])
 def test_inflected_forms_stand_before_or_after_their_features(tmp_path, order):
     rows = [("run", "ran", "V;PST"), ("run", "runs", "V;PRS;3;SG"), ("ox", "oxen", "N;PL")]
     gold = "".join("\t".join(row[k] for k in order) + "\n" for row in rows)
-    counts = table(tmp_path, gold, gold.replace("oxen", "oxes"), gold.replace("runs", "run"), format="auto")
+    counts = read_tables(tmp_path, gold, gold.replace("oxen", "oxes"), gold.replace("runs", "run"), format="auto")
     assert counts.field("correct").tolist() == [[1, 1], [1, 0], [0, 1]]
     assert counts.field("score[edit-distance]").tolist() == [[0, 0], [0, 1], [1, 0]]
     assert counts.suggested == ("accuracy", "edit-distance")
@@ -147,14 +149,14 @@ def test_inflected_forms_with_blanks_are_scored_by_accuracy(tmp_path, order):
     rows = {"gold": [(f"{lemma}{k}", *rest) for k, (lemma, *rest) in enumerate(gold)]}
     rows["a"] = [(word, form.replace("saw", "seed"), tags) for word, form, tags in rows["gold"]]
     rows["b"] = [(word, form.replace("has", "have"), tags) for word, form, tags in rows["gold"]]
-    for name, whole in rows.items():
-        lines = [("lemma", "form", "features"), *whole] if order == "with a header" else whole
+    for name, body in rows.items():
+        lines = [("lemma", "form", "features"), *body] if order == "with a header" else body
         swapped = [(word, tags, form) for word, form, tags in lines] if order == "form last" else lines
-        written = [line[1:2] for line in swapped] if order == "forms alone" and name != "gold" else swapped
-        (tmp_path / name).write_text("".join("\t".join(line) + "\n" for line in written))
-    files, right = (tmp_path / "a", tmp_path / "b"), tmp_path / "gold"
-    assert detect([parse_source(str(files[0]))], right) == "pairs"
-    counts = read(*files, gold=right)
+        columns = [line[1:2] for line in swapped] if order == "forms alone" and name != "gold" else swapped
+        (tmp_path / name).write_text("".join("\t".join(line) + "\n" for line in columns))
+    files, gold_path = (tmp_path / "a", tmp_path / "b"), tmp_path / "gold"
+    assert detect([parse_source(str(files[0]))], gold_path) == "pairs"
+    counts = read(*files, gold=gold_path)
     assert counts.suggested == ("accuracy", "edit-distance")
     assert counts.field("correct").sum(0).tolist() == [8, 8]
 
@@ -162,14 +164,17 @@ def test_inflected_forms_with_blanks_are_scored_by_accuracy(tmp_path, order):
 def test_inflected_forms_in_another_order_are_recognised(tmp_path):
     rows = [f"{letter * 3}{k}\t{letter}s\tN;{'PL' if k % 2 else 'SG'}\n" for k, letter in enumerate("abcdefgh" * 30)]
     gold, turned = "".join(rows), "".join(rows[::-1])
-    counts = table(tmp_path, gold, turned, gold, format="auto")
+    counts = read_tables(tmp_path, gold, turned, gold, format="auto")
     assert counts.suggested == ("accuracy", "edit-distance")
     assert counts.field("correct").all()
 
 
 def test_words_and_phones_without_a_header_are_pairs_and_labels_are_not(tmp_path):
     gold = "cat\tk æ t\nice\taɪ s\nox\tɑ k s\n"
-    assert table(tmp_path, gold, gold.replace("æ", "a"), gold, format="auto").field("correct").tolist()[0] == [0, 1]
+    assert read_tables(tmp_path, gold, gold.replace("æ", "a"), gold, format="auto").field("correct").tolist()[0] == [
+        0,
+        1,
+    ]
     labels = "cat\tN\nice\tN\nrun\tV\nox\tN\n"
     for name in ("gold", "x"):
         (tmp_path / f"{name}.tsv").write_text(labels)
@@ -178,66 +183,66 @@ def test_words_and_phones_without_a_header_are_pairs_and_labels_are_not(tmp_path
 
 def test_columns_separators_headers_and_bare_predictions(tmp_path):
     gold = "word\tkind\tsegmentation\nab\tN\ta+b\ncd\tN\tcd\n"
-    counts = table(tmp_path, gold, "ab\tN\ta+b\ncd\tN\tc+d\n", gold, format="pairs:column=3,separator=+")
+    counts = read_tables(tmp_path, gold, "ab\tN\ta+b\ncd\tN\tc+d\n", gold, format="pairs:column=3,separator=+")
     assert counts.field("tp").tolist() == [[2, 2], [0, 1]]
     assert counts.group("category") == ("N", "N")
-    bare = table(tmp_path, "ab\ta b\ncd\tcd\n", "a b\nc d\n", "ab\nc d\n")
+    bare = read_tables(tmp_path, "ab\ta b\ncd\tcd\n", "a b\nc d\n", "ab\nc d\n")
     assert bare.field("tp").tolist() == [[2, 0], [0, 0]]
     with pytest.raises(InputError, match="column = '1' must be a number of 2 or more"):
-        table(tmp_path, gold, gold, gold, format="pairs:column=1")
+        read_tables(tmp_path, gold, gold, gold, format="pairs:column=1")
 
 
 def test_bags_of_morphs_ignore_order(tmp_path):
     texts = "aba\ta @@b @@a\n", "aba\tb @@a @@a\n", "aba\ta @@a @@a\n"
-    assert table(tmp_path, *texts).field("tp").tolist() == [[2, 2]]
-    assert table(tmp_path, *texts, format="pairs:match=bag").field("tp").tolist() == [[3, 2]]
+    assert read_tables(tmp_path, *texts).field("tp").tolist() == [[2, 2]]
+    assert read_tables(tmp_path, *texts, format="pairs:match=bag").field("tp").tolist() == [[3, 2]]
 
 
 def test_quotes_and_empty_predictions_are_texts(tmp_path):
-    counts = table(tmp_path, 'a"b\ta" @@b\n"\t"\n', 'a"b\t\n"\t"\n', 'a"b\ta" b\n"\t"\n')
+    counts = read_tables(tmp_path, 'a"b\ta" @@b\n"\t"\n', 'a"b\t\n"\t"\n', 'a"b\ta" b\n"\t"\n')
     assert counts.field("predicted").tolist() == [[1, 2], [1, 1]]
     assert counts.field("tp").tolist() == [[0, 2], [1, 1]]
 
 
-def official(gold, given, level):
-    """Read as the scorer of SIGMORPHON 2022 (evaluation/evaluate.py, --level); return (tp, gold, given, distance)."""
+def score_as_sigmorphon(gold, predicted, level):
+    """Return (tp, gold, predicted, distance) as the scorer of SIGMORPHON 2022 does (evaluate.py, --level)."""
     columns = []
-    for text in (gold, given):
+    for text in (gold, predicted):
         column = []
         for line in text.splitlines():
             segments = line.split("\t")[1].replace(" @@", "|")
             column += [segments.replace(" ", "|")] if level == "word" else segments.split(" ")
         columns.append(column)
-    tp = sum(longest(a.split("|"), b.split("|")) for a, b in zip(*columns, strict=True))
+    tp = sum(count_common(a.split("|"), b.split("|")) for a, b in zip(*columns, strict=True))
     return (
         tp,
         *(sum(len(word.split("|")) for word in column) for column in columns),
-        sum(edits(a, b) for a, b in zip(*columns, strict=True)),
+        sum(count_edits(a, b) for a, b in zip(*columns, strict=True)),
     )
 
 
-def longest(a, b):
+def count_common(a, b):
     if not a or not b:
         return 0
-    return longest(a[1:], b[1:]) + 1 if a[0] == b[0] else max(longest(a[1:], b), longest(a, b[1:]))
+    return count_common(a[1:], b[1:]) + 1 if a[0] == b[0] else max(count_common(a[1:], b), count_common(a, b[1:]))
 
 
-def edits(a, b):
+def count_edits(a, b):
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        before, row[0] = row[0], i
+        diagonal, row[0] = row[0], i
         for j, y in enumerate(b, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
     return row[-1]
 
 
-def sums_of(counts, system):
+def sum_fields(counts, system):
     names = ("tp", "gold", "predicted", "score[edit-distance]")
     return tuple(int(counts.field(name)[:, min(system, counts.field(name).shape[1] - 1)].sum()) for name in names)
 
 
-def sentences(rng, n_rows, words):
-    """Return the same sentences segmented twice."""
+def draw_sentences(rng, n_rows, words):
+    """Return the same sentences twice, segmented differently."""
     texts = ["", ""]
     for _ in range(n_rows):
         row = rng.choices(words, k=rng.randint(2, 5))
@@ -249,38 +254,40 @@ def sentences(rng, n_rows, words):
 
 def test_words_of_sentences_are_compared_one_by_one(tmp_path):
     rng = random.Random(3)
-    gold, given = sentences(rng, 60, ["ababa", "bab", "aabb", "abba", "ba"])
-    counts = table(tmp_path, gold, given, gold)
-    assert sums_of(counts, 0) == official(gold, given, "sentence")
-    assert sums_of(counts, 0)[0] < official(gold, given, "word")[0]  # a morph of another word is not right
-    assert sums_of(counts, 1)[:1] == (sums_of(counts, 1)[1],)
+    gold, predicted = draw_sentences(rng, 60, ["ababa", "bab", "aabb", "abba", "ba"])
+    counts = read_tables(tmp_path, gold, predicted, gold)
+    assert sum_fields(counts, 0) == score_as_sigmorphon(gold, predicted, "sentence")
+    assert (
+        sum_fields(counts, 0)[0] < score_as_sigmorphon(gold, predicted, "word")[0]
+    )  # a morph of another word is not right
+    assert sum_fields(counts, 1)[:1] == (sum_fields(counts, 1)[1],)
 
 
 def test_a_blank_between_words_is_no_boundary_of_morphs(tmp_path):
     gold = "the dogs bark\tthe dog @@s bark\nun do it\tun do it\n"
     swapped = "the dogs bark\tthe @@dog s bark\nun do it\tun @@do it\n"
-    counts = table(tmp_path, gold, swapped, gold)
+    counts = read_tables(tmp_path, gold, swapped, gold)
     assert counts.field("correct").T.tolist() == [[0, 0], [1, 1]]
     # the|dog against the, s against dog|s, bark; then un|do against un, it against do, and no third word
     assert counts.field("tp")[:, 0].tolist() == [3, 1]
-    as_words = table(tmp_path, gold, swapped, gold, format="pairs:level=word")
+    as_words = read_tables(tmp_path, gold, swapped, gold, format="pairs:level=word")
     assert as_words.field("correct").T.tolist() == [[1, 1], [1, 1]]
 
 
 def test_words_parted_by_blanks_for_marks_are_noted_and_may_be_told_apart(tmp_path):
     gold = "undoes\tun @@do @@es\nadhoc\tad @@hoc\n"
-    given = "undoes\tun do es\nadhoc\tad hoc\n"
-    counts = table(tmp_path, gold, given, gold)
-    assert sums_of(counts, 0) == official(gold, given, "word")
+    predicted = "undoes\tun do es\nadhoc\tad hoc\n"
+    counts = read_tables(tmp_path, gold, predicted, gold)
+    assert sum_fields(counts, 0) == score_as_sigmorphon(gold, predicted, "word")
     assert any("2 words are parted by blanks" in warning for warning in counts.warnings)
-    apart = table(tmp_path, gold, given, gold, format="pairs:separator=@@")
-    assert apart.field("tp").T.tolist() == [[0, 0], [3, 2]]
-    assert apart.field("predicted").T.tolist() == [[1, 1], [3, 2]]
+    by_mark = read_tables(tmp_path, gold, predicted, gold, format="pairs:separator=@@")
+    assert by_mark.field("tp").T.tolist() == [[0, 0], [3, 2]]
+    assert by_mark.field("predicted").T.tolist() == [[1, 1], [3, 2]]
 
 
 def test_pieces_of_byte_pair_encoders_are_morphs(tmp_path):
     gold, pieces = "undoes\tun @@do @@es\ncat\tcat\n", "undoes\tun@@ do@@ es\ncat\tca@@ t\n"
-    counts = table(tmp_path, gold, pieces, gold)
+    counts = read_tables(tmp_path, gold, pieces, gold)
     assert counts.field("tp").T.tolist() == [[3, 0], [3, 1]]
     assert not counts.warnings
 
@@ -288,5 +295,5 @@ def test_pieces_of_byte_pair_encoders_are_morphs(tmp_path):
 @pytest.mark.parametrize("name", ["space", "blank", " "])
 def test_a_blank_can_be_asked_for_as_the_separator(tmp_path, name):
     gold = "undo\tun do\nredo\tre do\n"
-    counts = table(tmp_path, gold, "undo\tun @@do\nredo\tre do\n", gold, format=f"pairs:separator={name}")
+    counts = read_tables(tmp_path, gold, "undo\tun @@do\nredo\tre do\n", gold, format=f"pairs:separator={name}")
     assert counts.field("tp").T.tolist() == [[1, 2], [2, 2]]

@@ -5,19 +5,19 @@ import json
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
 
-def scores_of(counts, metric=None, **options):
+def compute_scores(counts, metric=None, **options):
     results = compare_all(counts, metrics=[metric or counts.suggested[0]], trials=256, second_run=False, **options)
     return {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}
 
 
-def write(path, text):
+def write_text(path, text):
     path.write_text(text)
     return path
 
@@ -41,30 +41,30 @@ def test_wmt_mqm_has_the_official_means_of_all_systems(shared_data, name):
     path = folder / f"{name}.avg_seg_scores.tsv"
     assert detect([parse_source(str(path))]) == "ratings"
     counts = read(path)
-    found = scores_of(counts)
-    assert {system: round(score, 6) for system, score in found.items()} == {
+    scores = compute_scores(counts)
+    assert {system: round(score, 6) for system, score in scores.items()} == {
         system: own["mean"] for system, own in official["systems"].items()
     }
     assert counts.n_items == official["n_segments_rated_in_all_systems"]
     unrated = official["n_segments"] - counts.n_items
     assert bool(counts.notices) == bool(unrated)
     for system, mean in official["published_readme"].items():
-        [score] = [s for own, s in found.items() if own.split(".")[0] == system]
+        [score] = [s for own, s in scores.items() if own.split(".")[0] == system]
         assert -score == pytest.approx(mean, abs=0.0055)  # printed after rounding twice
 
 
 def test_zeros_of_mqm_are_zeros_and_ties(shared_data):
     folder = shared_data / "matrix_mqm"
     official = json.loads((folder / "reference_scores.json").read_text())["sets"]
-    for name, own in official.items():
+    for name, reference in official.items():
         counts = read(folder / f"{name}.avg_seg_scores.tsv")
         zeros = dict(zip(counts.systems, (counts.field("score") == 0).sum(0), strict=True))
-        assert zeros == {system: of["n_zero"] for system, of in own["systems"].items()}
+        assert zeros == {system: details["n_zero"] for system, details in reference["systems"].items()}
         assert not np.signbit(counts.field("score")[counts.field("score") == 0]).any()
 
 
 def test_mixed_separators_gaps_and_number_forms(tmp_path):
-    counts = read(write(tmp_path / "m.tsv", MIXED))
+    counts = read(write_text(tmp_path / "m.tsv", MIXED))
     assert counts.ids == ("1", "3")
     assert counts.field("score").tolist() == [[-1.5, 0], [2, 2]]
     assert counts.notices == ("1 of 3 items are unrated in all systems and left out",)
@@ -81,14 +81,14 @@ def test_encodings_do_not_matter(tmp_path, kind, text):
         "empty lines at the end": f"{text}\n\n".encode(),
     }[kind]
     (tmp_path / "other.tsv").write_bytes(content)
-    one, other = read(write(tmp_path / "plain.tsv", text)), read(tmp_path / "other.tsv")
+    plain, encoded = read(write_text(tmp_path / "plain.tsv", text)), read(tmp_path / "other.tsv")
     assert detect([parse_source(str(tmp_path / "other.tsv"))]) == "ratings"
-    assert one.ids == other.ids
-    assert (one.field("score") == other.field("score")).all()
+    assert plain.ids == encoded.ids
+    assert (plain.field("score") == encoded.field("score")).all()
 
 
 def test_a_segment_one_system_lacks_is_what_missing_says(tmp_path):
-    path = write(tmp_path / "m.tsv", MIXED.replace("y\tNone 2", "y\t-1 2") + "z 1 1\nz 1 2\nz 1 3\n")
+    path = write_text(tmp_path / "m.tsv", MIXED.replace("y\tNone 2", "y\t-1 2") + "z 1 1\nz 1 2\nz 1 3\n")
     with pytest.raises(InputError, match=r"system 'x' has no score for item '2' \(1 missing in all\)"):
         read(path)
     results = {
@@ -96,17 +96,17 @@ def test_a_segment_one_system_lacks_is_what_missing_says(tmp_path):
         for r in compare_all(read(path, options=Options(missing="pairwise")), metrics=["mean"], trials=256)
     }
     assert {pair: r.n_items for pair, r in results.items()} == {("x", "y"): 2, ("x", "z"): 2, ("y", "z"): 3}
-    assert scores_of(read(path, options=Options(missing="zero")))["x"] == pytest.approx(0.5 / 3)
+    assert compute_scores(read(path, options=Options(missing="zero")))["x"] == pytest.approx(0.5 / 3)
 
 
 def test_raters_are_averaged_exactly(tmp_path):
     rows = ["x,1,a,0.1", "x,1,b,0.2", "x,1,c,0.2", "y,1,a,0.1", "y,1,b,0.3", "x,2,a,1", "y,2,b,0"]
-    path = write(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
+    path = write_text(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
     assert detect([parse_source(str(path))]) == "ratings"
     counts = read(path)
     assert counts.field("items").tolist() == [[6], [6]]
     assert counts.field("score").tolist() == [[1.0, 1.2], [6, 0]]
-    assert scores_of(counts) == {"x": pytest.approx((0.5 / 3 + 1) / 2), "y": pytest.approx(0.1)}
+    assert compute_scores(counts) == {"x": pytest.approx((0.5 / 3 + 1) / 2), "y": pytest.approx(0.1)}
     assert counts.notices == ("5 ratings of 2 outputs rated more than once are averaged",)
     with pytest.raises(InputError, match=r"r.csv, line 3: system 'x', item '1' has a rating already, on line 2"):
         read(path, format="ratings:raters=error")
@@ -116,20 +116,20 @@ def test_three_raters_of_thirds_tie_where_they_should(tmp_path):
     """Means that floats would tell apart: 0.1 + 0.2 + 0.3 and 0.3 + 0.2 + 0.1 over 3."""
     rows = [f"x,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.1, 0.2, 0.3), strict=True)]
     rows += [f"y,{k},{r},{v}" for k in range(30) for r, v in zip("abc", (0.3, 0.2, 0.1), strict=True)]
-    path = write(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
+    path = write_text(tmp_path / "r.csv", "system,segment,rater,score\n" + "\n".join(rows) + "\n")
     [r] = compare_all(read(path), metrics=["mean"], trials=256)
     assert (r.difference, r.p_value) == (0, 1)
 
 
 def test_a_second_score_without_a_rater_is_an_error(tmp_path):
-    path = write(tmp_path / "m.tsv", MIXED + "x 1 1\n")
+    path = write_text(tmp_path / "m.tsv", MIXED + "x 1 1\n")
     with pytest.raises(InputError, match=r"m.tsv, line 8: system 'x', item '1' has a rating already, on line 2"):
         read(path)
     assert read(path, format="ratings:raters=mean").field("score")[0].tolist() == [-0.5, 0]
 
 
 def test_errors_of_mqm_weigh_what_they_should(tmp_path):
-    counts = read(write(tmp_path / "e.tsv", ERRORS))
+    counts = read(write_text(tmp_path / "e.tsv", ERRORS))
     means = counts.field("score") / counts.field("items")
     assert means.tolist() == [[-2.55, -25], [-1, 0]]
     assert counts.groups["doc"] == ("d1", "d1")
@@ -152,14 +152,14 @@ def test_errors_of_mqm_weigh_what_they_should(tmp_path):
     ],
 )
 def test_bad_ratings_are_errors_that_name_the_place(tmp_path, text, message):
-    path = write(tmp_path / "bad.tsv", text)
+    path = write_text(tmp_path / "bad.tsv", text)
     with pytest.raises(InputError, match=message):
         read(path, format="ratings")
 
 
 def test_segments_numbered_within_documents_are_told_apart(tmp_path):
     rows = [f"{s}\t{d}\t{k}\t{v}" for s, v in (("x", 1), ("y", 2)) for d in ("d1", "d2") for k in (1, 2)]
-    path = write(tmp_path / "d.tsv", "system\tdoc\tseg\tesa_score\n" + "\n".join(rows) + "\n")
+    path = write_text(tmp_path / "d.tsv", "system\tdoc\tseg\tesa_score\n" + "\n".join(rows) + "\n")
     counts = read(path)
     assert counts.ids == ("d1:1", "d1:2", "d2:1", "d2:2")
     [r] = compare_all(counts, metrics=["mean"], unit="doc", trials=256)
@@ -171,29 +171,29 @@ def test_mt_bench_grades_have_turns(tmp_path):
         {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": t, "score": s}
         for q in (81, 82) for m, s in (("x", 9), ("y", 7)) for t in (1, 2)
     ]  # fmt: skip
-    path = write(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    path = write_text(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     counts = read(path)
     assert (detect([parse_source(str(path))]), counts.n_items) == ("ratings", 4)
-    assert scores_of(counts) == {"x": 9, "y": 7}
+    assert compute_scores(counts) == {"x": 9, "y": 7}
 
 
 def test_a_file_a_system_needs_no_system_column(tmp_path):
-    a = write(tmp_path / "a.tsv", "seg_id\tscore\n1\t1\n2\t0\n")
-    b = write(tmp_path / "b.tsv", "seg_id\tscore\n2\t1\n1\t1\n")
-    assert scores_of(read(a, b, format="ratings")) == {"a": 0.5, "b": 1}
+    a = write_text(tmp_path / "a.tsv", "seg_id\tscore\n1\t1\n2\t0\n")
+    b = write_text(tmp_path / "b.tsv", "seg_id\tscore\n2\t1\n1\t1\n")
+    assert compute_scores(read(a, b, format="ratings")) == {"a": 0.5, "b": 1}
 
 
 def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_changes(shared_data):
     path = shared_data / "matrix_alpacaeval2" / "preferences.csv"
     official = json.loads((path.parent / "reference_scores.json").read_text())["systems"]
     counts = read(path, options=Options(groups=("dataset",), missing="pairwise"))
-    whole = [name for name in counts.systems if official[name]["n_missing"] == 0]
+    complete = [name for name in counts.systems if official[name]["n_missing"] == 0]
     gappy = [name for name in counts.systems if official[name]["n_missing"]]
     assert len(gappy) == 6
-    full, gaps = whole[0], gappy[0]
+    full, gaps = complete[0], gappy[0]
     pairs = [(full, name) for name in counts.systems if name != full] + [(gaps, gappy[1])]
     results = {(r.a, r.b): r for r in compare_all(counts, metrics=["mean"], pairs=pairs, trials=256)}
-    for name in whole[1:]:
+    for name in complete[1:]:
         r = results[full, name]
         assert r.n_items == 805
         assert 100 * (r.score_b - 1) == pytest.approx(official[name]["win_rate_from_file"], abs=1e-6)
@@ -201,18 +201,20 @@ def test_alpaca_pairs_have_the_means_of_the_items_both_have_and_no_other_pair_ch
         r = results[full, name]
         assert r.n_items == 805 - official[name]["n_missing"]
         assert 100 * (r.score_b - 1) == pytest.approx(official[name]["win_rate_from_file"], abs=1e-6)
-    alone = read(path, options=Options(ignore=tuple(set(gappy) - {gaps}), groups=("dataset",), missing="pairwise"))
-    [again] = compare_all(alone, metrics=["mean"], pairs=[(full, gaps)], trials=256)
-    assert (again.n_extreme, again.p_value) == (results[full, gaps].n_extreme, results[full, gaps].p_value)
+    pair_counts = read(
+        path, options=Options(ignore=tuple(set(gappy) - {gaps}), groups=("dataset",), missing="pairwise")
+    )
+    [pair_result] = compare_all(pair_counts, metrics=["mean"], pairs=[(full, gaps)], trials=256)
+    assert (pair_result.n_extreme, pair_result.p_value) == (results[full, gaps].n_extreme, results[full, gaps].p_value)
 
 
 def test_rows_of_system_and_score_alone_are_in_the_order_of_segments(tmp_path):
-    path = write(tmp_path / "en-de.mqm.seg.score", "x\t-1.5\nx\tNone\nx\t0\ny\t-1\ny\tNone\ny\t-2\n")
+    path = write_text(tmp_path / "en-de.mqm.seg.score", "x\t-1.5\nx\tNone\nx\t0\ny\t-1\ny\tNone\ny\t-2\n")
     assert detect([parse_source(str(path))]) == "ratings"
     counts = read(path)
     assert counts.ids == ("1", "3")
-    assert scores_of(counts) == {"x": -0.75, "y": -1.5}
-    short = write(tmp_path / "short.seg.score", "x\t-1.5\nx\t1\ny\t-1\n")
+    assert compute_scores(counts) == {"x": -0.75, "y": -1.5}
+    short = write_text(tmp_path / "short.seg.score", "x\t-1.5\nx\t1\ny\t-1\n")
     with pytest.raises(InputError, match="short.seg.score: system 'x' has 2 rows and 'y' 1; rows without ids"):
         read(short)
 
@@ -222,12 +224,12 @@ def test_what_a_judge_gave_no_grade_is_missing_and_no_grade_of_minus_one(tmp_pat
         {"question_id": q, "model": m, "judge": ["gpt-4", "single-v1"], "turn": 1, "score": -1 if q == 82 else s}
         for q in (81, 82) for m, s in (("x", 9), ("y", 7))
     ]  # fmt: skip
-    path = write(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    path = write_text(tmp_path / "gpt-4_single.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     counts = read(path)
-    assert scores_of(counts) == {"x": 9, "y": 7}
+    assert compute_scores(counts) == {"x": 9, "y": 7}
     assert counts.notices[0].endswith("2 grades of -1 (the judge gave none) taken as missing")
-    mqm = write(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
-    assert scores_of(read(mqm, format="ratings")) == {"x": -1, "y": 0}
+    mqm = write_text(tmp_path / "mqm.tsv", "system\tseg_id\tturn\tscore\nx\t1\t1\t-1\ny\t1\t1\t0\n")
+    assert compute_scores(read(mqm, format="ratings")) == {"x": -1, "y": 0}
 
 
 APPRAISE = (
@@ -240,7 +242,7 @@ HEADER = "user,system,item,type,src,tgt,score,doc,isdoc,spans,start,end\n"
 
 @pytest.mark.parametrize("header", ["", HEADER])
 def test_appraise_is_read_by_language_without_its_controls(tmp_path, header):
-    path = write(tmp_path / "campaign.csv", header + APPRAISE)
+    path = write_text(tmp_path / "campaign.csv", header + APPRAISE)
     assert detect([parse_source(str(path))]) == "ratings"
     counts = read(path, options=Options(groups=("tgt",)))
     assert counts.ids == ("deu:1", "ces:1")
@@ -254,12 +256,12 @@ def test_appraise_is_read_by_language_without_its_controls(tmp_path, header):
 
 def test_texts_called_src_and_tgt_are_no_languages(tmp_path):
     rows = ["x\t1\tYes\tJa doch\t1", "y\t1\tYes\tJa\t0", "x\t2\tNo way\tNein\t1", "y\t2\tNo way\tNie\t1"]
-    path = write(tmp_path / "t.tsv", "system\tseg_id\tsrc\ttgt\tda_score\n" + "\n".join(rows) + "\n")
+    path = write_text(tmp_path / "t.tsv", "system\tseg_id\tsrc\ttgt\tda_score\n" + "\n".join(rows) + "\n")
     assert read(path, format="ratings").ids == ("1", "2")
 
 
-def _rated(columns, systems="AB", n_items=12, raters="xy"):
-    """Rows of system, segment, score and rater, of which B's scores are lower."""
+def _format_ratings(columns, systems="AB", n_items=12, raters="xy"):
+    """Return rows of system, segment, score and rater, with lower scores for B."""
     rows = [
         f"{system},{item},{(item * 7 + 3 * (rater == 'y')) % 11 / 20 + 0.4 * (system == 'A'):.2f},{rater}"
         for system in systems for item in range(n_items) for rater in raters
@@ -271,31 +273,31 @@ def _rated(columns, systems="AB", n_items=12, raters="xy"):
     "columns", ["System,Seg,HTER,annotator", "model,segment_id,ter,rater", "model,item,latency_ms_score,judge"]
 )
 def test_rows_with_a_metric_for_a_score_are_ratings_and_less_may_be_better(tmp_path, columns):
-    (tmp_path / "t.csv").write_text(_rated(columns))
-    done = called("compare", "t.csv", cwd=tmp_path)
-    assert "read as ratings: 2 systems, 12 items" in done.stderr
-    assert "48 ratings of 24 outputs rated more than once are averaged" in done.stdout
+    (tmp_path / "t.csv").write_text(_format_ratings(columns))
+    result = call_sigdask("compare", "t.csv", cwd=tmp_path)
+    assert "read as ratings: 2 systems, 12 items" in result.stderr
+    assert "48 ratings of 24 outputs rated more than once are averaged" in result.stdout
     name = columns.split(",")[2]
-    assert f"B is better than A on {name} (lower is better)" in done.stdout
+    assert f"B is better than A on {name} (lower is better)" in result.stdout
 
 
 def test_a_metric_among_ratings_is_named_and_several_are_asked_for(tmp_path):
-    (tmp_path / "t.csv").write_text(_rated("System,Seg,bleu,annotator"))
-    first = called("compare", "t.csv", cwd=tmp_path).stdout.splitlines()[0]
-    assert "'bleu' is compared (--score-column chooses another column)" in first
-    text = _rated("System,Seg,HTER,annotator").replace("annotator", "annotator,bleu").replace("x\n", "x,1\n")
+    (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,bleu,annotator"))
+    first_line = call_sigdask("compare", "t.csv", cwd=tmp_path).stdout.splitlines()[0]
+    assert "'bleu' is compared (--score-column chooses another column)" in first_line
+    text = _format_ratings("System,Seg,HTER,annotator").replace("annotator", "annotator,bleu").replace("x\n", "x,1\n")
     (tmp_path / "t.csv").write_text(text.replace("y\n", "y,2\n"))
     with pytest.raises(InputError, match=r"which column is the score, HTER or bleu\?.*--score-column"):
         read(tmp_path / "t.csv")
-    named = called("compare", "t.csv", "--score-column", "HTER", cwd=tmp_path)
-    assert "HTER (lower is better)" in named.stdout
+    result = call_sigdask("compare", "t.csv", "--score-column", "HTER", cwd=tmp_path)
+    assert "HTER (lower is better)" in result.stdout
 
 
 def test_without_a_rater_repeated_segments_of_a_metric_are_an_error(tmp_path):
-    (tmp_path / "t.csv").write_text(_rated("System,Seg,HTER,pass"))
+    (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,HTER,pass"))
     with pytest.raises(InputError, match="raters=mean averages them"):
         read(tmp_path / "t.csv")
-    (tmp_path / "t.csv").write_text(_rated("System,Seg,HTER,pass", raters="x"))
+    (tmp_path / "t.csv").write_text(_format_ratings("System,Seg,HTER,pass", raters="x"))
     assert read(tmp_path / "t.csv").suggested == ("HTER",)
 
 

@@ -1,4 +1,4 @@
-"""Each format's own ways: files a system, alignment, missing scores, label maps."""
+"""Peculiarities of formats: a file for each system, alignment, missing scores, label maps."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sigdask.formats import Options, parse_map, read
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Write files in a folder of their own and work there."""
+    """Return a function that writes files into a new working directory."""
     monkeypatch.chdir(tmp_path)
 
     def write(**texts):
@@ -52,7 +52,7 @@ def test_labels_without_a_header_lose_no_row(files):
 def test_texts_before_labels_need_no_header(files, text):
     rows = [("a film", "P"), ("a bore", "Q"), ("so so", "P"), ("no", "Q")]
     files(
-        gold="".join(f"{one}{text.format(k)}\t{label}\n" for k, (one, label) in enumerate(rows)),
+        gold="".join(f"{prefix}{text.format(k)}\t{label}\n" for k, (prefix, label) in enumerate(rows)),
         one="P\nP\nP\nP\n",
         two="Q\nQ\nP\nP\n",
     )
@@ -262,8 +262,8 @@ def test_the_columns_of_a_gold_file_that_group_items_are_kept(tmp_path):
     assert list(read(*systems, gold=tmp_path / "gold.csv").groups) == ["document"]
     ignoring = read(*systems, gold=tmp_path / "gold.csv", options=Options(ignore=("document",)))
     assert not ignoring.groups
-    asked = read(*systems, gold=tmp_path / "gold.csv", options=Options(groups=("number",)))
-    assert list(asked.groups) == ["number", "document"]
+    with_number = read(*systems, gold=tmp_path / "gold.csv", options=Options(groups=("number",)))
+    assert list(with_number.groups) == ["number", "document"]
 
 
 def test_a_column_of_repeated_texts_beside_scores_groups_items(tmp_path):
@@ -317,9 +317,9 @@ def test_a_column_that_occurs_twice_can_be_left_out(tmp_path, kind):
 
 def test_errors_of_guessed_tables_say_so(files):
     files(x__tsv="id\ta\tb\n1\tx\ty\n2\n", gold__tsv="id\tlabel\n1\tx\n2\ty\n")
-    told = r"x.tsv, line 3: found 1 field, .* \[read as a table; choose with --format\]"
+    pattern = r"x.tsv, line 3: found 1 field, .* \[read as a table; choose with --format\]"
     for gold in ("gold.tsv", None):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=pattern):
             read("x.tsv", gold=gold)
     with pytest.raises(InputError, match="no such file$"):
         read("none.tsv")

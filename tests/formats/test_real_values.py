@@ -1,30 +1,32 @@
-"""Real numbers are no labels by default: regressions, similarities and probabilities are refused, not called wrong."""
+"""Real numbers are not labels by default: regressions and probabilities are refused."""
 
 import json
 from pathlib import Path
 
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.errors import InputError
 from sigdask.formats import read
 
 REGRESSION = Path(__file__).parents[3] / "shared" / "data" / "regression_wmtqe22" / "en-mr"
-N = 30
+N_ITEMS = 30
 
 
-def _real(k: int, by: int) -> str:
-    return f"{(k * by % 97) / 97:.4f}"
+def _format_real(k: int, factor: int) -> str:
+    return f"{(k * factor % 97) / 97:.4f}"
 
 
-def _column(path: Path, by: int) -> Path:
-    path.write_text("".join(f"{_real(k, by)}\n" for k in range(N)))
+def _write_column(path: Path, factor: int) -> Path:
+    path.write_text("".join(f"{_format_real(k, factor)}\n" for k in range(N_ITEMS)))
     return path
 
 
 def test_predictions_of_a_regression_get_an_error_that_says_what_they_are(tmp_path: Path) -> None:
-    gold, a, b = (_column(tmp_path / f"{name}.txt", by) for name, by in (("gold", 31), ("a", 37), ("b", 41)))
-    result = called("compare", a, b, "--gold", gold, cwd=tmp_path)
+    gold, a, b = (
+        _write_column(tmp_path / f"{name}.txt", factor) for name, factor in (("gold", 31), ("a", 37), ("b", 41))
+    )
+    result = call_sigdask("compare", a, b, "--gold", gold, cwd=tmp_path)
     assert result.returncode == 2
     for word in (
         "holds real numbers",
@@ -39,25 +41,27 @@ def test_predictions_of_a_regression_get_an_error_that_says_what_they_are(tmp_pa
 
 
 def test_real_numbers_are_labels_where_the_user_says_so(tmp_path: Path) -> None:
-    gold, a, b = (_column(tmp_path / f"{name}.txt", by) for name, by in (("gold", 31), ("a", 37), ("b", 41)))
+    gold, a, b = (
+        _write_column(tmp_path / f"{name}.txt", factor) for name, factor in (("gold", 31), ("a", 37), ("b", 41))
+    )
     counts = read(a, b, gold=gold, format="labels")
-    assert counts.n_items == N
-    result = called("compare", a, b, "--gold", gold, "--format", "labels", cwd=tmp_path)
+    assert counts.n_items == N_ITEMS
+    result = call_sigdask("compare", a, b, "--gold", gold, "--format", "labels", cwd=tmp_path)
     assert result.returncode == 0
 
 
 @pytest.mark.parametrize("gold", ["gold", "label", "y_true"])
 @pytest.mark.parametrize("are_classes", [False, True])
 def test_a_table_of_gold_and_real_predictions_is_refused(tmp_path: Path, gold: str, are_classes: bool) -> None:
-    right = [str(k % 2) if are_classes else _real(k, 31) for k in range(N)]
-    rows = "".join(f"q{k},{right[k]},{_real(k, 37)},{_real(k, 41)}\n" for k in range(N))
+    gold_values = [str(k % 2) if are_classes else _format_real(k, 31) for k in range(N_ITEMS)]
+    rows = "".join(f"q{k},{gold_values[k]},{_format_real(k, 37)},{_format_real(k, 41)}\n" for k in range(N_ITEMS))
     (path := tmp_path / "t.csv").write_text(f"id,{gold},a,b\n{rows}")
     with pytest.raises(InputError, match="column '(a|gold|y_true)' holds real numbers.*no labels"):
         read(path)
 
 
 def test_a_column_of_confidences_beside_predictions_is_left_out(tmp_path: Path) -> None:
-    rows = "".join(f"q{k},{k % 2},{k % 2},{k % 3 % 2},{_real(k, 37)}\n" for k in range(N))
+    rows = "".join(f"q{k},{k % 2},{k % 2},{k % 3 % 2},{_format_real(k, 37)}\n" for k in range(N_ITEMS))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b,confidence\n{rows}")
     counts = read(path)
     assert counts.systems == ("a", "b")
@@ -66,41 +70,41 @@ def test_a_column_of_confidences_beside_predictions_is_left_out(tmp_path: Path) 
 
 @pytest.mark.parametrize("cell", ["{k}", "{k}.0", "class-{k}.5"])
 def test_whole_numbers_and_words_are_labels_however_many(tmp_path: Path, cell: str) -> None:
-    rows = "".join(f"q{k},{cell.format(k=k)},{cell.format(k=k)},{cell.format(k=k // 2)}\n" for k in range(N))
+    rows = "".join(f"q{k},{cell.format(k=k)},{cell.format(k=k)},{cell.format(k=k // 2)}\n" for k in range(N_ITEMS))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
     assert read(path).systems == ("a", "b")
 
 
 def test_ratings_in_halves_are_labels(tmp_path: Path) -> None:
-    rows = "".join(f"q{k},{k % 9 / 2},{k % 9 / 2},{k % 7 / 2}\n" for k in range(N))
+    rows = "".join(f"q{k},{k % 9 / 2},{k % 9 / 2},{k % 7 / 2}\n" for k in range(N_ITEMS))
     (path := tmp_path / "t.csv").write_text(f"id,gold,a,b\n{rows}")
     assert read(path).systems == ("a", "b")
 
 
-def _metricx(path: Path, by: int, source: str = "Quelle") -> Path:
+def _write_metricx(path: Path, factor: int, source: str = "Quelle") -> Path:
     records = (
         {
             "source": f"{source} {k}",
-            "hypothesis": f"h {by} {k}",
+            "hypothesis": f"h {factor} {k}",
             "reference": f"ref {k}",
-            "prediction": k * by % 97 / 97,
+            "prediction": k * factor % 97 / 97,
         }
-        for k in range(N)
+        for k in range(N_ITEMS)
     )
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
 
 def test_scores_of_metricx_are_scores_of_which_less_is_better(tmp_path: Path) -> None:
-    a, b = _metricx(tmp_path / "a.jsonl", 37), _metricx(tmp_path / "b.jsonl", 41)
+    a, b = _write_metricx(tmp_path / "a.jsonl", 37), _write_metricx(tmp_path / "b.jsonl", 41)
     counts = read(a, b)
     assert (counts.systems, counts.suggested) == (("a", "b"), ("MetricX",))
-    result = called("compare", a, b, cwd=tmp_path)
+    result = call_sigdask("compare", a, b, cwd=tmp_path)
     assert "on MetricX (lower is better)" in result.stdout
 
 
 def test_scores_of_metricx_on_other_sources_are_refused(tmp_path: Path) -> None:
-    a, b = _metricx(tmp_path / "a.jsonl", 37), _metricx(tmp_path / "b.jsonl", 41, "Satz")
+    a, b = _write_metricx(tmp_path / "a.jsonl", 37), _write_metricx(tmp_path / "b.jsonl", 41, "Satz")
     with pytest.raises(InputError, match="the texts in 'source' are not those of"):
         read(a, b)
 

@@ -1,4 +1,4 @@
-"""Several rows of one id are samples of one item, averaged as one unit; numbers are those of item means."""
+"""Rows of the same id are samples of one item: their mean is compared as one unit."""
 
 import json
 from fractions import Fraction
@@ -6,7 +6,7 @@ from itertools import product
 
 import pandas as pd
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask import as_counts
 from sigdask.api import compare_all
@@ -14,8 +14,8 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, read
 
 
-def exact_p(differences):
-    """The two-sided p of all swaps, in fractions: as Fisher enumerates them."""
+def compute_exact_p(differences):
+    """Return the two-sided p over all swaps, in fractions, as Fisher's test enumerates them."""
     observed = abs(sum(differences))
     swaps = list(product((1, -1), repeat=len(differences)))
     return Fraction(
@@ -23,7 +23,7 @@ def exact_p(differences):
     )
 
 
-def p_of(counts, metric):
+def compare_exactly(counts, metric):
     (result,) = compare_all(counts, metrics=[metric], method="exact")
     return result
 
@@ -34,7 +34,7 @@ PASSED = {
 }
 
 
-def differences(n_x=4, n_y=4):
+def compute_differences(n_x=4, n_y=4):
     pairs = zip(PASSED["x"], PASSED["y"], strict=True)
     return [Fraction(sum(x[:n_x]), n_x) - Fraction(sum(y[:n_y]), n_y) for x, y in pairs]
 
@@ -42,8 +42,8 @@ def differences(n_x=4, n_y=4):
 def write_passed(folder, name, n, order=1, key="task_id"):
     rows = [
         {key: f"HumanEval/{k}", "completion": f"return {j}", "passed": bool(p)}
-        for k, own in enumerate(PASSED[name])
-        for j, p in enumerate(own[:n])
+        for k, passed in enumerate(PASSED[name])
+        for j, p in enumerate(passed[:n])
     ]
     (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[::order]))
     return folder / f"{name}.jsonl"
@@ -52,24 +52,24 @@ def write_passed(folder, name, n, order=1, key="task_id"):
 @pytest.mark.parametrize(("n_x", "n_y"), [(4, 4), (2, 4), (4, 1), (3, 4)])
 def test_samples_of_a_task_are_one_unit_whose_score_is_their_mean(tmp_path, n_x, n_y):
     counts = read(write_passed(tmp_path, "x", n_x), write_passed(tmp_path, "y", n_y, order=-1))
-    result = p_of(counts, "mean")
+    result = compare_exactly(counts, "mean")
     assert result.n_items == result.n_units == 7
     assert result.score_a == pytest.approx(
-        float(sum(Fraction(sum(own[:n_x]), n_x) for own in PASSED["x"]) / 7), abs=1e-12
+        float(sum(Fraction(sum(passed[:n_x]), n_x) for passed in PASSED["x"]) / 7), abs=1e-12
     )
     # of y in reverse order the first n_y samples are the last ones where rows are read, but all are averaged
-    assert result.p_value == pytest.approx(float(exact_p(differences(n_x, n_y))), rel=1e-12)
+    assert result.p_value == pytest.approx(float(compute_exact_p(compute_differences(n_x, n_y))), rel=1e-12)
 
 
 def test_the_first_lines_say_how_many_samples_were_averaged(tmp_path):
     write_passed(tmp_path, "x", 4)
     write_passed(tmp_path, "y", 2)
-    done = called("compare", "x.jsonl", "y.jsonl", cwd=tmp_path)
-    lines = done.stdout.splitlines()
-    assert "read as wide: 2 systems, 7 items" in done.stderr.splitlines()[0]
+    result = call_sigdask("compare", "x.jsonl", "y.jsonl", cwd=tmp_path)
+    lines = result.stdout.splitlines()
+    assert "read as wide: 2 systems, 7 items" in result.stderr.splitlines()[0]
     assert "x.jsonl: 4 replicates of each of 7 items (28 rows), averaged as one unit" in lines[0]
     assert "y.jsonl: 2 replicates of each of 7 items (14 rows), averaged as one unit" in lines[1]
-    assert not any("replicates" in line for line in [*lines[2:], *done.stderr.splitlines()])
+    assert not any("replicates" in line for line in [*lines[2:], *result.stderr.splitlines()])
 
 
 def test_labels_of_repeated_ids_are_averaged_too(tmp_path):
@@ -77,20 +77,20 @@ def test_labels_of_repeated_ids_are_averaged_too(tmp_path):
         f"{k},P,{'QP'[x]},{'QP'[y]}\n" for k in range(7) for x, y in zip(PASSED["x"][k], PASSED["y"][k], strict=True)
     ]
     (tmp_path / "t.csv").write_text("id,gold,x,y\n" + "".join(rows))
-    result = p_of(read(tmp_path / "t.csv"), "accuracy")
-    assert result.p_value == pytest.approx(float(exact_p(differences())), rel=1e-12)
+    result = compare_exactly(read(tmp_path / "t.csv"), "accuracy")
+    assert result.p_value == pytest.approx(float(compute_exact_p(compute_differences())), rel=1e-12)
 
 
 def test_rows_of_a_long_table_are_samples_within_each_system(tmp_path):
     rows = [
         f"{system},{k},{j},{p}\n"
         for system, n in (("x", 4), ("y", 2))
-        for k, own in enumerate(PASSED[system])
-        for j, p in enumerate(own[:n])
+        for k, passed in enumerate(PASSED[system])
+        for j, p in enumerate(passed[:n])
     ]
     (tmp_path / "t.csv").write_text("system,item,seed,score\n" + "".join(rows))
-    result = p_of(read(tmp_path / "t.csv"), "mean")
-    assert result.p_value == pytest.approx(float(exact_p(differences(4, 2))), rel=1e-12)
+    result = compare_exactly(read(tmp_path / "t.csv"), "mean")
+    assert result.p_value == pytest.approx(float(compute_exact_p(compute_differences(4, 2))), rel=1e-12)
 
 
 ID_COLUMNS = ["problem", "problem_id", "question", "question_id", "prompt", "prompt_id", "task", "task_id"]
@@ -101,14 +101,16 @@ ID_COLUMNS = ["problem", "problem_id", "question", "question_id", "prompt", "pro
 def test_repeated_problems_questions_prompts_and_tasks_are_replicates(tmp_path, name, ids):
     rows = [
         f"{item},{x},{y}\n"
-        for item, *own in zip(ids, PASSED["x"], PASSED["y"], strict=True)
-        for x, y in zip(*own, strict=True)
+        for item, *samples in zip(ids, PASSED["x"], PASSED["y"], strict=True)
+        for x, y in zip(*samples, strict=True)
     ]
     (tmp_path / "t.csv").write_text(f"{name},x,y\n" + "".join(rows))
     counts = read(tmp_path / "t.csv")
     assert (counts.systems, counts.of_one.n_items) == (("x", "y"), 7)
     assert "4 replicates of each of 7 items" in counts.scope[0]
-    assert p_of(counts, "mean").p_value == pytest.approx(float(exact_p(differences())), rel=1e-12)
+    assert compare_exactly(counts, "mean").p_value == pytest.approx(
+        float(compute_exact_p(compute_differences())), rel=1e-12
+    )
     (tmp_path / "t.csv").write_text(f"{name},x,y\n" + "".join(rows[:-1]))
     with pytest.raises(InputError, match="not all equally often"):
         read(tmp_path / "t.csv")
@@ -147,7 +149,7 @@ def test_rows_of_an_id_that_are_no_samples_are_an_error_with_its_remedies(tmp_pa
 def test_an_uneven_number_of_samples_is_averaged_where_that_was_said(tmp_path):
     (tmp_path / "t.csv").write_text("id,x,y\na,1,2\na,2,3\nb,3,1\n")
     counts = read(tmp_path / "t.csv", format="wide:replicates=together")
-    result = p_of(counts, "mean")
+    result = compare_exactly(counts, "mean")
     assert (result.score_a, result.score_b) == (2.25, 1.75)
     with pytest.raises(InputError, match="unlike numbers of samples, which cannot be swapped each for itself"):
         read(tmp_path / "t.csv", format="wide:replicates=each")
@@ -171,7 +173,7 @@ def test_several_columns_are_an_id_together(tmp_path):
 def test_a_file_joined_with_itself_changes_no_p(tmp_path):
     (tmp_path / "once.csv").write_text("id,x,y\n" + TABLE)
     (tmp_path / "twice.csv").write_text("id,x,y\n" + TABLE + TABLE)
-    once, twice = (p_of(read(tmp_path / name), "mean") for name in ("once.csv", "twice.csv"))
+    once, twice = (compare_exactly(read(tmp_path / name), "mean") for name in ("once.csv", "twice.csv"))
     assert (once.p_value, once.n_units) == (twice.p_value, twice.n_units)
 
 

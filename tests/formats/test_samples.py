@@ -1,4 +1,4 @@
-"""Logs of samples: lm-evaluation-harness and Inspect, tasks, filters, epochs, what is missing."""
+"""Logs of samples from lm-evaluation-harness and Inspect: tasks, filters, epochs, missing samples."""
 
 import gzip
 import json
@@ -12,13 +12,13 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, detect, parse_source, read
 
 
-def scores_of(counts, metric, **options):
+def compute_scores(counts, metric, **options):
     results = compare_all(counts, metrics=[metric], trials=256, second_run=False, **options)
     return {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}
 
 
-def sample(doc_id, *, subject="math", filter_="none", **metrics):
-    """A record as lm-evaluation-harness 0.4 writes it."""
+def build_sample(doc_id, *, subject="math", filter_="none", **metrics):
+    """Return a record as lm-evaluation-harness 0.4 writes it."""
     return {
         "doc_id": doc_id,
         "doc": {"question": f"q{doc_id}", "answer": 7, "subject": subject},
@@ -35,7 +35,7 @@ def sample(doc_id, *, subject="math", filter_="none", **metrics):
     }
 
 
-def write(path, records):
+def write_samples(path, records):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(r) + "\n" for r in records))
     return path
@@ -47,10 +47,10 @@ STAMP = "2024-07-01T12-00-00.123456"
 @pytest.fixture
 def gsm8k(tmp_path):
     for model, strict, flexible in (("m1", (1, 0, 1, 1), (1, 1, 1, 1)), ("m2", (0, 0, 1, 0), (0, 1, 1, 1))):
-        write(
+        write_samples(
             tmp_path / model / f"samples_gsm8k_{STAMP}.jsonl",
-            [sample(k, filter_="strict-match", exact_match=float(v)) for k, v in enumerate(strict)]
-            + [sample(k, filter_="flexible-extract", exact_match=float(v)) for k, v in enumerate(flexible)],
+            [build_sample(k, filter_="strict-match", exact_match=float(v)) for k, v in enumerate(strict)]
+            + [build_sample(k, filter_="flexible-extract", exact_match=float(v)) for k, v in enumerate(flexible)],
         )
         (tmp_path / model / f"results_{STAMP}.json").write_text('{"results": {}}')
     return tmp_path
@@ -62,9 +62,9 @@ def test_filters_are_metrics_of_their_own_as_in_the_harness(gsm8k):
     counts = read(*files)
     assert counts.systems == ("m1", "m2")
     assert counts.suggested == ("exact_match,strict-match", "exact_match,flexible-extract")
-    assert scores_of(counts, "exact_match,strict-match") == {"m1": 0.75, "m2": 0.25}
-    one = read(*files, format="samples:filter=flexible-extract")
-    assert scores_of(one, "exact_match") == {"m1": 1, "m2": 0.75}
+    assert compute_scores(counts, "exact_match,strict-match") == {"m1": 0.75, "m2": 0.25}
+    flexible = read(*files, format="samples:filter=flexible-extract")
+    assert compute_scores(flexible, "exact_match") == {"m1": 1, "m2": 0.75}
     with pytest.raises(InputError, match="no filter 'loose'; filters: flexible-extract, strict-match"):
         read(*files, format="samples:filter=loose")
 
@@ -81,13 +81,16 @@ def test_a_folder_is_a_system_and_a_folder_of_folders_several(gsm8k, given):
 @pytest.fixture
 def mmlu(tmp_path):
     tasks = {"mmlu_algebra": "algebra", "mmlu_law": "law"}
-    right = {"a": {"mmlu_algebra": (1, 1, 0), "mmlu_law": (1, 0)}, "b": {"mmlu_algebra": (1, 0, 0), "mmlu_law": (0, 0)}}
-    for model, own in right.items():
-        for task, values in own.items():
-            records = [sample(k, subject=tasks[task], acc=v, acc_norm=1 - v) for k, v in enumerate(values)]
-            write(tmp_path / model / f"samples_{task}_{STAMP}.jsonl", records)
-        records = [sample(k, subject="x", exact_match=1.0) for k in range(5)]
-        write(tmp_path / model / f"samples_drop_{STAMP}.jsonl", records)
+    correct = {
+        "a": {"mmlu_algebra": (1, 1, 0), "mmlu_law": (1, 0)},
+        "b": {"mmlu_algebra": (1, 0, 0), "mmlu_law": (0, 0)},
+    }
+    for model, correct_by_task in correct.items():
+        for task, values in correct_by_task.items():
+            records = [build_sample(k, subject=tasks[task], acc=v, acc_norm=1 - v) for k, v in enumerate(values)]
+            write_samples(tmp_path / model / f"samples_{task}_{STAMP}.jsonl", records)
+        records = [build_sample(k, subject="x", exact_match=1.0) for k in range(5)]
+        write_samples(tmp_path / model / f"samples_drop_{STAMP}.jsonl", records)
     return tmp_path
 
 
@@ -97,12 +100,12 @@ def test_tasks_and_subjects_are_groups_and_metrics_keep_to_their_tasks(mmlu):
     assert counts.ids[0] == "drop:0"
     assert sorted(set(counts.groups["task"])) == ["drop", "mmlu_algebra", "mmlu_law"]
     assert sorted(set(counts.groups["subject"])) == ["algebra", "law", "x"]
-    assert scores_of(counts, "acc") == {"a": 0.6, "b": 0.2}
-    assert scores_of(counts, "exact_match") == {"a": 1, "b": 1}
+    assert compute_scores(counts, "acc") == {"a": 0.6, "b": 0.2}
+    assert compute_scores(counts, "exact_match") == {"a": 1, "b": 1}
     assert "acc is on 5 of 10 samples" in counts.notices
     results = compare_all(counts, metrics=["acc"], by="task", trials=256)
-    by = {r.subset["value"]: (r.score_a, r.score_b) for r in results}
-    assert by["mmlu_algebra"] == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    scores_by_task = {r.subset["value"]: (r.score_a, r.score_b) for r in results}
+    assert scores_by_task["mmlu_algebra"] == (pytest.approx(2 / 3), pytest.approx(1 / 3))
     [r] = compare_all(counts, metrics=["acc"], unit="subject", trials=256)
     assert (r.n_items, r.n_units) == (5, 2)  # drop has no acc
 
@@ -115,113 +118,125 @@ def test_any_field_of_the_document_is_a_group(mmlu):
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "array", "array laid out"])
 def test_encodings_and_layouts_do_not_matter(gsm8k, tmp_path, kind):
-    plain, other = [], []
+    plain, other_paths = [], []
     for model in ("m1", "m2"):
         path = gsm8k / model / f"samples_gsm8k_{STAMP}.jsonl"
         text = path.read_text()
-        listed = [json.loads(line) for line in text.splitlines()]
+        records = [json.loads(line) for line in text.splitlines()]
         content = {
             "crlf": text.replace("\n", "\r\n").encode(),
             "bom": text.encode("utf-8-sig"),
             "gz": gzip.compress(text.encode()),
             "no last newline": text.rstrip("\n").encode(),
-            "array": json.dumps(listed).encode(),
-            "array laid out": json.dumps(listed, indent=2).encode(),  # harness 0.4.0
+            "array": json.dumps(records).encode(),
+            "array laid out": json.dumps(records, indent=2).encode(),  # harness 0.4.0
         }[kind]
         (tmp_path / f"{model}.jsonl").write_bytes(content)
         plain.append(f"{model}={path}")
-        other.append(str(tmp_path / f"{model}.jsonl"))
-    assert detect([parse_source(other[0])]) == "samples"
-    one, two = read(*plain), read(*other)
-    assert (one.ids, one.systems, list(one.fields)) == (two.ids, two.systems, list(two.fields))
-    assert all((one.field(name) == two.field(name)).all() for name in one.fields)
+        other_paths.append(str(tmp_path / f"{model}.jsonl"))
+    assert detect([parse_source(other_paths[0])]) == "samples"
+    original, converted = read(*plain), read(*other_paths)
+    assert (original.ids, original.systems, list(original.fields)) == (
+        converted.ids,
+        converted.systems,
+        list(converted.fields),
+    )
+    assert all((original.field(name) == converted.field(name)).all() for name in original.fields)
 
 
 def test_samples_within_results_are_read(tmp_path):
     for model, v in (("a", 1), ("b", 0)):
-        whole = {"results": {}, "configs": {}, "samples": {"t1": [sample(0, acc=v)], "t2": [sample(0, acc=1)]}}
-        (tmp_path / f"{model}.json").write_text(json.dumps(whole, indent=2))
+        document = {
+            "results": {},
+            "configs": {},
+            "samples": {"t1": [build_sample(0, acc=v)], "t2": [build_sample(0, acc=1)]},
+        }
+        (tmp_path / f"{model}.json").write_text(json.dumps(document, indent=2))
     assert detect([parse_source(str(tmp_path / "a.json"))]) == "samples"
     counts = read(tmp_path / "a.json", tmp_path / "b.json")
     assert counts.ids == ("t1:0", "t2:0")
-    assert scores_of(counts, "acc") == {"a": 1, "b": 0.5}
+    assert compute_scores(counts, "acc") == {"a": 1, "b": 0.5}
 
 
 def test_what_is_no_number_is_no_metric_and_numbers_in_text_are(tmp_path):
     records = [
-        sample(k, acc="True", f1="0.5", perplexity=[-3.5, 12], bleu=["a", "b"], nested={"r1": 0.25, "r2": {"f": 1}})
+        build_sample(
+            k, acc="True", f1="0.5", perplexity=[-3.5, 12], bleu=["a", "b"], nested={"r1": 0.25, "r2": {"f": 1}}
+        )
         for k in range(2)
     ]
-    counts = read(write(tmp_path / "a.jsonl", records), write(tmp_path / "b.jsonl", records))
+    counts = read(write_samples(tmp_path / "a.jsonl", records), write_samples(tmp_path / "b.jsonl", records))
     assert counts.suggested == ("acc", "f1", "nested.r1", "nested.r2.f")
-    assert scores_of(counts, "nested.r1") == {"a": 0.25, "b": 0.25}
-    chosen = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    assert read(*chosen, options=Options(score_column="f1")).suggested == ("f1",)
-    assert read(*chosen, options=Options(ignore=("acc", "f1"))).suggested == ("nested.r1", "nested.r2.f")
+    assert compute_scores(counts, "nested.r1") == {"a": 0.25, "b": 0.25}
+    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    assert read(*paths, options=Options(score_column="f1")).suggested == ("f1",)
+    assert read(*paths, options=Options(ignore=("acc", "f1"))).suggested == ("nested.r1", "nested.r2.f")
     with pytest.raises(InputError, match="no metric 'mcc' in these samples; metrics: acc, f1"):
-        read(*chosen, options=Options(score_column="mcc"))
+        read(*paths, options=Options(score_column="mcc"))
 
 
 def test_runs_of_one_task_in_a_folder_are_averaged_where_all_are_asked_for(tmp_path):
     for model, values in (("a", (1, 0)), ("b", (1, 1))):
         for seed, value in enumerate(values):
-            write(tmp_path / model / f"samples_t_2024-07-0{seed + 1}T12-00-00.1.jsonl", [sample(0, acc=value)])
+            write_samples(
+                tmp_path / model / f"samples_t_2024-07-0{seed + 1}T12-00-00.1.jsonl", [build_sample(0, acc=value)]
+            )
     counts = read(tmp_path, format="samples:logs=all")
-    assert scores_of(counts, "acc") == {"a": 0.5, "b": 1}
+    assert compute_scores(counts, "acc") == {"a": 0.5, "b": 1}
     assert counts.notices == ("acc: 4 values of 2 samples taken more than once are averaged",)
 
 
 def test_lists_of_truths_are_pooled_as_ifeval_does(tmp_path):
-    a = [sample(0, inst_level_strict_acc=[True, False, True]), sample(1, inst_level_strict_acc=[True])]
-    b = [sample(0, inst_level_strict_acc=[False] * 3), sample(1, inst_level_strict_acc=[True])]
-    counts = read(write(tmp_path / "a.jsonl", a), write(tmp_path / "b.jsonl", b))
-    assert scores_of(counts, "inst_level_strict_acc") == {"a": 0.75, "b": 0.25}
+    a = [build_sample(0, inst_level_strict_acc=[True, False, True]), build_sample(1, inst_level_strict_acc=[True])]
+    b = [build_sample(0, inst_level_strict_acc=[False] * 3), build_sample(1, inst_level_strict_acc=[True])]
+    counts = read(write_samples(tmp_path / "a.jsonl", a), write_samples(tmp_path / "b.jsonl", b))
+    assert compute_scores(counts, "inst_level_strict_acc") == {"a": 0.75, "b": 0.25}
 
 
 def test_repeats_are_averaged_exactly(tmp_path):
-    a = [sample(0, acc=v) for v in (1, 0, 0)] + [sample(1, acc=1)]
-    b = [sample(0, acc=v) for v in (0, 1)] + [sample(1, acc=0)]
-    files = [write(tmp_path / "a.jsonl", a), write(tmp_path / "b.jsonl", b)]
+    a = [build_sample(0, acc=v) for v in (1, 0, 0)] + [build_sample(1, acc=1)]
+    b = [build_sample(0, acc=v) for v in (0, 1)] + [build_sample(1, acc=0)]
+    files = [write_samples(tmp_path / "a.jsonl", a), write_samples(tmp_path / "b.jsonl", b)]
     counts = read(*files)
     assert counts.field("items").tolist() == [[6], [6]]
     assert counts.field("score[acc]").tolist() == [[2, 3], [6, 0]]
     assert counts.notices == ("acc: 5 values of 2 samples taken more than once are averaged",)
-    assert scores_of(counts, "acc") == {"a": pytest.approx(2 / 3), "b": 0.25}
+    assert compute_scores(counts, "acc") == {"a": pytest.approx(2 / 3), "b": 0.25}
     with pytest.raises(InputError, match=r"a.jsonl, line 2: sample '0' of system 'a' has a score already"):
         read(*files, format="samples:repeats=error")
 
 
 def test_a_sample_one_system_lacks_is_what_missing_says(tmp_path):
-    a = write(tmp_path / "a.jsonl", [sample(k, acc=1) for k in range(3)])
-    b = write(tmp_path / "b.jsonl", [sample(k, acc=k % 2) for k in range(2)])
+    a = write_samples(tmp_path / "a.jsonl", [build_sample(k, acc=1) for k in range(3)])
+    b = write_samples(tmp_path / "b.jsonl", [build_sample(k, acc=k % 2) for k in range(2)])
     with pytest.raises(InputError, match=r"system 'b' has no score 'acc' for item '2' \(1 missing in all\)"):
         read(a, b)
     counts = read(a, b, options=Options(missing="pairwise"))
-    assert scores_of(counts, "acc") == {"a": 1, "b": 0.5}
-    assert scores_of(read(a, b, options=Options(missing="zero")), "acc")["b"] == pytest.approx(1 / 3)
+    assert compute_scores(counts, "acc") == {"a": 1, "b": 0.5}
+    assert compute_scores(read(a, b, options=Options(missing="zero")), "acc")["b"] == pytest.approx(1 / 3)
 
 
 def test_documents_that_differ_are_told(tmp_path):
-    a = write(tmp_path / "a.jsonl", [sample(0, acc=1), sample(1, acc=1)])
-    b = write(tmp_path / "b.jsonl", [sample(0, acc=1), sample(1, subject="law", acc=1)])
+    a = write_samples(tmp_path / "a.jsonl", [build_sample(0, acc=1), build_sample(1, acc=1)])
+    b = write_samples(tmp_path / "b.jsonl", [build_sample(0, acc=1), build_sample(1, subject="law", acc=1)])
     assert any("the input of 1 sample differs" in w for w in read(a, b).notices)
-    joined = write(tmp_path / "c.jsonl", [sample(0, acc=1), sample(0, subject="law", acc=1)])
+    joined = write_samples(tmp_path / "c.jsonl", [build_sample(0, acc=1), build_sample(0, subject="law", acc=1)])
     with pytest.raises(InputError, match=r"c.jsonl, line 2: sample '0' has another input than an earlier one"):
         read(a, joined)
 
 
 def test_plain_records_need_an_id_and_a_number(tmp_path):
-    a = write(
+    a = write_samples(
         tmp_path / "a.jsonl", [{"key": "x", "correct": True, "score": 0.5}, {"key": "y", "correct": False, "score": 1}]
     )
-    b = write(
+    b = write_samples(
         tmp_path / "b.jsonl", [{"key": "y", "correct": True, "score": 0.5}, {"key": "x", "correct": True, "score": 1}]
     )
     with pytest.raises(InputError, match=r"a.jsonl, line 1: no id \(doc_id, .*name it with --id"):
         read(a, b, format="samples")
     counts = read(a, b, format="samples", options=Options(id_column="key"))
-    assert scores_of(counts, "correct") == {"a": 0.5, "b": 1}
-    texts = write(tmp_path / "c.jsonl", [{"id": 1, "answer": "x"}])
+    assert compute_scores(counts, "correct") == {"a": 0.5, "b": 1}
+    texts = write_samples(tmp_path / "c.jsonl", [{"id": 1, "answer": "x"}])
     with pytest.raises(InputError, match="no metric in 1 sample"):
         read(texts, texts.with_name("c.jsonl"), format="samples")
 
@@ -239,7 +254,7 @@ def test_plain_records_need_an_id_and_a_number(tmp_path):
     ],
 )
 def test_bad_samples_are_errors_that_name_the_place(tmp_path, content, message):
-    good = write(tmp_path / "good.jsonl", [sample(0, acc=1)])
+    good = write_samples(tmp_path / "good.jsonl", [build_sample(0, acc=1)])
     (tmp_path / "bad.jsonl").write_text(content)
     with pytest.raises(InputError, match=message):
         read(good, tmp_path / "bad.jsonl", format="samples")
@@ -247,7 +262,7 @@ def test_bad_samples_are_errors_that_name_the_place(tmp_path, content, message):
 
 def test_names_that_clash_and_empty_folders_are_errors(tmp_path):
     for folder in ("x", "y", "z"):
-        write(tmp_path / folder / "out.jsonl", [sample(0, acc=1)])
+        write_samples(tmp_path / folder / "out.jsonl", [build_sample(0, acc=1)])
     with pytest.raises(InputError, match=r"system 'out' is .*out.jsonl already; name them NAME=FILE"):
         read(tmp_path / "x" / "out.jsonl", tmp_path / "y" / "out.jsonl")
     (tmp_path / "none").mkdir()
@@ -257,7 +272,7 @@ def test_names_that_clash_and_empty_folders_are_errors(tmp_path):
         read(tmp_path / "x", gold=tmp_path / "x", format="samples")
 
 
-def inspect_log(task, model, samples, status="success", **config):
+def build_inspect_log(task, model, samples, status="success", **config):
     return {
         "version": 2,
         "status": status,
@@ -266,7 +281,7 @@ def inspect_log(task, model, samples, status="success", **config):
     }
 
 
-def inspect_sample(item, value, epoch=1, scorer="match", **metadata):
+def build_inspect_sample(item, value, epoch=1, scorer="match", **metadata):
     scores = None if value is None else {scorer: {"value": value, "answer": "a"}}
     return {"id": item, "epoch": epoch, "input": f"q{item}", "target": "t", "scores": scores, "metadata": metadata}
 
@@ -277,53 +292,58 @@ def write_json(path, log):
 
 
 def write_eval(path, log, method=zipfile.ZIP_DEFLATED):
-    with zipfile.ZipFile(path, "w", method) as packed:
+    with zipfile.ZipFile(path, "w", method) as archive:
         header = {key: value for key, value in log.items() if key != "samples"}
-        packed.writestr("_journal/start.json", json.dumps(header))
-        for own in log["samples"]:
-            packed.writestr(f"samples/{own['id']}_epoch_{own['epoch']}.json", json.dumps(own))
-        packed.writestr("header.json", json.dumps(header))
+        archive.writestr("_journal/start.json", json.dumps(header))
+        for entry in log["samples"]:
+            archive.writestr(f"samples/{entry['id']}_epoch_{entry['epoch']}.json", json.dumps(entry))
+        archive.writestr("header.json", json.dumps(header))
     return path
 
 
 @pytest.mark.parametrize("writer", [write_json, write_eval])
 def test_inspect_letters_count_and_epochs_are_averaged(tmp_path, writer):
-    a = [inspect_sample(k, v, e) for e in (1, 2, 3) for k, v in ((1, "C"), (2, "CIN"[e - 1]), (3, "P"))]
-    b = [inspect_sample(k, "I", e) for e in (1, 2, 3) for k in (1, 2, 3)]
+    a = [build_inspect_sample(k, v, e) for e in (1, 2, 3) for k, v in ((1, "C"), (2, "CIN"[e - 1]), (3, "P"))]
+    b = [build_inspect_sample(k, "I", e) for e in (1, 2, 3) for k in (1, 2, 3)]
     suffix = "json" if writer is write_json else "eval"
     files = [
         writer(
-            tmp_path / f"2025-01-0{n}_t.{suffix}", inspect_log("t", f"org/{n}", own, epochs=3, epochs_reducer=["mean"])
+            tmp_path / f"2025-01-0{n}_t.{suffix}",
+            build_inspect_log("t", f"org/{n}", samples, epochs=3, epochs_reducer=["mean"]),
         )
-        for n, own in ((1, a), (2, b))
+        for n, samples in ((1, a), (2, b))
     ]
     assert detect([parse_source(str(files[0]))]) == "samples"
     counts = read(*files)
     assert counts.systems == ("org/1", "org/2")
     assert dict(zip(counts.ids, counts.field("score[match]")[:, 0], strict=True)) == {"1": 3, "2": 1, "3": 1.5}
-    assert scores_of(counts, "match") == {"org/1": pytest.approx((1 + 1 / 3 + 0.5) / 3), "org/2": 0}
+    assert compute_scores(counts, "match") == {"org/1": pytest.approx((1 + 1 / 3 + 0.5) / 3), "org/2": 0}
     assert read(tmp_path).systems == ("org/1", "org/2")
-    named = read(f"x={files[0]}", f"y={files[1]}")
-    assert named.systems == ("x", "y")
+    renamed = read(f"x={files[0]}", f"y={files[1]}")
+    assert renamed.systems == ("x", "y")
 
 
 def test_inspect_values_of_all_kinds(tmp_path):
     values = {"d": {"p": 1, "q": "C"}, "l": [0.5, 1], "b": True, "s": "0.25", "w": "yes", "n": float("nan"), "t": "odd"}
 
-    def log(name):
-        own = inspect_sample(1, 0.5)
-        own["scores"] |= {key: {"value": value} for key, value in values.items()}
-        return write_json(tmp_path / f"{name}.json", inspect_log("t", name, [own]))
+    def write_log(name):
+        entry = build_inspect_sample(1, 0.5)
+        entry["scores"] |= {key: {"value": value} for key, value in values.items()}
+        return write_json(tmp_path / f"{name}.json", build_inspect_log("t", name, [entry]))
 
-    counts = read(log("a"), log("b"))
-    found = {name[6:-1]: float(counts.field(name)[0, 0]) for name in counts.fields if name.startswith("score[")}
-    assert found == {"match": 0.5, "d.p": 1, "d.q": 1, "l.0": 0.5, "l.1": 1, "b": 1, "s": 0.25, "w": 1}
+    counts = read(write_log("a"), write_log("b"))
+    scores = {name[6:-1]: float(counts.field(name)[0, 0]) for name in counts.fields if name.startswith("score[")}
+    assert scores == {"match": 0.5, "d.p": 1, "d.q": 1, "l.0": 0.5, "l.1": 1, "b": 1, "s": 0.25, "w": 1}
     assert any(w.startswith("left out: t is no number: 'odd'") for w in counts.notices)
 
 
 def test_inspect_samples_without_scores_are_missing(tmp_path):
-    a = write_json(tmp_path / "a.json", inspect_log("t", "a", [inspect_sample(1, "C"), inspect_sample(2, None)]))
-    b = write_json(tmp_path / "b.json", inspect_log("t", "b", [inspect_sample(1, "I"), inspect_sample(2, "C")]))
+    a = write_json(
+        tmp_path / "a.json", build_inspect_log("t", "a", [build_inspect_sample(1, "C"), build_inspect_sample(2, None)])
+    )
+    b = write_json(
+        tmp_path / "b.json", build_inspect_log("t", "b", [build_inspect_sample(1, "I"), build_inspect_sample(2, "C")])
+    )
     with pytest.raises(InputError, match="system 'a' has no score 'match' for item '2'"):
         read(a, b)
     [r] = compare_all(read(a, b, options=Options(missing="pairwise")), metrics=["match"], trials=64)
@@ -334,9 +354,11 @@ def test_inspect_tasks_metadata_and_unfinished_runs(tmp_path):
     for model in ("a", "b"):
         (tmp_path / model).mkdir()
         for task in ("t1", "t2"):
-            own = [inspect_sample(k, "C" if k % 2 else "I", document=f"d{k // 2}") for k in range(4)]
-            write_json(tmp_path / model / f"{task}.json", inspect_log(task, model, own))
-        write_json(tmp_path / model / "t0.json", inspect_log("t1", model, [inspect_sample(0, "C")], status="error"))
+            samples = [build_inspect_sample(k, "C" if k % 2 else "I", document=f"d{k // 2}") for k in range(4)]
+            write_json(tmp_path / model / f"{task}.json", build_inspect_log(task, model, samples))
+        write_json(
+            tmp_path / model / "t0.json", build_inspect_log("t1", model, [build_inspect_sample(0, "C")], status="error")
+        )
     counts = read(tmp_path / "a", tmp_path / "b", options=Options(groups=("document",)))
     assert counts.n_items == 8
     assert counts.ids[:2] == ("t1:0", "t1:1")
@@ -344,30 +366,34 @@ def test_inspect_tasks_metadata_and_unfinished_runs(tmp_path):
     assert not any("averaged" in w for w in counts.notices)  # the run that failed is left out
     with pytest.raises(InputError, match="logs of 2 models"):
         read(f"x={tmp_path}", f"y={tmp_path / 'a'}")
-    same = [f"{name}={tmp_path / 'a' / 't1.json'}" for name in ("x", "y")]
-    assert read(*same).systems == ("x", "y")
+    sources = [f"{name}={tmp_path / 'a' / 't1.json'}" for name in ("x", "y")]
+    assert read(*sources).systems == ("x", "y")
 
 
 def test_inspect_logs_that_cannot_be_read_are_errors(tmp_path):
-    good = write_eval(tmp_path / "good.eval", inspect_log("t", "a", [inspect_sample(1, "C")]))
+    good = write_eval(tmp_path / "good.eval", build_inspect_log("t", "a", [build_inspect_sample(1, "C")]))
     (tmp_path / "cut.eval").write_bytes(good.read_bytes()[:-30])
     with pytest.raises(InputError, match=r"cut.eval: damaged .eval log"):
         read(good, tmp_path / "cut.eval")
-    bare = write_eval(tmp_path / "bare.eval", inspect_log("t", "b", []))
+    bare = write_eval(tmp_path / "bare.eval", build_inspect_log("t", "b", []))
     with pytest.raises(InputError, match=r"bare.eval: no samples in this log"):
         read(good, bare)
     other = write_json(tmp_path / "other.json", {"version": 1, "status": "success", "eval": 3})
     with pytest.raises(InputError, match=r"other.json: no 'eval' in this log"):
         read(good, other)
-    odd = write_json(tmp_path / "odd.json", inspect_log("t", "b", [{"epoch": 1}]))
+    odd = write_json(tmp_path / "odd.json", build_inspect_log("t", "b", [{"epoch": 1}]))
     with pytest.raises(InputError, match=r"odd.json, sample 1: no 'id' in this sample"):
         read(good, odd)
-    pooled = write_json(tmp_path / "max.json", inspect_log("t", "b", [inspect_sample(1, "C")], epochs_reducer=["max"]))
+    pooled = write_json(
+        tmp_path / "max.json", build_inspect_log("t", "b", [build_inspect_sample(1, "C")], epochs_reducer=["max"])
+    )
     assert any("reduced by max; here they are averaged" in w for w in read(good, pooled).notices)
 
 
 def test_zip_methods_that_python_lacks_are_an_error(tmp_path):
-    path = write_eval(tmp_path / "z.eval", inspect_log("t", "a", [inspect_sample(1, "C")]), zipfile.ZIP_STORED)
+    path = write_eval(
+        tmp_path / "z.eval", build_inspect_log("t", "a", [build_inspect_sample(1, "C")]), zipfile.ZIP_STORED
+    )
     content = path.read_bytes()
     for mark, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
         start = 0
@@ -405,8 +431,8 @@ def test_what_was_asked_right_and_answered_is_read_again_for_those_who_look(tmp_
             lines = [json.dumps(row).replace("{}", f"{name} in {task}") for row in rows]
             (tmp_path / name / f"samples_{task}_2026-05-04T01-30-00.000000.jsonl").write_text("\n".join(lines) + "\n")
     counts = read(tmp_path / "x", tmp_path / "y")
-    found = counts.telling.find_texts({"one:1", "two:3"}, {"y"})
-    assert found == {
+    details = counts.telling.find_texts({"one:1", "two:3"}, {"y"})
+    assert details == {
         ("y", "one:1"): ItemTexts("q1?", "t1", "y in one says 1"), ("y", "two:3"): ItemTexts("q3?", "t3", "y in two says 3")
     }  # fmt: skip
     (tmp_path / "y" / "samples_one_2026-05-04T01-30-00.000000.jsonl").unlink()

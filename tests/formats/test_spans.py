@@ -1,4 +1,4 @@
-"""Spans: the official MUC-4 scores, brat folders, and the forms that spans come in."""
+"""Spans: the official MUC-4 scores, brat folders, and other layouts of spans."""
 
 import json
 
@@ -11,7 +11,7 @@ from sigdask.formats import Options, detect, parse_source, read
 from sigdask.randomization.stream.shuffles import draw_swap_bits
 from sigdask.report.terminal import render
 
-NAMED = Options(metrics=("f1",))
+F1_ONLY = Options(metrics=("f1",))
 KINDS = {"precision": "P", "recall": "R", "f1": "F1"}
 
 
@@ -48,14 +48,14 @@ def test_muc_documents_are_known_by_number_and_may_be_empty(folder, muc):
 
 
 def test_counts_of_swapped_outputs_are_the_swapped_counts(muc):
-    """Pseudo-systems: the sums' score is the scorer's own on the swapped entities."""
+    """The summed counts of a pseudo-system are the scorer's counts on the swapped entities."""
     a, b = muc.outputs.systems[:2]
     for swapped in draw_swap_bits((1, 2), run=0, first=0, n_trials=8, n_units=muc.n_items):
         pseudo = [y if swap else x for x, y, swap in zip(a, b, swapped, strict=True)]
         matched = 0
-        for right, given in zip(muc.outputs.gold, pseudo, strict=True):
-            for role, entities in given.items():
-                cost = [[-int(own <= gold) for own in entities] for gold in right.get(role, ())]
+        for gold_entities, predicted in zip(muc.outputs.gold, pseudo, strict=True):
+            for role, entities in predicted.items():
+                cost = [[-int(entity <= gold) for entity in entities] for gold in gold_entities.get(role, ())]
                 if cost and entities:
                     rows, columns = linear_sum_assignment(cost)
                     matched -= sum(cost[r][c] for r, c in zip(rows, columns, strict=True))
@@ -122,7 +122,7 @@ def test_spans_without_labels_and_without_offsets(tmp_path):
     assert counts.field("predicted").tolist() == [[1, 1], [3, 1]]
 
 
-def brat(folder, docs):
+def write_brat(folder, docs):
     for name, text in docs.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, newline="")
@@ -131,16 +131,18 @@ def brat(folder, docs):
 
 def test_brat_folders(tmp_path):
     notes = "R1\tWorks Arg1:T1 Arg2:T2\r\nA1\tNegated T1\r\n*\tEquiv T1 T2\r\n#1\tAnnotatorNotes T1\tsure\r\nE1\tMove:T2\r\n"
-    gold = brat(tmp_path / "gold", {
+    gold = write_brat(tmp_path / "gold", {
         "d1.ann": "T1\tLOC 0 5\tRome\r\nT2\tPER 7 9;12 15\tAn Lee\r\n" + notes, "d1.txt": "T1 not this",
         "sub/d2.ann": "", "sub/d3.ann": "T1\tLOC 3 4\tx",
     })  # fmt: skip
-    x = brat(
+    x = write_brat(
         tmp_path / "x", {"d1.ann": "T9\tPER 12 15;7 9\tAn Lee\n", "sub/d2.ann": "T1\tPER 1 2\ty\n", "sub/d3.ann": ""}
     )
-    y = brat(tmp_path / "y", {"d1.ann": "T1\tPER 7 15\tAn Lee\nT2\tLOC 0 5\tRome\n", "sub/d3.ann": "T1\tLOC 3 4\tx\n"})
+    y = write_brat(
+        tmp_path / "y", {"d1.ann": "T1\tPER 7 15\tAn Lee\nT2\tLOC 0 5\tRome\n", "sub/d3.ann": "T1\tLOC 3 4\tx\n"}
+    )
     assert detect([parse_source(str(x))], gold) == "spans"
-    counts = read(x, y, gold=gold, options=NAMED)
+    counts = read(x, y, gold=gold, options=F1_ONLY)
     assert counts.ids == ("d1", "sub/d2", "sub/d3")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0], [0, 1]]
     assert counts.field("tp[PER]").tolist() == [[1, 0], [0, 0], [0, 0]]
@@ -150,27 +152,29 @@ def test_brat_folders(tmp_path):
         "Relations and events are not scored, the scores are of entities alone: the files hold "
         f"2 relations in 1 file (2 in {gold}) and 1 event in 1 file (1 in {gold})"
     )
-    one = read(x / "d1.ann", f"y={y}/d1.ann", gold=gold / "d1.ann", options=NAMED)
-    assert one.field("tp").tolist() == [[1, 1]]
-    brat(y, {"d4.ann": ""})
+    single = read(x / "d1.ann", f"y={y}/d1.ann", gold=gold / "d1.ann", options=F1_ONLY)
+    assert single.field("tp").tolist() == [[1, 1]]
+    write_brat(y, {"d4.ann": ""})
     with pytest.raises(InputError, match=r"y, file d4.ann: 1 item \('d4'\) not in .*gold"):
-        read(x, y, gold=gold, options=NAMED)
-    brat(x, {"d1.ann": "T1\tLOC 0 5\tRome\nT2 PER 7 9 An\n"})
+        read(x, y, gold=gold, options=F1_ONLY)
+    write_brat(x, {"d1.ann": "T1\tLOC 0 5\tRome\nT2 PER 7 9 An\n"})
     with pytest.raises(InputError, match="d1.ann, line 2: found 'T2 PER 7 9 An', expected T1<tab>LABEL"):
-        read(x, y, gold=gold, options=NAMED)
-    brat(x, {"d1.ann": ""})
+        read(x, y, gold=gold, options=F1_ONLY)
+    write_brat(x, {"d1.ann": ""})
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="no files ending in .ann"):
-        read(x, tmp_path / "none", gold=gold, options=NAMED)
+        read(x, tmp_path / "none", gold=gold, options=F1_ONLY)
 
 
 def test_relations_are_refused_unless_entity_metrics_are_named(tmp_path):
     entities = "T1\tPER 0 3\tAnn\nT2\tLOC 7 12\tParis\n"
-    right, wrong = f"{entities}R1\tlives Arg1:T1 Arg2:T2\n", f"{entities}R1\tborn Arg1:T2 Arg2:T1\n"
-    gold, x, y = (brat(tmp_path / k, {"d.ann": text}) for k, text in zip("gxy", (right, wrong, right), strict=True))
+    correct, wrong = f"{entities}R1\tlives Arg1:T1 Arg2:T2\n", f"{entities}R1\tborn Arg1:T2 Arg2:T1\n"
+    gold, x, y = (
+        write_brat(tmp_path / k, {"d.ann": text}) for k, text in zip("gxy", (correct, wrong, correct), strict=True)
+    )
     with pytest.raises(InputError, match=r"3 relations in 3 files .* Name a metric to compare the entities alone"):
         read(x, y, gold=gold)
-    counts = read(x, y, gold=gold, options=NAMED)
+    counts = read(x, y, gold=gold, options=F1_ONLY)
     results = compare_all(counts, metrics=["f1"])
     assert [(r.score_a, r.score_b) for r in results] == [(1.0, 1.0)]
     assert results.notes[0].kind == "scope"
@@ -186,7 +190,7 @@ def test_real_relations_are_refused_and_their_number_is_named(shared_data):
     n = sum(line.startswith("R") for path in folder.rglob("*.ann") for line in path.read_text().splitlines())
     with pytest.raises(InputError, match=rf"{n:,} relations in \d+ files \(658 in "):  # 658: SOURCE.md
         read(*files, gold=folder / "gold")
-    assert f"hold {n:,} relations" in read(*files, gold=folder / "gold", options=NAMED).scope[0]
+    assert f"hold {n:,} relations" in read(*files, gold=folder / "gold", options=F1_ONLY).scope[0]
     entities = shared_data / "relations_brat" / "entities"
     assert not read(f"x={entities}/system_upstream", f"y={entities}/gold", gold=entities / "gold").scope
 
@@ -198,7 +202,7 @@ def test_relations_in_json_are_refused(tmp_path):
     files, gold = (tmp_path / "x", tmp_path / "y"), tmp_path / "gold"
     with pytest.raises(InputError, match=r"1 relation in 1 document \(1 in .*gold\)"):
         read(*files, gold=gold)
-    assert "1 relation in 1 document" in read(*files, gold=gold, options=NAMED).scope[0]
+    assert "1 relation in 1 document" in read(*files, gold=gold, options=F1_ONLY).scope[0]
 
 
 def test_tables_of_offsets_join_the_documents_of_all(tmp_path):
@@ -225,7 +229,7 @@ def test_pubtator_files(tmp_path):
     (tmp_path / "y.txt").write_text(texts("0\t5\tw\tChemical", "7\t9\tv\tChemical"))
     with pytest.raises(InputError, match=r"1 relation in 1 document \(1 in .*gold.txt\): sigdask does not score"):
         read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt")
-    counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt", options=NAMED)
+    counts = read(tmp_path / "x.txt", tmp_path / "y.txt", gold=tmp_path / "gold.txt", options=F1_ONLY)
     assert counts.ids == ("1", "2")
     assert counts.field("tp").tolist() == [[1, 1], [0, 0]]
     assert counts.field("gold[Chemical]").tolist() == [[1], [0]]

@@ -11,7 +11,7 @@ from sigdask.formats.texts.answers.matching import compute_scores, normalize_wor
 
 # answer, gold answers, then exact match and F1 as compute_score of evaluate's metrics/squad (the official evaluate-v1.1.py)
 # and get_raw_scores of metrics/squad_v2 (evaluate-v2.0.py) return them
-JUDGED = [
+SCORED_ANSWERS = [
     ("the Denver team!", ["Denver Broncos", "Broncos"], (0.0, 0.5), (0.0, 0.5)),
     ("Super-Bowl", ["super bowl", "The Superbowl"], (1.0, 1.0), (1.0, 1.0)),
     ("", ["a"], (1.0, 0.0), (1.0, 1.0)),
@@ -22,11 +22,11 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "gold", "first", "second"), JUDGED)
+@pytest.mark.parametrize(("given", "gold", "first", "second"), SCORED_ANSWERS)
 def test_exact_match_and_f1_are_those_of_the_official_scripts(given, gold, first, second):
     words = [normalize_words(answer) for answer in gold]
     assert compute_scores(given, words, nothing_is_an_answer=False) == first
-    assert compute_scores(given, [own for own in words if own] or [[]], nothing_is_an_answer=True) == second
+    assert compute_scores(given, [tokens for tokens in words if tokens] or [[]], nothing_is_an_answer=True) == second
 
 
 # the README of evaluate's metrics/squad: "Partial match (2 out of 3 answers correct)", exact_match and f1 66.66666666666667
@@ -43,7 +43,7 @@ REFERENCES = [
 WRONG = {row["id"]: "1999" for row in PREDICTIONS}
 
 
-def in_squads_form(references, version="1.1"):
+def format_squad(references, version="1.1"):
     qas = [
         {
             "id": row["id"],
@@ -53,27 +53,27 @@ def in_squads_form(references, version="1.1"):
         }
         for row in references
     ]
-    parts = [{"context": "one", "qas": qas[:1]}, {"context": "two", "qas": qas[1:]}]
-    return json.dumps({"version": version, "data": [{"title": "A", "paragraphs": parts}]})
+    paragraphs = [{"context": "one", "qas": qas[:1]}, {"context": "two", "qas": qas[1:]}]
+    return json.dumps({"version": version, "data": [{"title": "A", "paragraphs": paragraphs}]})
 
 
-def as_lines(rows):
+def format_json_lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-GOLD = {"squad": in_squads_form, "array": json.dumps, "lines": as_lines}
-GIVEN = {
+GOLD_FORMATS = {"squad": format_squad, "array": json.dumps, "lines": format_json_lines}
+PREDICTION_FORMATS = {
     "by id": lambda rows: json.dumps({row["id"]: row["prediction_text"] for row in rows}),
     "array": json.dumps,
-    "lines": as_lines,
+    "lines": format_json_lines,
 }
 
 
-@pytest.mark.parametrize("gold", GOLD)
-@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("gold", GOLD_FORMATS)
+@pytest.mark.parametrize("given", PREDICTION_FORMATS)
 def test_predictions_and_gold_answers_are_read_as_they_are_published(tmp_path, gold, given):
-    (tmp_path / "gold.json").write_text(GOLD[gold](REFERENCES))
-    (tmp_path / "x.json").write_text(GIVEN[given](PREDICTIONS))
+    (tmp_path / "gold.json").write_text(GOLD_FORMATS[gold](REFERENCES))
+    (tmp_path / "x.json").write_text(PREDICTION_FORMATS[given](PREDICTIONS))
     (tmp_path / "y.json").write_text(json.dumps(WRONG))
     systems = [Source(tmp_path / "x.json"), Source(tmp_path / "y.json")]
     assert detect(systems, tmp_path / "gold.json") == "squad"
@@ -88,7 +88,7 @@ def test_predictions_and_gold_answers_are_read_as_they_are_published(tmp_path, g
 
 def test_questions_without_an_answer_are_those_of_version_2(tmp_path):
     rows = [*REFERENCES, {"id": "none", "answers": {"text": [], "answer_start": []}}]
-    (tmp_path / "gold.json").write_text(in_squads_form(rows, "v2.0"))
+    (tmp_path / "gold.json").write_text(format_squad(rows, "v2.0"))
     for name, answer in {"x": "", "y": "something"}.items():
         (tmp_path / name).write_text(json.dumps(WRONG | {"none": answer}))
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold.json")
@@ -103,7 +103,7 @@ def test_questions_without_an_answer_are_those_of_version_2(tmp_path):
 
 def test_a_question_that_is_not_answered_counts_0_in_version_1_and_is_asked_about_in_2(tmp_path):
     for version in ("1.1", "v2.0"):
-        (tmp_path / version).write_text(in_squads_form(REFERENCES, version))
+        (tmp_path / version).write_text(format_squad(REFERENCES, version))
     (tmp_path / "x").write_text(json.dumps({row["id"]: row["prediction_text"] for row in PREDICTIONS[:2]} | {"7": "!"}))
     (tmp_path / "y").write_text(json.dumps(WRONG))
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "1.1")
@@ -131,7 +131,7 @@ def test_a_question_that_is_not_answered_counts_0_in_version_1_and_is_asked_abou
     ],
 )
 def test_what_is_no_answer_is_an_error_that_names_it(tmp_path, text, message):
-    (tmp_path / "gold.json").write_text(in_squads_form(REFERENCES))
+    (tmp_path / "gold.json").write_text(format_squad(REFERENCES))
     (tmp_path / "x").write_text(text)
     (tmp_path / "y").write_text(json.dumps(WRONG))
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Rows and columns beside the scores that are none: means, totals, data frames' own row numbers."""
+"""Rows and columns that are not scores: means, totals, row numbers of data frames."""
 
 import json
 
@@ -15,20 +15,20 @@ SCORES = pd.DataFrame(
 )
 
 
-def scores_of(counts):
+def get_scores(counts):
     return {name: counts.field("score")[:, s].tolist() for s, name in enumerate(counts.systems)}
 
 
-def expected(frame=SCORES):
+def as_lists(frame=SCORES):
     return {name: column.tolist() for name, column in frame.items()}
 
 
-def written(tmp_path, frame, **options):
+def write_csv(tmp_path, frame, **options):
     frame.to_csv(tmp_path / "t.csv", **options)
     return tmp_path / "t.csv"
 
 
-def with_row(name, values, first=False):
+def add_row(name, values, first=False):
     row = pd.DataFrame([values], columns=SCORES.columns, index=[name])
     return pd.concat([row, SCORES] if first else [SCORES, row])
 
@@ -51,16 +51,16 @@ def with_row(name, values, first=False):
     ],
 )
 def test_a_row_that_sums_up_the_others_is_no_item(tmp_path, name, values, first):
-    counts = read(written(tmp_path, with_row(name, list(values), first)))
-    assert scores_of(counts) == expected()
+    counts = read(write_csv(tmp_path, add_row(name, list(values), first)))
+    assert get_scores(counts) == as_lists()
     assert [f"{name!r} sums up the other rows" in warning for warning in counts.notices] == [True]
 
 
 @pytest.mark.parametrize("name", ["all", "mean", "weighted average"])
 def test_an_item_called_like_a_summary_stays_and_is_noted(tmp_path, name):
-    frame = with_row(name, [0.1, 0.2])
-    counts = read(written(tmp_path, frame))
-    assert scores_of(counts) == expected(frame)
+    frame = add_row(name, [0.1, 0.2])
+    counts = read(write_csv(tmp_path, frame))
+    assert get_scores(counts) == as_lists(frame)
     assert f"line 6: {name!r} is called like a summary, but is not the mean" in counts.notices[0]
 
 
@@ -90,15 +90,15 @@ def test_a_word_among_items_that_is_called_all_needs_no_note(tmp_path):
 
 
 def test_all_that_describe_adds_is_left_out(tmp_path):
-    counts = read(written(tmp_path, pd.concat([SCORES, SCORES.describe()])))
-    assert scores_of(counts) == expected()
+    counts = read(write_csv(tmp_path, pd.concat([SCORES, SCORES.describe()])))
+    assert get_scores(counts) == as_lists()
     assert len(counts.notices) == 8
 
 
 def test_a_mean_row_in_each_of_two_files_is_left_out(tmp_path):
     (tmp_path / "a.csv").write_text("item,score\nx,1\ny,2\nz,2\nmean,1.67\n")
     (tmp_path / "b.csv").write_text("item,score\nx,1\ny,4\nz,2\nmean,2.33\n")
-    assert scores_of(read(tmp_path / "a.csv", tmp_path / "b.csv")) == {"a": [1, 2, 2], "b": [1, 4, 2]}
+    assert get_scores(read(tmp_path / "a.csv", tmp_path / "b.csv")) == {"a": [1, 2, 2], "b": [1, 4, 2]}
 
 
 def test_a_total_of_responses_does_not_make_them_labels(tmp_path):
@@ -111,14 +111,14 @@ def test_a_total_of_responses_does_not_make_them_labels(tmp_path):
 def test_rows_of_means_in_a_long_table_are_no_items(tmp_path):
     long = SCORES.reset_index(names="item").melt(id_vars="item", var_name="system", value_name="score")
     means = pd.DataFrame({"item": "all", "system": list(SCORES), "score": SCORES.mean().round(4).to_numpy()})
-    counts = read(written(tmp_path, pd.concat([long, means]), index=False))
-    assert scores_of(counts) == expected()
+    counts = read(write_csv(tmp_path, pd.concat([long, means]), index=False))
+    assert get_scores(counts) == as_lists()
     assert "'all' sums up the other rows" in counts.notices[0]
 
 
 def test_a_column_of_the_systems_means_is_no_system(tmp_path):
-    counts = read(written(tmp_path, SCORES.assign(Average=SCORES.mean(axis=1).round(2))))
-    assert scores_of(counts) == expected()
+    counts = read(write_csv(tmp_path, SCORES.assign(Average=SCORES.mean(axis=1).round(2))))
+    assert get_scores(counts) == as_lists()
     assert "column 'Average' sums up the other columns" in counts.notices[0]
 
 
@@ -146,8 +146,8 @@ NUMBERED = SCORES.reset_index(drop=True)
 @pytest.mark.parametrize("start", [0, 1])
 def test_the_index_of_a_data_frame_is_no_system(tmp_path, header, start):
     frame = NUMBERED.set_index(NUMBERED.index + start)
-    counts = read(written(tmp_path, frame, index_label=header))
-    assert scores_of(counts) == expected()
+    counts = read(write_csv(tmp_path, frame, index_label=header))
+    assert get_scores(counts) == as_lists()
 
 
 def test_the_index_that_arrow_keeps_is_no_system(tmp_path):
@@ -157,19 +157,19 @@ def test_the_index_that_arrow_keeps_is_no_system(tmp_path):
     table = pa.table({**{name: NUMBERED[name].to_numpy() for name in NUMBERED}, "__index_level_0__": [3, 1, 2, 0]})
     parquet.write_table(table, tmp_path / "t.parquet")
     counts = read(tmp_path / "t.parquet")
-    assert scores_of(counts) == expected()
+    assert get_scores(counts) == as_lists()
     assert counts.ids == ("3", "1", "2", "0")
 
 
 def test_the_index_beside_an_id_is_neither_id_nor_system(tmp_path):
-    counts = read(written(tmp_path, SCORES.reset_index(names="item")))
+    counts = read(write_csv(tmp_path, SCORES.reset_index(names="item")))
     assert counts.ids == ("t0", "t1", "t2", "t3")
-    assert scores_of(counts) == expected()
+    assert get_scores(counts) == as_lists()
 
 
 def test_a_first_column_that_counts_the_rows_is_no_system_whatever_its_name(tmp_path):
     frame = pd.DataFrame({"X": range(1, 13), "bert": np.arange(12) / 10, "gpt": np.arange(12)[::-1] / 10})
-    counts = read(written(tmp_path, frame, index=False))
+    counts = read(write_csv(tmp_path, frame, index=False))
     assert counts.systems == ("bert", "gpt")
     assert "column 'X' counts the rows" in counts.notices[0]
 
@@ -197,7 +197,7 @@ def test_a_data_frame_written_by_columns_is_refused(tmp_path):
     with pytest.raises(InputError, match="holds columns.*orient=.records"):
         read(tmp_path / "t.json")
     (tmp_path / "t.json").write_text(NUMBERED.to_json(orient="records"))
-    assert scores_of(read(tmp_path / "t.json")) == expected()
+    assert get_scores(read(tmp_path / "t.json")) == as_lists()
 
 
 def test_a_summary_is_left_out_of_groups_too(tmp_path):

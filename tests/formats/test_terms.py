@@ -1,4 +1,4 @@
-"""Term lists: the official ATE-IT scores, and the layouts that lists come in."""
+"""Term lists: the official ATE-IT scores, and the layouts of lists."""
 
 import json
 
@@ -69,7 +69,7 @@ GOLD = {"a": ["bin", "glass"], "b": [], "c": ["Bin", "waste bin"]}
 X = {"a": ["bin", "bin", " bin "], "b": ["jar"], "c": ["waste bin"]}
 
 
-def layouts(lists):
+def iter_layouts(lists):
     records = [{"id": k, "terms": v} for k, v in lists.items()]
     yield "mapping.json", json.dumps(lists)
     yield "array.json", json.dumps(records)
@@ -86,7 +86,7 @@ def layouts(lists):
 @pytest.mark.parametrize("k", range(10))
 def test_every_layout_holds_the_same(tmp_path, k):
     for name, lists in (("gold", GOLD), ("x", X), ("y", GOLD)):
-        kind, text = list(layouts(lists))[k]
+        kind, text = list(iter_layouts(lists))[k]
         (tmp_path / f"{name}.{kind}").write_text(text)
     counts = read(f"x={tmp_path}/x.{kind}", f"y={tmp_path}/y.{kind}", gold=tmp_path / f"gold.{kind}", format="terms")
     assert counts.ids == ("a", "b", "c")
@@ -158,8 +158,8 @@ def test_lists_of_terms_with_their_kinds_are_lists_of_terms(tmp_path, kinds):
     (tmp_path / "y.txt").write_text("heart failure\npatient\nchild\ndose\n")
     sources = [parse_source(str(tmp_path / name)) for name in ("x.tsv", "y.txt")]
     assert [detect([source], gold) for source in sources] == ["terms", "terms"]
-    for asked in ("auto", "terms", "terms:terms=1"):
-        counts = read(*sources, gold=gold, format=asked)
+    for format_name in ("auto", "terms", "terms:terms=1"):
+        counts = read(*sources, gold=gold, format=format_name)
         [r] = compare_all(counts, metrics=["f1"])
         assert (r.score_a, r.score_b, counts.n_items) == (2 * 2 / 11, 2 * 3 / 12, 9)
     assert "column 1 is taken for terms, column 2 (C" in " ".join(read(*sources, gold=gold).warnings)

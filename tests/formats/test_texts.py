@@ -1,4 +1,4 @@
-"""Texts: lines, WMT XML and transcripts give the same counts in any encoding, and errors name the place."""
+"""Texts: lines, WMT XML and transcripts agree in any encoding, and errors name the place."""
 
 import gzip
 import json
@@ -47,18 +47,18 @@ LINES = {
 }
 
 
-def write(folder, texts):
+def write_files(folder, texts):
     for name, text in texts.items():
         (folder / name).write_text(text, newline="")
     return [folder / name for name in texts]
 
 
-def outcome(counts, metric, **options):
+def compare_exactly(counts, metric, **options):
     results = compare_all(counts, metrics=[metric], method="exact", **options)
     return [(r.a, r.b, r.score_a, r.score_b, r.n_items, r.n_extreme) for r in results]
 
 
-def xml(tmp_path, text=XML, name="test.xml"):
+def write_xml(tmp_path, text=XML, name="test.xml"):
     (tmp_path / name).write_text(text)
     return tmp_path / name
 
@@ -73,16 +73,16 @@ def parallel(request, tmp_path):
     return texts, name, "BLEU" if name == "segments" else "WER", tmp_path
 
 
-def of(parallel, texts=None):
-    own, name, metric, folder = parallel
-    gold, *systems = write(folder, texts or own)
-    return outcome(read(*systems, gold=gold, format=name), metric)
+def compare_files(parallel, texts=None):
+    default_texts, name, metric, folder = parallel
+    gold, *systems = write_files(folder, texts or default_texts)
+    return compare_exactly(read(*systems, gold=gold, format=name), metric)
 
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
 def test_encodings_and_line_ends_do_not_matter(parallel, kind):
     _, name, metric, folder = parallel
-    plain = of(parallel)
+    plain = compare_files(parallel)
     for file in ("gold", "x", "y"):
         text = (folder / file).read_text()
         changed = {
@@ -94,21 +94,21 @@ def test_encodings_and_line_ends_do_not_matter(parallel, kind):
         }[kind]
         (folder / file).write_bytes(changed)
         counts = read(folder / "x", folder / "y", gold=folder / "gold", format=name)
-        assert outcome(counts, metric) == plain
+        assert compare_exactly(counts, metric) == plain
 
 
 def test_transcripts_have_the_same_errors_in_every_shape(tmp_path):
-    found = []
+    results = []
     for texts in (TRN, KALDI, LINES):
-        gold, *systems = write(tmp_path, texts)
-        found.append(outcome(read(*systems, gold=gold, format="speech"), "WER"))
+        gold, *systems = write_files(tmp_path, texts)
+        results.append(compare_exactly(read(*systems, gold=gold, format="speech"), "WER"))
     # x: one substitution, one word deleted twice; y: five deleted, one inserted; 10 reference words
-    assert found[0] == found[1] == found[2] == [("x", "y", 0.3, 0.6, 3, found[0][0][-1])]
+    assert results[0] == results[1] == results[2] == [("x", "y", 0.3, 0.6, 3, results[0][0][-1])]
 
 
 def test_transcripts_are_detected_and_have_speakers(tmp_path):
     for texts in (TRN, KALDI):
-        gold, *systems = write(tmp_path, texts)
+        gold, *systems = write_files(tmp_path, texts)
         assert detect([Source(s) for s in systems], gold) == "speech"
         counts = read(*systems, gold=gold)
         assert counts.groups == {"speaker": ("ann", "ann", "bob")}
@@ -118,12 +118,12 @@ def test_transcripts_are_detected_and_have_speakers(tmp_path):
 
 
 def test_ids_without_speakers_give_no_group(tmp_path):
-    gold, *systems = write(tmp_path, dict.fromkeys(("gold", "x", "y"), "one two (u1)\nthree (u2)\n"))
+    gold, *systems = write_files(tmp_path, dict.fromkeys(("gold", "x", "y"), "one two (u1)\nthree (u2)\n"))
     assert read(*systems, gold=gold).groups == {}
 
 
 def test_identical_transcripts_have_p_1(tmp_path):
-    gold, *systems = write(tmp_path, {k: TRN["x"] if k != "gold" else TRN["gold"] for k in TRN})
+    gold, *systems = write_files(tmp_path, {k: TRN["x"] if k != "gold" else TRN["gold"] for k in TRN})
     assert compare_all(read(*systems, gold=gold), metrics=["WER"])[0].p_value == 1
 
 
@@ -140,34 +140,34 @@ def test_identical_transcripts_have_p_1(tmp_path):
     ],
 )
 def test_a_damaged_transcript_is_an_error_that_names_the_place(tmp_path, changed, message):
-    gold, *systems = write(tmp_path, {**TRN, **changed})
+    gold, *systems = write_files(tmp_path, {**TRN, **changed})
     with pytest.raises(InputError, match=message):
         read(*systems, gold=gold, format="speech:ids=trn")
 
 
 def test_ids_that_differ_in_case_alone_are_the_same(tmp_path):
     texts = {**TRN, "x": TRN["x"].replace("ann", "ANN")}
-    gold, *systems = write(tmp_path, texts)
+    gold, *systems = write_files(tmp_path, texts)
     counts = read(*systems, gold=gold)
-    plain = read(*write(tmp_path, {"x": TRN["x"]}), systems[1], gold=gold)
-    assert outcome(counts, "WER") == outcome(plain, "WER")
+    plain = read(*write_files(tmp_path, {"x": TRN["x"]}), systems[1], gold=gold)
+    assert compare_exactly(counts, "WER") == compare_exactly(plain, "WER")
     assert len(counts.warnings) == 1 + len(plain.warnings)
     assert "2 ids differ from those of" in counts.warnings[0]
-    gold, *systems = write(tmp_path, {**texts, "gold": TRN["gold"] + "no (Ann-1)\n"})
+    gold, *systems = write_files(tmp_path, {**texts, "gold": TRN["gold"] + "no (Ann-1)\n"})
     with pytest.raises(InputError, match="utterance 'ANN-2' is not in|utterance 'ANN-1' is not in"):
         read(*systems, gold=gold)
 
 
 def test_a_missing_transcript_is_left_out_of_its_pairs_or_empty(tmp_path):
-    gold, *systems = write(tmp_path, {**TRN, "x": "yes (ann-2)\nthat is right (bob-1)\n"})
+    gold, *systems = write_files(tmp_path, {**TRN, "x": "yes (ann-2)\nthat is right (bob-1)\n"})
     pairwise = read(*systems, gold=gold, options=Options(missing="pairwise"))
-    assert outcome(pairwise, "WER")[0][2:5] == (pytest.approx(1 / 5), pytest.approx(1 / 5), 2)
+    assert compare_exactly(pairwise, "WER")[0][2:5] == (pytest.approx(1 / 5), pytest.approx(1 / 5), 2)
     empty = read(*systems, gold=gold, options=Options(missing="zero"))
-    assert outcome(empty, "WER")[0][2] == pytest.approx(6 / 10)
+    assert compare_exactly(empty, "WER")[0][2] == pytest.approx(6 / 10)
 
 
 def test_transcripts_need_one_reference_by_gold(tmp_path):
-    gold, *systems = write(tmp_path, TRN)
+    gold, *systems = write_files(tmp_path, TRN)
     with pytest.raises(InputError, match="speech: no reference; give --gold"):
         read(*systems, format="speech")
     with pytest.raises(InputError, match="one reference"):
@@ -180,7 +180,7 @@ def test_transcripts_need_one_reference_by_gold(tmp_path):
 
 def test_marks_of_alternatives_are_warned_of(tmp_path):
     texts = {**TRN, "gold": TRN["gold"].replace("world", "{ world / word }")}
-    gold, *systems = write(tmp_path, texts)
+    gold, *systems = write_files(tmp_path, texts)
     assert "'ann-1' has marks of alternatives" in read(*systems, gold=gold).warnings[0]
 
 
@@ -194,7 +194,7 @@ def test_an_id_is_the_last_word_in_parentheses():
 
 
 def test_lines_of_text_are_detected_and_tables_are_not(tmp_path):
-    gold, *systems = write(tmp_path, dict.fromkeys(("gold", "x", "y"), "the cat sat on the mat\nyes , it did\n"))
+    gold, *systems = write_files(tmp_path, dict.fromkeys(("gold", "x", "y"), "the cat sat on the mat\nyes , it did\n"))
     assert detect([Source(systems[0])], gold) == "segments"
     (tmp_path / "zh").write_text("我想去那个地方看看\n好的\n")
     assert detect([Source(tmp_path / "zh")], tmp_path / "zh") == "segments"
@@ -217,13 +217,13 @@ def test_lines_of_text_are_detected_and_tables_are_not(tmp_path):
     ],
 )
 def test_lines_must_be_as_many(tmp_path, texts, message):
-    gold, *systems = write(tmp_path, texts)
+    gold, *systems = write_files(tmp_path, texts)
     with pytest.raises(InputError, match=message):
         read(*systems, gold=gold, format="segments")
 
 
 def test_bytes_that_are_not_utf8_are_named(tmp_path):
-    gold, *systems = write(tmp_path, LINES)
+    gold, *systems = write_files(tmp_path, LINES)
     systems[0].write_bytes(b"one\ntwo \xe9\nthree\n")
     for name in ("segments", "speech"):
         with pytest.raises(InputError, match=r"x, line 2: byte 0xe9 at offset 8 is not UTF-8"):
@@ -263,23 +263,23 @@ def test_xml_is_read_in_any_encoding(tmp_path, kind):
 
 
 def test_references_are_chosen_by_translator(tmp_path):
-    path = xml(tmp_path)
+    path = write_xml(tmp_path)
     only_b = read(path, format="segments:reference=B")
     assert only_b.outputs.gold.tolist() == [("hi world",), ("good & nice",)]
     assert only_b.warnings == ("1 segments without a reference are left out",)
     assert read(path, gold="B").ids == only_b.ids
-    both = read(path, format="segments:reference=A+B")
-    assert both.outputs.gold.tolist()[0] == ("hello world", "hi world")
-    assert both.outputs.gold.tolist()[2] == ("yes it is", None)
+    both_references = read(path, format="segments:reference=A+B")
+    assert both_references.outputs.gold.tolist()[0] == ("hello world", "hi world")
+    assert both_references.outputs.gold.tolist()[2] == ("yes it is", None)
     import sacrebleu
 
-    [r] = compare_all(both, metrics=["BLEU"])
+    [r] = compare_all(both_references, metrics=["BLEU"])
     streams = [["hello world", "good and nice it is", "yes it is"], ["hi world", "good & nice", None]]
     assert r.score_a == pytest.approx(
         sacrebleu.corpus_bleu(["hello the world", "good and nice", "yes"], streams).score, rel=1e-12
     )
     assert "nrefs:var" in r.signature
-    [r] = compare_all(both, metrics=["TER"])
+    [r] = compare_all(both_references, metrics=["TER"])
     tool = sacrebleu.TER()
     assert r.score_b == pytest.approx(tool.corpus_score(["hello world", "", "yes it was"], streams).score, rel=1e-12)
     with pytest.raises(InputError, match="no reference of translator 'C'; there are: A, B"):
@@ -290,7 +290,7 @@ def test_test_suites_and_further_collections_are_left_out(tmp_path):
     suite = XML.split("  <collection")[1].split("<doc", 1)[1].rsplit("</doc>", 1)[0]
     suite = "<doc" + suite.replace('id="one"', 'id="s" testsuite="talks"', 1).replace('id="two"', 'id="one"') + "</doc>"
     text = XML.replace("</dataset>", f'<collection id="more">{suite}</collection></dataset>')
-    counts = read(xml(tmp_path, text))
+    counts = read(write_xml(tmp_path, text))
     assert counts.ids == ("one:1", "one:2", "two:1")
     assert "documents of 'talks', 'more' are left out" in counts.warnings[0]
     assert read(tmp_path / "test.xml", format="segments:collection=talks").ids == ("s:1", "s:2")
@@ -304,11 +304,11 @@ def test_test_suites_and_further_collections_are_left_out(tmp_path):
 def test_one_xml_a_system_and_one_of_references(tmp_path):
     import re
 
-    without = re.sub(r"<ref.*?</ref>", "", XML, flags=re.DOTALL)
-    x = xml(tmp_path, re.sub(r'<hyp system="y".*?</hyp>', "", without, flags=re.DOTALL), "x.xml")
-    y = xml(tmp_path, re.sub(r'<hyp system="x".*?</hyp>', "", without, flags=re.DOTALL), "y.xml")
-    gold = xml(tmp_path, re.sub(r"<hyp.*?</hyp>", "", XML, flags=re.DOTALL), "gold.xml")
-    assert outcome(read(x, y, gold=gold), "BLEU") == outcome(read(xml(tmp_path)), "BLEU")
+    without_references = re.sub(r"<ref.*?</ref>", "", XML, flags=re.DOTALL)
+    x = write_xml(tmp_path, re.sub(r'<hyp system="y".*?</hyp>', "", without_references, flags=re.DOTALL), "x.xml")
+    y = write_xml(tmp_path, re.sub(r'<hyp system="x".*?</hyp>', "", without_references, flags=re.DOTALL), "y.xml")
+    gold = write_xml(tmp_path, re.sub(r"<hyp.*?</hyp>", "", XML, flags=re.DOTALL), "gold.xml")
+    assert compare_exactly(read(x, y, gold=gold), "BLEU") == compare_exactly(read(write_xml(tmp_path)), "BLEU")
     with pytest.raises(InputError, match=r"x.xml: no reference \(<ref>\) in any document; give --gold FILE"):
         read(x, y)
     with pytest.raises(InputError, match=r"gold.xml: no output \(<hyp system=...>\)"):
@@ -335,35 +335,35 @@ SGML_LINES = {
 
 
 def test_sgml_has_the_scores_of_its_lines(tmp_path):
-    gold, *systems = write(tmp_path, SGML)
+    gold, *systems = write_files(tmp_path, SGML)
     counts = read(*systems, gold=gold)
     assert detect([parse_source(str(s)) for s in systems], gold) == "segments"
     assert counts.ids == ("one:1", "one:2", "two:1")
     assert counts.groups == {"genre": ("news",) * 3, "origlang": ("de",) * 3, "document": ("one", "one", "two")}
-    lines_gold, *lines = write(tmp_path, SGML_LINES)
-    expected = outcome(read(*lines, gold=lines_gold, format="segments"), "chrF")
-    assert outcome(counts, "chrF") == expected
-    assert outcome(read(*lines, gold=gold, format="segments"), "chrF") == expected
+    lines_gold, *lines = write_files(tmp_path, SGML_LINES)
+    expected = compare_exactly(read(*lines, gold=lines_gold, format="segments"), "chrF")
+    assert compare_exactly(counts, "chrF") == expected
+    assert compare_exactly(read(*lines, gold=gold, format="segments"), "chrF") == expected
     mixed = read(f"sys-x={lines[0]}", f"sys-y={systems[1]}", gold=lines_gold, format="segments")
-    assert outcome(mixed, "chrF") == expected
+    assert compare_exactly(mixed, "chrF") == expected
     assert mixed.groups == {"document": ("one", "one", "two")}
 
 
 def test_sgml_of_several_references_and_of_one_name(tmp_path):
-    gold, x, y = write(tmp_path, SGML)
-    (other := tmp_path / "other.sgm").write_text(SGML["ref.sgm"].replace("hello", "hi"))
-    counts = read(x, y, gold=gold, options=Options(references=(other,)))
+    gold, x, y = write_files(tmp_path, SGML)
+    (second_reference := tmp_path / "other.sgm").write_text(SGML["ref.sgm"].replace("hello", "hi"))
+    counts = read(x, y, gold=gold, options=Options(references=(second_reference,)))
     assert counts.outputs.gold[0] == ("hello world", "hi world")
-    (alike := tmp_path / "z.sgm").write_text(SGML["y.sgm"].replace("was", "has been"))
-    assert read(y, alike, gold=gold).systems == ("y", "z")
+    (renamed := tmp_path / "z.sgm").write_text(SGML["y.sgm"].replace("was", "has been"))
+    assert read(y, renamed, gold=gold).systems == ("y", "z")
     assert read(f"a={x}", f"b={y}", gold=gold).systems == ("a", "b")
-    (both := tmp_path / "both.sgm").write_text(SGML["y.sgm"] + SGML["y.sgm"].replace("sys-y", "sys-z"))
-    assert read(both, gold=gold).systems == ("sys-y", "sys-z")
+    (two_systems := tmp_path / "both.sgm").write_text(SGML["y.sgm"] + SGML["y.sgm"].replace("sys-y", "sys-z"))
+    assert read(two_systems, gold=gold).systems == ("sys-y", "sys-z")
 
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline"])
 def test_sgml_is_read_in_any_encoding(tmp_path, kind):
-    expected = outcome(read(*write(tmp_path, SGML)[1:], gold=tmp_path / "ref.sgm"), "BLEU")
+    expected = compare_exactly(read(*write_files(tmp_path, SGML)[1:], gold=tmp_path / "ref.sgm"), "BLEU")
     for name, text in SGML.items():
         changed = {
             "crlf": text.replace("\n", "\r\n").encode(),
@@ -372,7 +372,7 @@ def test_sgml_is_read_in_any_encoding(tmp_path, kind):
             "no last newline": text.rstrip("\n").encode(),
         }[kind]
         (tmp_path / name).write_bytes(changed)
-    assert outcome(read(tmp_path / "x.sgm", tmp_path / "y.sgm", gold=tmp_path / "ref.sgm"), "BLEU") == expected
+    assert compare_exactly(read(tmp_path / "x.sgm", tmp_path / "y.sgm", gold=tmp_path / "ref.sgm"), "BLEU") == expected
 
 
 @pytest.mark.parametrize(
@@ -386,17 +386,17 @@ def test_sgml_is_read_in_any_encoding(tmp_path, kind):
     ],
 )
 def test_damaged_sgml_is_an_error_that_names_the_place(tmp_path, old, new, message):
-    gold, x, y = write(tmp_path, SGML)
+    gold, x, y = write_files(tmp_path, SGML)
     x.write_text(SGML["x.sgm"].replace(old, new))
     with pytest.raises(InputError, match=message):
         read(x, *([] if "SRC" in new else [y]), gold=gold)
 
 
 def test_missing_outputs_in_xml(tmp_path):
-    path = xml(tmp_path, XML.replace('<hyp system="x" lang="en"><p><seg id="1">yes</seg></p></hyp>', ""))
+    path = write_xml(tmp_path, XML.replace('<hyp system="x" lang="en"><p><seg id="1">yes</seg></p></hyp>', ""))
     with pytest.raises(InputError, match=r"system 'x' has no text for item 'two:1' \(1 missing in all\)"):
         read(path)
-    [pair] = outcome(read(path, options=Options(missing="pairwise")), "BLEU")
+    [pair] = compare_exactly(read(path, options=Options(missing="pairwise")), "BLEU")
     assert pair[4] == 2
     assert read(path, options=Options(missing="zero")).outputs.systems[0][2] == ""
 
@@ -414,13 +414,13 @@ def test_missing_outputs_in_xml(tmp_path):
     ],
 )
 def test_damaged_xml_is_an_error_that_names_the_place(tmp_path, spoil, message):
-    path = xml(tmp_path, spoil(XML))
+    path = write_xml(tmp_path, spoil(XML))
     with pytest.raises(InputError, match=message):
         read(path)
 
 
 def test_xml_takes_no_references_in_lines(tmp_path):
-    path = xml(tmp_path)
+    path = write_xml(tmp_path)
     with pytest.raises(InputError, match="WMT's XML and SGML hold references and documents"):
         read(path, options=Options(references=(path,)))
     (tmp_path / "lines").write_text("one\n")
@@ -441,9 +441,9 @@ def test_wmt22_has_its_official_scores(shared_data):
     for r in compare_all(counts, metrics=["BLEU", "chrF"], baseline="Liv4ever", trials=256):
         name, signature = {"BLEU": ("BLEU", "BLEU_signature"), "chrF": ("chrF2", "chrF_signature")}[r.metric]
         for system, score in ((r.a, r.score_a), (r.b, r.score_b)):
-            known = official["scores"][system]["ref"]
-            assert round(score, 6) == known[name]
-            assert r.signature.rpartition("|")[0] == known[signature].rpartition("|")[0]
+            expected = official["scores"][system]["ref"]
+            assert round(score, 6) == expected[name]
+            assert r.signature.rpartition("|")[0] == expected[signature].rpartition("|")[0]
 
 
 PROSE = ("Introduction", "The cat sat on the mat.", "A dog ran off.", "It was a big red house indeed.")

@@ -1,4 +1,4 @@
-"""Output of TiMBL and Mbt: classes and tags side by side, whatever follows them."""
+"""Output of TiMBL and Mbt: gold and predicted classes in adjacent columns, whatever follows."""
 
 import gzip
 import json
@@ -14,19 +14,19 @@ from sigdask.metrics import find_metric
 ROWS = [("=,+", "T", "T"), ("},{", "E", "J"), ("@,|", "J", "J"), ("*,#", "T", "E"), ("#,)", "K", "K")]
 
 
-def instances(change=(), separator=",", after=""):
+def format_instances(change=(), separator=",", after=""):
     rows = [(f, g, dict(change).get(k, p)) for k, (f, g, p) in enumerate(ROWS)]
     return "".join(separator.join((*f.split(","), g, p)) + after + "\n" for f, g, p in rows)
 
 
-def write(folder, a, b):
+def write_files(folder, a, b):
     folder.mkdir(exist_ok=True)
     for name, text in (("a", a), ("b", b)):
         (folder / f"{name}.out").write_bytes(text if isinstance(text, bytes) else text.encode())
     return folder / "a.out", folder / "b.out"
 
 
-def outcome(paths, format_="timbl", metrics=("accuracy", "macro-f1", "f1[T]", "mcc", "kappa"), **options):
+def compare_files(paths, format_="timbl", metrics=("accuracy", "macro-f1", "f1[T]", "mcc", "kappa"), **options):
     results = compare_all(
         read(*paths, format=format_, options=Options(**options)), metrics=metrics, method="randomization", trials=64
     )
@@ -35,7 +35,7 @@ def outcome(paths, format_="timbl", metrics=("accuracy", "macro-f1", "f1[T]", "m
 
 @pytest.fixture
 def plain(tmp_path):
-    return write(tmp_path / "plain", instances(), instances([(1, "E"), (4, "T")]))
+    return write_files(tmp_path / "plain", format_instances(), format_instances([(1, "E"), (4, "T")]))
 
 
 # the real set
@@ -60,14 +60,14 @@ def test_dimin_has_its_official_scores(dimin, official):
             assert round(score, 6) == official["scores"][system][names[r.metric]]
             seen.add((system, r.metric))
     assert len(seen) == 8
-    for of_system in official["scores"].values():
-        assert (dimin.n_items, list(dimin.labels)) == (of_system["n"], of_system["labels"])
+    for system_scores in official["scores"].values():
+        assert (dimin.n_items, list(dimin.labels)) == (system_scores["n"], system_scores["labels"])
 
 
 def test_dimin_settings_differ_where_they_should(dimin, official):
-    place = {name: k for k, name in enumerate(dimin.systems)}
+    indices = {name: k for k, name in enumerate(dimin.systems)}
     for pair, number in official["n_pred_differ"].items():
-        a, b = (dimin.outputs.systems[place[name]] for name in pair.split("|"))
+        a, b = (dimin.outputs.systems[indices[name]] for name in pair.split("|"))
         assert (a != b).sum() == number
     assert all(official["same_gold"].values())
 
@@ -108,47 +108,51 @@ AFTER = [
 @pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize("separator", [",", " ", "\t"])
 def test_what_follows_the_classes_does_not_matter(tmp_path, plain, separator, after):
-    others = write(
-        tmp_path / "other", instances((), separator, after), instances([(1, "E"), (4, "T")], separator, after)
+    paths = write_files(
+        tmp_path / "other",
+        format_instances((), separator, after),
+        format_instances([(1, "E"), (4, "T")], separator, after),
     )
-    assert outcome(others) == outcome(plain)
+    assert compare_files(paths) == compare_files(plain)
     recognised = "{" in after or (separator == "," and after)
     if recognised:
-        assert detect([parse_source(str(others[0]))]) == "timbl"
+        assert detect([parse_source(str(paths[0]))]) == "timbl"
 
 
 def test_classes_may_be_numbers(tmp_path):
     for k, separator in enumerate(", \t"):
-        text = "".join(separator.join(("1", "2", gold, given)) + "        0.5\n" for gold, given in ("11", "12", "22"))
-        counts = read(*write(tmp_path / str(k), text, text), format="timbl")
+        text = "".join(
+            separator.join(("1", "2", gold, predicted)) + "        0.5\n" for gold, predicted in ("11", "12", "22")
+        )
+        counts = read(*write_files(tmp_path / str(k), text, text), format="timbl")
         assert counts.labels == ("1", "2")
         assert counts.field("correct").sum(0).tolist() == [2, 2]
 
 
 def test_words_as_features_may_be_commas(tmp_path):
     text = ", de N N { N 1.0 }        0.1\nhet , Art N { N 2.0, Art 1.0 }        0.2\n"
-    counts = read(*write(tmp_path, text, text))
+    counts = read(*write_files(tmp_path, text, text))
     assert counts.labels == ("Art", "N")
 
 
 def test_nearest_neighbours_are_passed_over(tmp_path, plain):
-    listed = (
+    neighbours = (
         "# k=1, 2 Neighbor(s) at distance: \t0.0\n#\tx,y,{ T 1.00000 }\n#\tx,z,{ E 1.00000 }\n# k=2\t{ T 1.0 }\t0.1\n"
     )
-    others = write(
+    paths = write_files(
         tmp_path / "other",
-        "".join(line + "\n" + listed for line in instances().splitlines()),
-        instances([(1, "E"), (4, "T")]),
+        "".join(line + "\n" + neighbours for line in format_instances().splitlines()),
+        format_instances([(1, "E"), (4, "T")]),
     )
-    assert outcome(others) == outcome(plain)
+    assert compare_files(paths) == compare_files(plain)
 
 
 def test_sparse_features_may_be_of_any_number(tmp_path):
     text = "(1,a)(7,b c)X,X { X 1.0 }\n(2,z)Y,X { X 1.0, Y 1.0 }\n(1,a)(2,b)(3,c)Z,Z\n"
-    counts = read(*write(tmp_path, text, text), format="timbl")
+    counts = read(*write_files(tmp_path, text, text), format="timbl")
     assert counts.labels == ("X", "Y", "Z")
     text = "1,5,9,X,X { X 1.0 }\n3,Y,X { X 1.0 }\n"
-    assert read(*write(tmp_path, text, text)).labels == ("X", "Y")
+    assert read(*write_files(tmp_path, text, text)).labels == ("X", "Y")
 
 
 @pytest.mark.parametrize("kind", ["crlf", "bom", "gz", "no last newline", "empty lines at the end"])
@@ -160,8 +164,8 @@ def test_encodings_and_line_ends_do_not_matter(tmp_path, plain, kind):
         "no last newline": lambda t: t.rstrip("\n").encode(),
         "empty lines at the end": lambda t: t.encode() + b"\n\n",
     }[kind]
-    others = write(tmp_path / "other", *(change(path.read_text()) for path in plain))
-    assert outcome(others) == outcome(plain)
+    paths = write_files(tmp_path / "other", *(change(path.read_text()) for path in plain))
+    assert compare_files(paths) == compare_files(plain)
 
 
 def test_classes_are_mapped(plain):
@@ -175,15 +179,15 @@ def test_classes_are_mapped(plain):
     [
         ("", "b.out: is empty"),
         ("word\n", r"b.out, line 1: found 'word', expected features, class and predicted class"),
-        (instances() + "T,T\n", "b.out, line 6: found 'T,T', expected 2 features"),
-        (instances().replace("#,),K,K", "#,),K"), r"b.out, line 5: found '#,\),K'"),
-        (instances() + ROWS[0][0] + ",T,T\n", r"b.out: 6 rows, but .*a.out has 5"),
-        (instances().replace("@,|,J", "@,|,T"), r"b.out, line 3: gold 'T', but 'J' in .*a.out, line 3"),
-        (instances().encode() + b"\xe9,x,T,T\n", r"b.out, line 6: byte 0xe9"),
+        (format_instances() + "T,T\n", "b.out, line 6: found 'T,T', expected 2 features"),
+        (format_instances().replace("#,),K,K", "#,),K"), r"b.out, line 5: found '#,\),K'"),
+        (format_instances() + ROWS[0][0] + ",T,T\n", r"b.out: 6 rows, but .*a.out has 5"),
+        (format_instances().replace("@,|,J", "@,|,T"), r"b.out, line 3: gold 'T', but 'J' in .*a.out, line 3"),
+        (format_instances().encode() + b"\xe9,x,T,T\n", r"b.out, line 6: byte 0xe9"),
     ],
 )
 def test_what_does_not_fit_is_an_error_that_names_the_place(tmp_path, spoilt, message):
-    paths = write(tmp_path, instances(), spoilt)
+    paths = write_files(tmp_path, format_instances(), spoilt)
     with pytest.raises(InputError, match=message):
         read(*paths, format="timbl")
 
@@ -204,7 +208,7 @@ def test_options_and_gold_are_checked(plain):
 WORDS = [[("emissie", "N", "N"), ("is", "V", "V"), (".", "Punc", "Punc")], [("van", "N", "Prep"), ("#", "N", "Adj")]]
 
 
-def tagged(change=None, line="{}\t/\t{}\t{}\n", end="<utt>\n"):
+def format_tagged(change=None, line="{}\t/\t{}\t{}\n", end="<utt>\n"):
     sentences = [[(w, g, (change or {}).get(w, p)) for w, g, p in sentence] for sentence in WORDS]
     return "".join("".join(line.format(*word) for word in sentence) + end for sentence in sentences)
 
@@ -226,13 +230,15 @@ MBT = ("accuracy", "macro-f1", "f1[N]", "mcc", "kappa")
 
 @pytest.mark.parametrize(("line", "end"), SHAPES)
 def test_mbt_output_in_each_of_its_shapes(tmp_path, line, end):
-    plain = write(tmp_path / "plain", tagged(), tagged({"is": "N", "#": "N"}))
-    others = write(tmp_path / "other", tagged(None, line, end), tagged({"is": "N", "#": "N"}, line, end))
-    assert outcome(others, "mbt", MBT) == outcome(plain, "mbt", MBT)
+    plain = write_files(tmp_path / "plain", format_tagged(), format_tagged({"is": "N", "#": "N"}))
+    paths = write_files(
+        tmp_path / "other", format_tagged(None, line, end), format_tagged({"is": "N", "#": "N"}, line, end)
+    )
+    assert compare_files(paths, "mbt", MBT) == compare_files(plain, "mbt", MBT)
 
 
 def test_mbt_counts_tokens_and_swaps_sentences(tmp_path):
-    counts = read(*write(tmp_path, tagged(), tagged({"is": "N"})))
+    counts = read(*write_files(tmp_path, format_tagged(), format_tagged({"is": "N"})))
     assert counts.n_items == 2
     assert counts.field("items").T.tolist() == [[3, 2]]
     assert counts.field("correct").tolist() == [[3, 2], [0, 0]]
@@ -242,15 +248,17 @@ def test_mbt_counts_tokens_and_swaps_sentences(tmp_path):
 
 
 def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
-    counts = read(*write(tmp_path, tagged({"#": "N"}), tagged({"is": "N"})), format="mbt")
+    counts = read(*write_files(tmp_path, format_tagged({"#": "N"}), format_tagged({"is": "N"})), format="mbt")
     gold = [label for sentence in counts.outputs.gold for label in sentence]
     for k in (0, 1):
-        given = [label for sentence in counts.outputs.systems[k] for label in sentence]
+        predicted = [label for sentence in counts.outputs.systems[k] for label in sentence]
         scores = {
-            "accuracy": sklearn_metrics.accuracy_score(gold, given),
-            "kappa": sklearn_metrics.cohen_kappa_score(gold, given),
-            "mcc": sklearn_metrics.matthews_corrcoef(gold, given),
-            "macro-f1": sklearn_metrics.f1_score(gold, given, average="macro", labels=counts.labels, zero_division=0),
+            "accuracy": sklearn_metrics.accuracy_score(gold, predicted),
+            "kappa": sklearn_metrics.cohen_kappa_score(gold, predicted),
+            "mcc": sklearn_metrics.matthews_corrcoef(gold, predicted),
+            "macro-f1": sklearn_metrics.f1_score(
+                gold, predicted, average="macro", labels=counts.labels, zero_division=0
+            ),
         }
         for name, score in scores.items():
             [r] = compare_all(counts, metrics=[name], trials=64)
@@ -258,18 +266,18 @@ def test_mbt_has_the_scores_of_scikit_learn(tmp_path):
 
 
 def test_mbt_is_recognised_and_chunk_tags_are_tagged_tokens(tmp_path):
-    a, _ = write(tmp_path, tagged(), tagged())
+    a, _ = write_files(tmp_path, format_tagged(), format_tagged())
     assert detect([parse_source(str(a))]) == "mbt"
-    chunks = tagged().replace("Punc", "O").replace("Prep", "O").replace("Adj", "I-NP").replace("N\t", "B-NP\t")
+    chunks = format_tagged().replace("Punc", "O").replace("Prep", "O").replace("Adj", "I-NP").replace("N\t", "B-NP\t")
     chunks = chunks.replace("\tN\n", "\tB-NP\n").replace("\tV", "\tB-VP")
-    a, b = write(tmp_path, chunks, chunks)
+    a, b = write_files(tmp_path, chunks, chunks)
     assert detect([parse_source(str(a))]) == "conll"
     assert read(a, b).n_items == 2
     find_metric("f1[NP]").bind(read(a, b))
 
 
 def test_mbt_sentences_may_end_with_another_mark(tmp_path):
-    paths = write(tmp_path, tagged(end="EOS\n"), tagged(end="EOS\n"))
+    paths = write_files(tmp_path, format_tagged(end="EOS\n"), format_tagged(end="EOS\n"))
     assert read(*paths, format="mbt:end=EOS").n_items == 2
     with pytest.raises(InputError, match="a.out, line 4: found 'EOS'"):
         read(*paths, format="mbt")
@@ -277,7 +285,7 @@ def test_mbt_sentences_may_end_with_another_mark(tmp_path):
 
 def test_mbt_labels_are_mapped(tmp_path):
     options = Options(label_map=(parse_map("N=Prep,Adj"), parse_map("V=Z")))
-    counts = read(*write(tmp_path, tagged(), tagged()), format="mbt", options=options)
+    counts = read(*write_files(tmp_path, format_tagged(), format_tagged()), format="mbt", options=options)
     assert counts.field("correct").sum(0).tolist() == [5, 5]
     assert counts.warnings == ("--map: no label 'Z' in gold or systems",)
 
@@ -286,23 +294,26 @@ def test_mbt_labels_are_mapped(tmp_path):
     ("spoilt", "message"),
     [
         ("", "b.out: is empty"),
-        (tagged().replace("is\t/\tV\t", "is\t/\tN\t"), r"b.out, line 2: gold 'N', but 'V' in .*a.out, line 2"),
+        (format_tagged().replace("is\t/\tV\t", "is\t/\tN\t"), r"b.out, line 2: gold 'N', but 'V' in .*a.out, line 2"),
         (
-            tagged().replace("is\t/\tV\tV", "is\tV"),
+            format_tagged().replace("is\t/\tV\tV", "is\tV"),
             r"b.out, line 2: found 'is\\tV', expected word, tag and predicted tag",
         ),
         ("emissie/N is/V <utt>\n", "use -T"),
-        (tagged() + tagged(), r"b.out: 4 sentences, but .*a.out has 2"),
-        (tagged().replace("<utt>\n", "", 1), r"b.out: lacks all the 1 sentence breaks of .*a.out.*put <utt> after"),
+        (format_tagged() + format_tagged(), r"b.out: 4 sentences, but .*a.out has 2"),
+        (
+            format_tagged().replace("<utt>\n", "", 1),
+            r"b.out: lacks all the 1 sentence breaks of .*a.out.*put <utt> after",
+        ),
     ],
 )
 def test_mbt_output_that_does_not_fit_is_an_error(tmp_path, spoilt, message):
-    paths = write(tmp_path, tagged(), spoilt)
+    paths = write_files(tmp_path, format_tagged(), spoilt)
     with pytest.raises(InputError, match=message):
         read(*paths, format="mbt")
 
 
 def test_altered_words_are_a_warning(tmp_path):
-    counts = read(*write(tmp_path, tagged(), tagged().replace("emissie", "Emissie")), format="mbt")
+    counts = read(*write_files(tmp_path, format_tagged(), format_tagged().replace("emissie", "Emissie")), format="mbt")
     assert len(counts.warnings) == 1
     assert "1 of 5 tokens" in counts.warnings[0]

@@ -1,4 +1,4 @@
-"""Runs, judgements and printed scores: read as trec_eval reads them, whatever surrounds them; errors name the place."""
+"""Runs, judgements and printed scores are read as trec_eval reads them; errors name the place."""
 
 import gzip
 import json
@@ -20,20 +20,20 @@ ALL = "runid                 \tall\tx\nnum_q                 \tall\t2\nmap      
 TAR = "T1\ttopic_id\tT1\nT1\tap\t0.5\nT1\tlast_rel\t10\nSkipping topic: T9\nT2\ttopic_id\tT2\nT2\tap\t0.25\nT2\tlast_rel\t20\nALL\ttopic_id\tALL\nALL\tap\t0.375\nALL\tlast_rel\t15.0\n"
 
 
-def put(folder, **files):
+def write_files(folder, **files):
     for name, content in files.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return [folder / name for name in files]
 
 
-def scores(paths, metric="AP", gold=None, **options):
+def compute_scores(paths, metric="AP", gold=None, **options):
     results = compare_all(read(*paths, gold=gold, **options), metrics=[metric], trials=256)
     return {name: score for r in results for name, score in ((r.a, r.score_a), (r.b, r.score_b))}
 
 
-def of_runs(folder, x=RUN_X, y=RUN_Y, qrels=QRELS, metric="AP", **options):
-    put(folder, x=x, y=y, qrels=qrels)
-    return scores([folder / "x", folder / "y"], metric, folder / "qrels", format="trec", **options)
+def score_runs(folder, x=RUN_X, y=RUN_Y, qrels=QRELS, metric="AP", **options):
+    write_files(folder, x=x, y=y, qrels=qrels)
+    return compute_scores([folder / "x", folder / "y"], metric, folder / "qrels", format="trec", **options)
 
 
 # -- the real sets ------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def robust(shared_data):
     return read(*runs, gold=gold), json.loads((folder / "reference_scores.json").read_text())
 
 
-def item_scores(counts, metric):
+def compute_item_scores(counts, metric):
     from sigdask.metrics import find_metric
 
     bound = find_metric(metric, counts).bind(counts)
@@ -72,7 +72,7 @@ def test_every_official_score_of_the_robust_runs_holds(robust):
 @pytest.mark.parametrize("measure", ["map", "P_10", "ndcg_cut_10", "recip_rank"])
 def test_every_official_score_of_a_robust_topic_holds(robust, measure):
     counts, reference = robust
-    values = item_scores(counts, measure)
+    values = compute_item_scores(counts, measure)
     for s, system in enumerate(counts.systems):
         official = reference["per_topic"][system]
         for k, topic in enumerate(counts.ids):
@@ -89,17 +89,19 @@ def test_trec_evals_own_runs_have_its_scores_with_and_without_the_missing_topic(
         zero = read(*files, gold=folder / qrels)
         assert "'results.trunc' has no topic 302" in zero.warnings[0]
         assert "as under trec_eval -c" in zero.warnings[0]
-        alone = read(
+        common_counts = read(
             *files[1:], f"again={folder / 'results.trunc'}", gold=folder / qrels, format="trec:missing=intersect"
         )
-        assert alone.ids == ("301", "303")
-        both = compare_all(zero, metrics=measures, trials=256)
-        for r, short in zip(both, compare_all(alone, metrics=measures, trials=256), strict=True):
+        assert common_counts.ids == ("301", "303")
+        zero_results = compare_all(zero, metrics=measures, trials=256)
+        for r, common_result in zip(
+            zero_results, compare_all(common_counts, metrics=measures, trials=256), strict=True
+        ):
             official = reference["results.trunc"]["scores"]
             if r.metric != "num_rel":  # trec_eval -c counts the relevant documents of all topics
                 assert round(r.score_b, 6) == official.get(f"{r.metric}__complete", official[r.metric])
             assert round(r.score_a, 6) == reference["results.test"]["scores"][r.metric]
-            assert round(short.score_a, 6) == official[r.metric]
+            assert round(common_result.score_a, 6) == official[r.metric]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,9 @@ def test_printed_and_computed_scores_agree(shared_data):
     run = read(f"a={folder / 'results.test'}", f"b={folder / 'results.test'}", gold=folder / "qrels.test")
     for measure in ("map", "Rprec", "bpref", "recip_rank", "P_10", "recall_100", "ndcg_cut_20", "set_P", "set_recall",
                     "set_F", "success_1", "map_cut_100", "num_rel_ret"):  # fmt: skip
-        assert item_scores(run, measure)[:, 0] == pytest.approx(printed.field(f"score[{measure}]")[:, 0], abs=5.1e-5)
+        assert compute_item_scores(run, measure)[:, 0] == pytest.approx(
+            printed.field(f"score[{measure}]")[:, 0], abs=5.1e-5
+        )
 
 
 def test_tar_scores_are_the_official_ones_of_all_52_runs(shared_data):
@@ -194,10 +198,10 @@ def test_line_ends_blanks_and_comments_do_not_matter(tmp_path, kind):
             "extra words": text.replace(" x\n", " x and more\n").replace(" y\n", " y 7\n").encode(),
         }[kind]
 
-    assert of_runs(tmp_path, *map(change, (RUN_X, RUN_Y, QRELS))) == of_runs(tmp_path)
+    assert score_runs(tmp_path, *map(change, (RUN_X, RUN_Y, QRELS))) == score_runs(tmp_path)
     for text in (PRINTED + ALL, TAR):
         if kind not in {"comments", "extra words", "tabs"}:
-            put(tmp_path, a=text, b=change(text))
+            write_files(tmp_path, a=text, b=change(text))
             counts = read(tmp_path / "a", tmp_path / "b")
             for name, column in counts.fields.items():
                 assert (column == column[:, :1]).all(), name
@@ -205,27 +209,27 @@ def test_line_ends_blanks_and_comments_do_not_matter(tmp_path, kind):
 
 def test_ties_go_by_document_descending_in_single_precision_and_ranks_are_ignored(tmp_path):
     x = "1 Q0 a 1 5 x\n1 Q0 c 2 5.0000000001 x\n1 Q0 b 3 5.00000000001 x\n"
-    counts = read(*put(tmp_path, x=x, y=RUN_Y), gold=put(tmp_path, qrels=QRELS)[0])
+    counts = read(*write_files(tmp_path, x=x, y=RUN_Y), gold=write_files(tmp_path, qrels=QRELS)[0])
     assert counts.outputs.systems[0][0] == ("c", "b", "a")
 
 
 def test_ids_may_hold_unicode_blanks_and_sort_by_their_bytes(tmp_path):
     x = "1 Q0 a\u00a0b 1 5 x\n1 Q0 \U00010000 2 5 x\n1 Q0 \uffee 3 5 x\n"
-    counts = read(*put(tmp_path, x=x, y=x), gold=put(tmp_path, qrels="1 0 a\u00a0b 1\n")[0])
+    counts = read(*write_files(tmp_path, x=x, y=x), gold=write_files(tmp_path, qrels="1 0 a\u00a0b 1\n")[0])
     assert counts.outputs.systems[0][0] == ("\U00010000", "\uffee", "a\u00a0b")
 
 
 def test_topics_without_judgements_do_not_count(tmp_path):
-    assert of_runs(tmp_path, x=RUN_X + "99 Q0 a 1 1 x\n") == of_runs(tmp_path)
+    assert score_runs(tmp_path, x=RUN_X + "99 Q0 a 1 1 x\n") == score_runs(tmp_path)
 
 
 def test_a_judged_topic_without_relevant_documents_counts_0(tmp_path):
-    before = of_runs(tmp_path)
-    after = of_runs(tmp_path, qrels=QRELS + "4 0 a 0\n", x=RUN_X + "4 Q0 a 1 1 x\n", y=RUN_Y + "4 Q0 a 1 1 y\n")
+    before = score_runs(tmp_path)
+    after = score_runs(tmp_path, qrels=QRELS + "4 0 a 0\n", x=RUN_X + "4 Q0 a 1 1 x\n", y=RUN_Y + "4 Q0 a 1 1 y\n")
     assert after == pytest.approx({name: 3 / 4 * score for name, score in before.items()})
 
 
-def layouts(text, columns):
+def select_columns(text, columns):
     return "".join(" ".join(line.split()[k] for k in columns) + "\n" for line in text.splitlines())
 
 
@@ -235,44 +239,49 @@ def test_runs_of_other_layouts_have_the_scores_of_trecs(tmp_path, kind):
         rows = [line.split() for line in text.splitlines()]
         topics = {topic: {r[2]: float(r[4]) for r in rows if r[0] == topic} for topic in {r[0]: 0 for r in rows}}
         return {
-            "ranks": layouts(text, (0, 2, 3)),
-            "ranks and scores": layouts(text, (0, 2, 3, 4)),
-            "scores": layouts(text, (0, 2, 4)).replace("\n", ".5\n"),
-            "no tag": layouts(text, range(5)),
+            "ranks": select_columns(text, (0, 2, 3)),
+            "ranks and scores": select_columns(text, (0, 2, 3, 4)),
+            "scores": select_columns(text, (0, 2, 4)).replace("\n", ".5\n"),
+            "no tag": select_columns(text, range(5)),
             "json": json.dumps(topics, indent=1),
-            "header": "qid\tdocid\tscore\n" + layouts(text, (0, 2, 4)).replace("\n", ".5\n"),
+            "header": "qid\tdocid\tscore\n" + select_columns(text, (0, 2, 4)).replace("\n", ".5\n"),
         }[kind]
 
-    x, y, qrels = put(tmp_path, x=change(RUN_X), y=change(RUN_Y), qrels=QRELS)
-    assert of_runs(tmp_path, change(RUN_X), change(RUN_Y)) == of_runs(tmp_path)
+    x, y, qrels = write_files(tmp_path, x=change(RUN_X), y=change(RUN_Y), qrels=QRELS)
+    assert score_runs(tmp_path, change(RUN_X), change(RUN_Y)) == score_runs(tmp_path)
     assert detect([parse_source(str(x)), parse_source(str(y))], qrels) == "trec"
 
 
 @pytest.mark.parametrize(
     "qrels",
     [
-        "query-id\tcorpus-id\tscore\n" + layouts(QRELS, (0, 2, 3)).replace(" ", "\t"),
-        layouts(QRELS, (0, 2, 3)),
+        "query-id\tcorpus-id\tscore\n" + select_columns(QRELS, (0, 2, 3)).replace(" ", "\t"),
+        select_columns(QRELS, (0, 2, 3)),
         "query_id iteration doc_id relevance\n" + QRELS,
         '{"1": {"a": 1, "b": 0, "c": 2}, "2": {"d": 1, "a": 0}, "3": {"e": 1}}',
     ],
 )
 def test_judgements_of_beir_and_json_are_read(tmp_path, qrels):
-    expected = of_runs(tmp_path)
-    assert of_runs(tmp_path, qrels=qrels) == expected
+    expected = score_runs(tmp_path)
+    assert score_runs(tmp_path, qrels=qrels) == expected
     assert detect([parse_source(str(tmp_path / "x"))], tmp_path / "qrels") == "trec"
 
 
 def test_a_run_of_ranks_needs_judgements_though_it_looks_like_printed_scores(tmp_path):
     ranks = "q1 docA 1\nq1 docB 2\nq1 docC 3\nq2 docA 1\nq2 docD 2\n"
     with pytest.raises(InputError, match="runs need relevance judgements"):
-        read(*put(tmp_path, x=ranks, y=ranks))
-    put(tmp_path, x=ranks, qrels="q1 0 docB 1\nq2 0 docA 1\n")
-    assert scores([tmp_path / "x", f"y={tmp_path / 'x'}"], "RR@10", tmp_path / "qrels") == {"x": 0.75, "y": 0.75}
+        read(*write_files(tmp_path, x=ranks, y=ranks))
+    write_files(tmp_path, x=ranks, qrels="q1 0 docB 1\nq2 0 docA 1\n")
+    assert compute_scores([tmp_path / "x", f"y={tmp_path / 'x'}"], "RR@10", tmp_path / "qrels") == {
+        "x": 0.75,
+        "y": 0.75,
+    }
 
 
 def test_a_run_of_strange_document_ids_is_told(tmp_path):
-    counts = read(*put(tmp_path, x=RUN_X, y=RUN_Y.replace("Q0 ", "Q0 0")), gold=put(tmp_path, qrels=QRELS)[0])
+    counts = read(
+        *write_files(tmp_path, x=RUN_X, y=RUN_Y.replace("Q0 ", "Q0 0")), gold=write_files(tmp_path, qrels=QRELS)[0]
+    )
     assert [w for w in counts.warnings if "no document is judged" in w] == [
         f"{tmp_path / 'y'}: no document is judged in {tmp_path / 'qrels'}; are its ids those of the judgements?"
     ]
@@ -292,7 +301,7 @@ def test_a_run_of_strange_document_ids_is_told(tmp_path):
 )
 def test_a_damaged_run_of_another_layout_is_an_error_that_names_the_place(tmp_path, x, message):
     with pytest.raises(InputError, match=message):
-        of_runs(tmp_path, x=x)
+        score_runs(tmp_path, x=x)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +309,7 @@ def test_a_damaged_run_of_another_layout_is_an_error_that_names_the_place(tmp_pa
     [("zero", ("1", "2", "3"), None), ("intersect", ("1", "2"), None), ("pairwise", ("1", "2", "3"), [[1, 1], [1, 1], [1, 0]])],
 )  # fmt: skip
 def test_a_topic_that_a_run_lacks_follows_the_policy(tmp_path, policy, ids, present):
-    put(tmp_path, x=RUN_X, y=RUN_Y.replace("3 Q0 f 1 1 y\n", ""), qrels=QRELS)
+    write_files(tmp_path, x=RUN_X, y=RUN_Y.replace("3 Q0 f 1 1 y\n", ""), qrels=QRELS)
     counts = read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format=f"trec:missing={policy}")
     assert counts.ids == ids
     assert (counts.present is None) if present is None else (counts.present == np.array(present, bool)).all()
@@ -308,7 +317,7 @@ def test_a_topic_that_a_run_lacks_follows_the_policy(tmp_path, policy, ids, pres
 
 
 def test_a_lacking_topic_is_0_by_default_and_an_error_where_asked(tmp_path):
-    put(tmp_path, x=RUN_X, y=RUN_Y.replace("3 Q0 f 1 1 y\n", ""), qrels=QRELS)
+    write_files(tmp_path, x=RUN_X, y=RUN_Y.replace("3 Q0 f 1 1 y\n", ""), qrels=QRELS)
     files = {"gold": tmp_path / "qrels", "format": "trec"}
     assert read(tmp_path / "x", tmp_path / "y", **files).ids == ("1", "2", "3")
     with pytest.raises(InputError, match="'y' has no topic 3 .*choose --missing zero"):
@@ -318,7 +327,7 @@ def test_a_lacking_topic_is_0_by_default_and_an_error_where_asked(tmp_path):
 
 
 def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
-    put(tmp_path, **{"input.x": RUN_X, "other.txt": RUN_Y, "qrels": QRELS})
+    write_files(tmp_path, **{"input.x": RUN_X, "other.txt": RUN_Y, "qrels": QRELS})
     assert read(tmp_path / "input.x", tmp_path / "other.txt", gold=tmp_path / "qrels").systems == ("x", "other")
 
 
@@ -346,13 +355,13 @@ def test_a_run_is_called_after_its_tag_where_its_file_is(tmp_path):
     ],
 )
 def test_a_damaged_run_is_an_error_that_names_file_and_place(tmp_path, file, content, message):
-    put(tmp_path, **{"x": RUN_X, "y": RUN_Y, "qrels": QRELS, file: content})
+    write_files(tmp_path, **{"x": RUN_X, "y": RUN_Y, "qrels": QRELS, file: content})
     with pytest.raises(InputError, match=message):
         read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "qrels", format="trec")
 
 
 def test_a_swap_of_runs_and_judgements_is_seen_without_a_format(tmp_path):
-    x, y, qrels = put(tmp_path, x=RUN_X, y=RUN_Y, qrels=QRELS)
+    x, y, qrels = write_files(tmp_path, x=RUN_X, y=RUN_Y, qrels=QRELS)
     with pytest.raises(InputError, match="looks like a run"):
         read(qrels, x, gold=y)
     with pytest.raises(InputError, match="looks like judgements"):
@@ -362,7 +371,7 @@ def test_a_swap_of_runs_and_judgements_is_seen_without_a_format(tmp_path):
 
 
 def test_two_runs_of_one_name_and_files_that_are_not_there_are_errors(tmp_path):
-    x, qrels = put(tmp_path, x=RUN_X, qrels=QRELS)
+    x, qrels = write_files(tmp_path, x=RUN_X, qrels=QRELS)
     with pytest.raises(InputError, match="system 'x' is in .* already"):
         read(x, x, gold=qrels)
     with pytest.raises(InputError, match="no such file"):
@@ -372,7 +381,7 @@ def test_two_runs_of_one_name_and_files_that_are_not_there_are_errors(tmp_path):
 
 
 def test_relevance_below_0_and_as_a_decimal_is_read(tmp_path):
-    assert of_runs(tmp_path, qrels=QRELS.replace("b 0", "b -2").replace("d 1", "d 1.0")) == of_runs(tmp_path)
+    assert score_runs(tmp_path, qrels=QRELS.replace("b 0", "b -2").replace("d 1", "d 1.0")) == score_runs(tmp_path)
 
 
 # -- what is printed ----------------------------------------------------------------------------------
@@ -381,7 +390,7 @@ def test_relevance_below_0_and_as_a_decimal_is_read(tmp_path):
 def test_summaries_are_no_topics_and_text_is_no_measure(tmp_path):
     strings = [f"relstring             \t{k}\t'0{k}'\n" for k in (1, 2)]
     text = PRINTED[: len(PRINTED) // 2] + strings[0] + PRINTED[len(PRINTED) // 2 :] + strings[1]
-    counts = read(*put(tmp_path, a=text + ALL, b=text + ALL))
+    counts = read(*write_files(tmp_path, a=text + ALL, b=text + ALL))
     assert counts.ids == ("1", "2")
     assert set(counts.fields) == {"score[map]", "score[P_10]", "items"}
     assert counts.suggested == ("map",)
@@ -392,20 +401,20 @@ def test_either_order_of_columns_is_known_with_and_without_summaries(tmp_path):
     swapped = "".join("\t".join(line.split("\t")[i].strip() for i in (1, 0, 2)) + "\n" for line in PRINTED.splitlines())
     blanks = PRINTED.replace("\t", " ")
     for text in (PRINTED, swapped, blanks, PRINTED + ALL):
-        paths = put(tmp_path, a=text, b=text)
+        paths = write_files(tmp_path, a=text, b=text)
         assert detect([parse_source(str(paths[0]))]) == "trec"
-        assert scores(paths, "map") == {"a": 0.375, "b": 0.375}
+        assert compute_scores(paths, "map") == {"a": 0.375, "b": 0.375}
 
 
 def test_one_measure_alone_and_one_topic_alone_are_known(tmp_path):
-    one = "".join(line + "\n" for line in PRINTED.splitlines() if line.startswith("map"))
-    for text, value in ((one, 0.375), (one + ALL.splitlines()[2] + "\n", 0.375), (PRINTED[:64], 0.5)):
-        paths = put(tmp_path, a=text, b=text)
-        assert scores(paths, "map", format="trec") == {"a": value, "b": value}
+    one_measure = "".join(line + "\n" for line in PRINTED.splitlines() if line.startswith("map"))
+    for text, value in ((one_measure, 0.375), (one_measure + ALL.splitlines()[2] + "\n", 0.375), (PRINTED[:64], 0.5)):
+        paths = write_files(tmp_path, a=text, b=text)
+        assert compute_scores(paths, "map", format="trec") == {"a": value, "b": value}
 
 
 def test_messages_among_the_scores_are_told(tmp_path):
-    counts = read(*put(tmp_path, a=TAR, b="T1 Duplicate 17\n" * 300 + TAR))
+    counts = read(*write_files(tmp_path, a=TAR, b="T1 Duplicate 17\n" * 300 + TAR))
     assert counts.ids == ("T1", "T2")
     assert "left out: 302 (first" in counts.warnings[0]
     [r] = compare_all(counts, metrics=["last_rel"])
@@ -416,16 +425,16 @@ def test_messages_among_the_scores_are_told(tmp_path):
 def test_decimals_are_exact(tmp_path):
     values = ["0.1", "0.2", "0.3", "0.7"]
     text = "".join(f"map\t{k}\t{v}\n" for k, v in enumerate(values))
-    counts = read(*put(tmp_path, a=text, b=text.replace("0.7", "0.6")), format="trec")
+    counts = read(*write_files(tmp_path, a=text, b=text.replace("0.7", "0.6")), format="trec")
     [r] = compare_all(counts, metrics=["map"])
     assert r.score_a == float(sum(map(Decimal, values)) / 4)
 
 
 def test_a_summary_over_other_topics_is_told(tmp_path):
-    counts = read(*put(tmp_path, a=PRINTED + ALL.replace("0.3750", "0.2500"), b=PRINTED + ALL))
+    counts = read(*write_files(tmp_path, a=PRINTED + ALL.replace("0.3750", "0.2500"), b=PRINTED + ALL))
     assert "map is 0.2500, the mean of its 2 topics 0.3750" in counts.warnings[0]
     of_3 = ALL.replace("all\t2", "all\t3").replace("0.3750", "0.2500").replace("0.2000", "0.1333")  # trec_eval -c
-    assert not read(*put(tmp_path, a=PRINTED + of_3, b=PRINTED + ALL)).warnings
+    assert not read(*write_files(tmp_path, a=PRINTED + of_3, b=PRINTED + ALL)).warnings
 
 
 @pytest.mark.parametrize(
@@ -443,19 +452,19 @@ def test_a_summary_over_other_topics_is_told(tmp_path):
     ],
 )
 def test_damaged_scores_are_an_error_that_names_file_and_place(tmp_path, content, message):
-    paths = put(tmp_path, a=PRINTED + ALL, b=content)
+    paths = write_files(tmp_path, a=PRINTED + ALL, b=content)
     with pytest.raises(InputError, match=message.replace("|", r"\|")):
         read(*paths, format="trec")
 
 
 def test_printed_scores_take_no_gold(tmp_path):
-    a, b, qrels = put(tmp_path, a=PRINTED, b=PRINTED, qrels=QRELS)
+    a, b, qrels = write_files(tmp_path, a=PRINTED, b=PRINTED, qrels=QRELS)
     with pytest.raises(InputError, match="printed already and takes no gold"):
         read(a, b, gold=qrels, format="trec")
 
 
 def test_measures_that_not_all_files_have_are_left_out(tmp_path):
-    counts = read(*put(tmp_path, a=PRINTED, b=PRINTED.replace("P_10", "P_20")))
+    counts = read(*write_files(tmp_path, a=PRINTED, b=PRINTED.replace("P_10", "P_20")))
     assert set(counts.fields) == {"score[map]", "items"}
     assert "left out: P_10, P_20" in counts.warnings[0]
 
@@ -468,7 +477,7 @@ def test_measures_that_not_all_files_have_are_left_out(tmp_path):
 def test_files_of_other_formats_are_left_alone(tmp_path, text):
     from sigdask.formats.trec import sniff
 
-    (path,) = put(tmp_path, other=text)
+    (path,) = write_files(tmp_path, other=text)
     for gold in (None, path):
         assert not sniff([parse_source(str(path))], gold, Options())
 
@@ -476,7 +485,7 @@ def test_files_of_other_formats_are_left_alone(tmp_path, text):
 def test_sniffing_never_raises(tmp_path):
     from sigdask.formats.trec import sniff
 
-    (binary,) = put(tmp_path, binary=b"PAR1\xff\xfe\x00")
+    (binary,) = write_files(tmp_path, binary=b"PAR1\xff\xfe\x00")
     for path in (binary, tmp_path, Path("nowhere")):
         assert not sniff([parse_source(str(path))], None, Options())
         assert not sniff([parse_source(str(path))], path, Options())

@@ -1,4 +1,4 @@
-"""Columns of Parquet are what their values are as texts, and what these are as numbers."""
+"""Typed Parquet columns, read as texts and as numbers."""
 
 import random
 from decimal import Decimal
@@ -34,7 +34,7 @@ KINDS = {
 }
 
 
-def as_found(cells):
+def convert_or_describe_error(cells):
     try:
         return repr(to_numbers(cells).tolist())
     except NotANumberError as error:
@@ -51,8 +51,11 @@ def test_each_type_is_read_as_its_values_are_written(tmp_path, kind):
         expected = [format_cell(value).strip() for value in values.to_pylist()]
         assert list(table.columns["x"]) == expected
         assert table.columns["x"][2:5] == expected[2:5]
-        assert as_found(table.columns["x"]) == as_found(expected)
-        assert table.is_numeric("x") == (not isinstance(as_found(expected), tuple) or "finite" in as_found(expected)[1])
+        assert convert_or_describe_error(table.columns["x"]) == convert_or_describe_error(expected)
+        assert table.is_numeric("x") == (
+            not isinstance(convert_or_describe_error(expected), tuple)
+            or "finite" in convert_or_describe_error(expected)[1]
+        )
 
 
 def test_parquet_and_csv_of_the_same_scores_give_the_same_counts(tmp_path):
@@ -62,10 +65,12 @@ def test_parquet_and_csv_of_the_same_scores_give_the_same_counts(tmp_path):
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     rows = zip(*columns.values(), strict=True)
     (tmp_path / "t.csv").write_text("item,doc,a,b\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
-    one, other = (read(tmp_path / name, options=Options(groups=("doc",))) for name in ("t.csv", "t.parquet"))
-    assert (one.field("score") == other.field("score")).all()
-    assert one.ids == other.ids
-    assert one.groups == other.groups
+    from_csv, from_parquet = (
+        read(tmp_path / name, options=Options(groups=("doc",))) for name in ("t.csv", "t.parquet")
+    )
+    assert (from_csv.field("score") == from_parquet.field("score")).all()
+    assert from_csv.ids == from_parquet.ids
+    assert from_csv.groups == from_parquet.groups
     assert detect([parse_source(str(tmp_path / "t.parquet"))]) == "wide"
 
 

@@ -1,8 +1,8 @@
-"""The smallest loss that a gate states, simulated instead of by the normal approximation."""
+"""The smallest detectable loss of a gate, simulated instead of by the normal approximation."""
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from gated import gather, judge
 
 from sigdask.api import compare_all
@@ -13,7 +13,7 @@ from sigdask.nightly.run import run_plan
 from sigdask.statistics.power.sign_power import compute_sign_power
 
 
-def verdict_of(counts, rule, **options):
+def judge_counts(counts, rule, **options):
     results = list(
         compare_all(counts, metrics=["mean"], baseline="base", trials=9999, second_run=False, cluster="none", **options)
     )
@@ -23,15 +23,19 @@ def verdict_of(counts, rule, **options):
 RNG = np.random.default_rng(2)
 BASE = RNG.normal(0.5, 0.2, 80)
 NEW, WORSE = BASE + RNG.normal(0.0, 0.1, 80), BASE + RNG.normal(-0.03, 0.1, 80)
-SETS = Counts.from_scores({"new": NEW.round(3), "worse": WORSE.round(3), "base": BASE.round(3)}, name="set")
+COUNTS = Counts.from_scores({"new": NEW.round(3), "worse": WORSE.round(3), "base": BASE.round(3)}, name="set")
 
 
 def test_the_simulated_loss_is_near_the_normal_one_where_differences_are_near_normal():
-    plain, simulated = (verdict_of(SETS, NotWorse(0.05, detectable=how)) for how in ("normal", "simulated"))
-    for one, other in zip(plain.rules[0].findings, simulated.rules[0].findings, strict=True):
-        assert (one.key, one.passed, one.p_value) == (other.key, other.passed, other.p_value)
-        assert other.detectable == pytest.approx(one.detectable, rel=0.15)
-        assert other.detectable != one.detectable
+    plain, simulated = (judge_counts(COUNTS, NotWorse(0.05, detectable=method)) for method in ("normal", "simulated"))
+    for normal_finding, simulated_finding in zip(plain.rules[0].findings, simulated.rules[0].findings, strict=True):
+        assert (normal_finding.key, normal_finding.passed, normal_finding.p_value) == (
+            simulated_finding.key,
+            simulated_finding.passed,
+            simulated_finding.p_value,
+        )
+        assert simulated_finding.detectable == pytest.approx(normal_finding.detectable, rel=0.15)
+        assert simulated_finding.detectable != normal_finding.detectable
     assert (
         sum("would be detected with power 0.8 (simulated)" in f.text for rule in simulated.rules for f in rule.findings)
         == 2
@@ -42,7 +46,7 @@ def test_of_0_1_scores_it_is_the_loss_that_the_sign_test_finds():
     new, base = np.zeros(300), np.zeros(300)
     base[:20], new[10:26] = 1, 1  # 16 wins, of which 10 are of both
     counts = Counts.from_scores({"new": new, "base": base}, name="set")
-    [finding] = verdict_of(counts, NotWorse(0.05, detectable="simulated")).rules[0].findings
+    [finding] = judge_counts(counts, NotWorse(0.05, detectable="simulated")).rules[0].findings
     x = np.sqrt(
         np.roots([10 * (1 - finding.detectable), -284 * finding.detectable, -6 * (1 + finding.detectable)]).max() ** 2
     )
@@ -55,7 +59,7 @@ def test_of_0_1_scores_it_is_the_loss_that_the_sign_test_finds():
 def test_subsets_are_simulated_each_on_its_own_items():
     groups = {"half": ["x"] * 40 + ["y"] * 40}
     counts = Counts.from_scores({"new": NEW.round(3), "base": BASE.round(3)}, groups=groups, name="set")
-    findings = verdict_of(counts, NotWorse(0.05, detectable="simulated"), by="half").rules[0].findings
+    findings = judge_counts(counts, NotWorse(0.05, detectable="simulated"), by="half").rules[0].findings
     assert len({finding.detectable for finding in findings}) == 2
     assert all(finding.text.endswith("(simulated)") for finding in findings)
 
@@ -101,9 +105,9 @@ rule = "not-worse"
 detectable = "simulated"
 """)
     first, second = (run_plan(load_plan(tmp_path / "plan.toml")) for _ in range(2))
-    assert [found.text for found in first.gate.rules[0].findings] == [
-        found.text for found in second.gate.rules[0].findings
+    assert [finding.text for finding in first.gate.rules[0].findings] == [
+        finding.text for finding in second.gate.rules[0].findings
     ]
     assert "with power 0.8 (simulated); " in first.gate.rules[0].findings[0].text
     assert second.n_counted == 0
-    assert "none of them damaged" in called("store", "check", tmp_path / "plan.sqlite", cwd=tmp_path).stdout
+    assert "none of them damaged" in call_sigdask("store", "check", tmp_path / "plan.sqlite", cwd=tmp_path).stdout

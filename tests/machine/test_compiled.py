@@ -1,4 +1,4 @@
-"""What numba keeps is made anew where it is damaged, and has a place where nothing can be written."""
+"""The numba cache: damaged files are compiled again, and read-only homes get a temporary cache."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from conftest import ROOT
 from sigdask.io import compiled_cache as room
 
 MODULE = """
-from sigdask.io.compiled_cache import TEMPORARY_FOLDERS, compiled
+from sigdask.io.compiled_cache import TEMPORARY_FOLDERS, cached_njit
 import os, pathlib, numba
 
 @cached_njit()
@@ -26,16 +26,16 @@ if os.environ.get("FORK") and os.fork() == 0:
 
 
 def run_module(folder, **environment):
-    """Import a module that compiles; return what it computed, how often from what is kept, and where that is."""
+    """Import a module that compiles; return its value, its cache hits and its temporary folder."""
     (folder / "doubles.py").write_text(MODULE)
-    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    done = subprocess.run(
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    process = subprocess.run(
         [sys.executable, "-c", "import doubles"], cwd=folder, capture_output=True, text=True, check=False,
-        env={**kept, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), **environment},
+        env={**inherited, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), **environment},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    value, hits, *where = done.stdout.split()
-    return int(value), int(hits), where[0] if where else ""
+    assert process.returncode == 0, process.stderr
+    value, hits, *rest = process.stdout.split()
+    return int(value), int(hits), rest[0] if rest else ""
 
 
 @pytest.mark.slow
@@ -44,8 +44,8 @@ def test_kept_code_that_is_damaged_is_made_anew(tmp_path, ending):
     cache = tmp_path / "cache"
     assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[:2] == (42, 0)
     [path] = cache.rglob(f"*.{ending}")
-    whole = path.read_bytes()
-    for damaged in (b"", whole[: len(whole) // 2], b"\x80\x05K\x01.", b"what is this?"):
+    content = path.read_bytes()
+    for damaged in (b"", content[: len(content) // 2], b"\x80\x05K\x01.", b"what is this?"):
         path.write_bytes(damaged)
         assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[:2] == (42, 0)
         assert run_module(tmp_path, NUMBA_CACHE_DIR=str(cache))[:2] == (42, 1)
@@ -55,19 +55,19 @@ def test_kept_code_that_is_damaged_is_made_anew(tmp_path, ending):
 
 
 def test_nothing_is_kept_by_numba_itself_which_fails_where_nothing_can_be_written():
-    kept = re.compile(r"^ *@.*\bcache=True", re.MULTILINE)
-    assert [path.name for path in (ROOT / "sigdask").rglob("*.py") if kept.search(path.read_text())] == []
+    pattern = re.compile(r"^ *@.*\bcache=True", re.MULTILINE)
+    assert [path.name for path in (ROOT / "sigdask").rglob("*.py") if pattern.search(path.read_text())] == []
 
 
 def test_where_no_folder_can_be_written_a_temporary_one_of_this_process_is_used_and_removed(tmp_path):
     for name in ("__pycache__", "file"):
         (tmp_path / name).touch()
-    given = {"XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path), "FORK": "1"}
-    value, _, where = run_module(tmp_path, **given)
-    assert (value, Path(where).parent) == (42, tmp_path)
+    variables = {"XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path), "FORK": "1"}
+    value, _, folder = run_module(tmp_path, **variables)
+    assert (value, Path(folder).parent) == (42, tmp_path)
     assert not list(tmp_path.glob("sigdask-compiled-*"))
     (tmp_path / "sigdask-compiled-").touch()
-    missing = {**given, "TMPDIR": str(tmp_path / "file")}
+    missing = {**variables, "TMPDIR": str(tmp_path / "file")}
     if os.geteuid():  # root may write to all of the places that Python tries next
         assert run_module(tmp_path, **missing)[0] == 42
 

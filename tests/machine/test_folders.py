@@ -1,4 +1,4 @@
-"""Temporary folders: for their owner alone, gone in the end, and swept after a kill."""
+"""Temporary folders: private, removed in the end, and swept after a kill."""
 
 import os
 import subprocess
@@ -25,17 +25,17 @@ def test_what_a_killed_process_left_is_swept_and_what_lives_or_is_not_ours_stays
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == -9
-    [left] = tmp_path.iterdir()
+    [leftover] = tmp_path.iterdir()
     (tmp_path / "run-elsewhere").mkdir()
     (tmp_path / "run-elsewhere" / LOCK).write_text("another host")
     (tmp_path / "run-file").touch()
-    (tmp_path / "run-link").symlink_to(left)
+    (tmp_path / "run-link").symlink_to(leftover)
     (tmp_path / "run-new").mkdir()
     (tmp_path / "run-old").mkdir()
     os.utime(tmp_path / "run-old", (0, 0))
-    assert (left / LOCK).is_file()
-    with make_private_folder("run-", tmp_path) as ours, make_private_folder("run-", tmp_path):
-        assert ours.is_dir()
+    assert (leftover / LOCK).is_file()
+    with make_private_folder("run-", tmp_path) as living, make_private_folder("run-", tmp_path):
+        assert living.is_dir()
     assert {path.name for path in tmp_path.iterdir()} == {"run-elsewhere", "run-file", "run-link", "run-new"}
 
 

@@ -1,4 +1,4 @@
-"""Scores of labels against scikit-learn's."""
+"""Scores of labels agree with scikit-learn's."""
 
 import warnings
 
@@ -40,7 +40,7 @@ SCORES = {
 }
 
 
-def score(metric, gold, predicted):
+def compute_score(metric, gold, predicted):
     counts = Counts.from_labels(gold, {"s": predicted, "other": predicted[::-1]})
     bound = find_metric(metric).bind(counts)
     sums = np.array([[int(counts.field(f)[:, 0].sum()) for f in bound.fields]])
@@ -55,7 +55,7 @@ def test_a_score_equals_scikit_learns(metric, data):
     n = data.draw(st.integers(3, 40))
     gold = ["A", "B", "C", *data.draw(st.lists(st.sampled_from("ABC"), min_size=n, max_size=n))]
     predicted = data.draw(st.lists(st.sampled_from("ABCD"), min_size=n + 3, max_size=n + 3))
-    assert score(metric, gold, predicted) == pytest.approx(SCORES[metric](gold, predicted), abs=1e-12)
+    assert compute_score(metric, gold, predicted) == pytest.approx(SCORES[metric](gold, predicted), abs=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -63,7 +63,9 @@ def test_kappa_equals_scikit_learns():
     rng = np.random.default_rng(0)
     for _ in range(20):
         gold, predicted = rng.choice(list("ABCD"), (2, 50)).tolist()
-        assert score("kappa", gold, predicted) == pytest.approx(sk.cohen_kappa_score(gold, predicted), abs=1e-12)
+        assert compute_score("kappa", gold, predicted) == pytest.approx(
+            sk.cohen_kappa_score(gold, predicted), abs=1e-12
+        )
 
 
 @pytest.mark.parametrize(
@@ -72,8 +74,8 @@ def test_kappa_equals_scikit_learns():
 def test_degenerate_margins_score_0_as_in_scikit_learn(gold, predicted):
     with warnings.catch_warnings(action="ignore"):
         expected = sk.matthews_corrcoef(list(gold), list(predicted))
-    assert score("mcc", list(gold), list(predicted)) == expected
-    assert np.isfinite(score("kappa", list(gold), list(predicted)))
+    assert compute_score("mcc", list(gold), list(predicted)) == expected
+    assert np.isfinite(compute_score("kappa", list(gold), list(predicted)))
 
 
 def test_a_macro_average_does_not_depend_on_the_labels_of_the_opponent():

@@ -1,4 +1,4 @@
-"""Scores of sets of labels: scikit-learn's, and exact p-values from all swaps in fractions."""
+"""Scores of label sets agree with scikit-learn's, and p-values with all swaps in fractions."""
 
 from fractions import Fraction
 from itertools import product
@@ -16,7 +16,7 @@ from sigdask.errors import InputError
 from sigdask.metrics import black_box, find_metric
 
 LABELS = list("abcd")
-SET = st.sets(st.sampled_from(LABELS))
+LABEL_SET = st.sets(st.sampled_from(LABELS))
 
 SCORES = {
     "subset-accuracy": sk.accuracy_score,
@@ -47,7 +47,7 @@ SCORES = {
 }
 
 
-def score(metric, counts, system=0):
+def compute_score(metric, counts, system=0):
     bound = find_metric(metric).bind(counts)
     sums = np.array([[counts.field(f)[:, min(system, counts.field(f).shape[1] - 1)].sum() for f in bound.fields]])
     return float(bound.form.score(sums)[0])
@@ -56,12 +56,12 @@ def score(metric, counts, system=0):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("metric", SCORES)
 @settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(SET, SET), min_size=1, max_size=20))
+@given(st.lists(st.tuples(LABEL_SET, LABEL_SET), min_size=1, max_size=20))
 def test_a_score_equals_scikit_learns(metric, items):
     gold, predicted = ([*column, set(LABELS)] for column in zip(*items, strict=True))
     counts = Counts.from_label_sets(gold, {"s": predicted, "other": predicted[::-1]})
     as_bits = MultiLabelBinarizer(classes=LABELS).fit(gold).transform
-    assert score(metric, counts) == pytest.approx(SCORES[metric](as_bits(gold), as_bits(predicted)), abs=1e-12)
+    assert compute_score(metric, counts) == pytest.approx(SCORES[metric](as_bits(gold), as_bits(predicted)), abs=1e-12)
 
 
 def test_labels_that_gold_lacks_are_counted_by_items_and_not_by_averages_over_labels():
@@ -69,17 +69,17 @@ def test_labels_that_gold_lacks_are_counted_by_items_and_not_by_averages_over_la
     counts = Counts.from_label_sets(gold, {"s": predicted, "other": [["y"], [], []]})
     assert (counts.labels, counts.predicted_labels) == (("a", "b"), ("x", "y"))
     # of a and b alone: tp 2, predicted 2, gold 3
-    assert score("micro-f1", counts) == pytest.approx(4 / 5)
-    assert score("f1", counts) == pytest.approx(4 / 6)  # x is a third prediction
-    assert score("macro-f1", counts) == pytest.approx((2 / 3 + 1) / 2)
-    assert score("hamming-loss", counts) == pytest.approx(1 / 6)
-    assert score("jaccard", counts) == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)
-    assert score("subset-accuracy", counts) == pytest.approx(1 / 3)
+    assert compute_score("micro-f1", counts) == pytest.approx(4 / 5)
+    assert compute_score("f1", counts) == pytest.approx(4 / 6)  # x is a third prediction
+    assert compute_score("macro-f1", counts) == pytest.approx((2 / 3 + 1) / 2)
+    assert compute_score("hamming-loss", counts) == pytest.approx(1 / 6)
+    assert compute_score("jaccard", counts) == pytest.approx((1 / 2 + 1 / 2 + 0) / 3)
+    assert compute_score("subset-accuracy", counts) == pytest.approx(1 / 3)
     alone = Counts.from_label_sets(gold, {"s": predicted, "other": gold})
-    assert all(score(m, counts) == score(m, alone) for m in SCORES if "labels=" not in m)
+    assert all(compute_score(m, counts) == compute_score(m, alone) for m in SCORES if "labels=" not in m)
 
 
-def exact_p(values, side="two-sided"):
+def compute_exact_p(values, side="two-sided"):
     """Return p over all swaps of pairs of exact item scores."""
     d = [a - b for a, b in values]
     t = sum(d)
@@ -102,8 +102,8 @@ def test_ties_of_jaccard_indices_are_ties():
     counts = Counts.from_label_sets(gold, {"a": a, "b": b})
     values = [(jaccard(g, x), jaccard(g, y)) for g, x, y in zip(gold, a, b, strict=True)]
     for side in ("two-sided", "greater"):
-        [found] = compare_all(counts, metrics="jaccard", alternative=side)
-        assert found.p_value == float(exact_p(values, side))
+        [result] = compare_all(counts, metrics="jaccard", alternative=side)
+        assert result.p_value == float(compute_exact_p(values, side))
 
 
 def test_micro_jaccard_is_exchanged_item_by_item():
@@ -112,9 +112,9 @@ def test_micro_jaccard_is_exchanged_item_by_item():
     counts = Counts.from_label_sets(gold, {"a": a, "b": b})
 
     def micro(sets):
-        both = sum(len({*g} & {*x}) for g, x in zip(gold, sets, strict=True))
-        either = sum(len({*g} | {*x}) for g, x in zip(gold, sets, strict=True))
-        return Fraction(both, either)
+        n_common = sum(len({*g} & {*x}) for g, x in zip(gold, sets, strict=True))
+        n_union = sum(len({*g} | {*x}) for g, x in zip(gold, sets, strict=True))
+        return Fraction(n_common, n_union)
 
     differences = []
     for signs in product((0, 1), repeat=9):
@@ -124,22 +124,22 @@ def test_micro_jaccard_is_exchanged_item_by_item():
     observed = micro(a) - micro(b)
     assert differences[0] == observed
     p = Fraction(sum(abs(d) >= abs(observed) for d in differences), len(differences))
-    [found] = compare_all(counts, metrics="micro-jaccard")
-    assert found.p_value == float(p)
+    [result] = compare_all(counts, metrics="micro-jaccard")
+    assert result.p_value == float(p)
     assert find_metric("hamming-loss").bind(counts).higher_is_better is False
 
 
 def test_black_boxes_see_the_sets_as_tuples():
     counts = Counts.from_label_sets([["a"], []], {"x": [["b", "a"], []], "y": [["a"], ["c"]]})
-    seen = []
+    calls = []
 
     def exact(outputs, gold):
-        seen.append((outputs, gold))
+        calls.append((outputs, gold))
         return sum(x == y for x, y in zip(outputs, gold, strict=True)) / len(gold)
 
-    [found] = compare_all(counts, metrics=[black_box(exact)])
-    assert seen[0] == ([("a", "b"), ()], [("a",), ()])
-    assert (found.score_a, found.score_b) == (0.5, 0.5)
+    [result] = compare_all(counts, metrics=[black_box(exact)])
+    assert calls[0] == ([("a", "b"), ()], [("a",), ()])
+    assert (result.score_a, result.score_b) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("metric", ["jaccard", "samples-f1", "samples-recall"])
@@ -157,6 +157,6 @@ def test_agreement_of_single_labels_is_not_taken_of_sets(metric):
 def test_single_labels_have_a_hamming_loss_and_subset_accuracy_as_in_scikit_learn():
     gold, predicted = list("abca"), list("abbb")
     counts = Counts.from_labels(gold, {"x": predicted, "y": gold})
-    assert score("hamming-loss", counts) == sk.hamming_loss(gold, predicted)
-    assert score("subset-accuracy", counts) == sk.accuracy_score(gold, predicted)
-    assert score("macro-jaccard", counts) == pytest.approx(sk.jaccard_score(gold, predicted, average="macro"))
+    assert compute_score("hamming-loss", counts) == sk.hamming_loss(gold, predicted)
+    assert compute_score("subset-accuracy", counts) == sk.accuracy_score(gold, predicted)
+    assert compute_score("macro-jaccard", counts) == pytest.approx(sk.jaccard_score(gold, predicted, average="macro"))

@@ -1,4 +1,4 @@
-"""Metrics by name, and those that users bring."""
+"""Built-in metrics by name, and metrics that users bring."""
 
 import numpy as np
 import pytest
@@ -76,9 +76,9 @@ def test_a_users_metric_of_counts_counts_as_the_built_in_one(yeh):
     def mine(tp, predicted, gold):
         return 2 * tp / (predicted + gold)
 
-    ours, built_in = compare_all(yeh, metrics=[mine, "f1"], trials=20_000)
-    assert ours.n_extreme == built_in.n_extreme
-    assert ours.score_a == built_in.score_a
+    user_result, built_in = compare_all(yeh, metrics=[mine, "f1"], trials=20_000)
+    assert user_result.n_extreme == built_in.n_extreme
+    assert user_result.score_a == built_in.score_a
 
 
 def test_a_black_box_counts_as_the_vectorised_metric():

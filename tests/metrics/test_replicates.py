@@ -1,10 +1,10 @@
-"""Replicates: the mean of their scores, in any format, swapped together or each for itself."""
+"""Replicates: the mean of their scores, in any format, swapped together or separately."""
 
 import json
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -15,16 +15,16 @@ from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import draw_swap_bits
 
-N = 40
+N_ITEMS = 40
 
 
 @pytest.fixture(scope="module")
 def labelled():
-    rng = rng_of(9)
-    gold = rng.choice(["A", "B", "C"], N)
+    rng = build_rng(9)
+    gold = rng.choice(["A", "B", "C"], N_ITEMS)
     seeds = [
         {
-            s: np.where(rng.random(N) < share, gold, rng.choice(["A", "B", "C", "D"], N))
+            s: np.where(rng.random(N_ITEMS) < share, gold, rng.choice(["A", "B", "C", "D"], N_ITEMS))
             for s, share in (("x", 0.7), ("y", 0.5))
         }
         for _ in range(3)
@@ -32,7 +32,7 @@ def labelled():
     return gold, seeds
 
 
-def counts_of(labelled, *, apart=False):
+def build_counts(labelled, *, apart=False):
     gold, seeds = labelled
     return Counts.of_replicates([Counts.from_labels(gold, seed) for seed in seeds], apart=apart)
 
@@ -44,23 +44,25 @@ METRICS = ["accuracy", "macro-f1", "f1[A]", "mcc"]
 @pytest.mark.parametrize("metric", METRICS)
 def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, apart):
     gold, seeds = labelled
-    counts = counts_of(labelled, apart=apart)
-    n_items = 3 * N if apart else N
+    counts = build_counts(labelled, apart=apart)
+    n_items = 3 * N_ITEMS if apart else N_ITEMS
     assert counts.n_items == n_items
     bound = replicates.bind_metric(find_metric(metric), counts)
     arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (n_items, 2)) for f in bound.fields], axis=-1)
-    for swapped in (np.zeros(n_items, bool), *(rng_of(k).random(n_items) < 0.5 for k in range(5))):
-        of_replicate = swapped.reshape(3, N) if apart else np.tile(swapped, (3, 1))
+    for swapped in (np.zeros(n_items, bool), *(build_rng(k).random(n_items) < 0.5 for k in range(5))):
+        seed_swaps = swapped.reshape(3, N_ITEMS) if apart else np.tile(swapped, (3, 1))
         means = []
-        for mine, theirs in (("x", "y"), ("y", "x")):
-            pseudo = [np.where(s, seed[theirs], seed[mine]) for s, seed in zip(of_replicate, seeds, strict=True)]
+        for system, opponent in (("x", "y"), ("y", "x")):
+            pseudo = [np.where(s, seed[opponent], seed[system]) for s, seed in zip(seed_swaps, seeds, strict=True)]
             # a rival keeps all labels in play, so that every replicate has the same ones
             single = [Counts.from_labels(gold, {"p": p, "q": seed["x"]}) for p, seed in zip(pseudo, seeds, strict=True)]
             scores = []
             for c in single:
                 b = find_metric(metric).bind(c)
                 scores.append(
-                    b.form.score(np.array([np.broadcast_to(b.get_field(f, c), (N, 2))[:, 0].sum() for f in b.fields]))
+                    b.form.score(
+                        np.array([np.broadcast_to(b.get_field(f, c), (N_ITEMS, 2))[:, 0].sum() for f in b.fields])
+                    )
                 )
             means.append(np.mean(scores))
         for k, mean in enumerate(means):
@@ -71,7 +73,7 @@ def test_scores_and_pseudo_scores_are_means_over_replicates(labelled, metric, ap
 @pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.parametrize("metric", ["accuracy", "macro-f1"])
 def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
-    counts = counts_of(labelled, apart=apart)
+    counts = build_counts(labelled, apart=apart)
     bound = replicates.bind_metric(find_metric(metric), counts)
     units = SwapUnits.from_counts(counts, 0)
     [placed] = build_panels(counts, units, [bound], [(0, 1)])
@@ -87,25 +89,31 @@ def test_counts_are_those_of_plain_shuffling(labelled, metric, apart):
 
 
 def test_replicates_of_accuracy_are_items_of_a_mean(labelled):
-    [r] = compare_all(counts_of(labelled), metrics=["accuracy"], trials=1000)
+    [r] = compare_all(build_counts(labelled), metrics=["accuracy"], trials=1000)
     assert r.r12 is not None
-    assert (r.n_items, r.n_units) == (N, N)
-    [each] = compare_all(counts_of(labelled, apart=True), metrics=["accuracy"], trials=1000)
-    assert (each.n_items, each.n_units, each.difference) == (3 * N, 3 * N, pytest.approx(r.difference))
+    assert (r.n_items, r.n_units) == (N_ITEMS, N_ITEMS)
+    [result] = compare_all(build_counts(labelled, apart=True), metrics=["accuracy"], trials=1000)
+    assert (result.n_items, result.n_units, result.difference) == (
+        3 * N_ITEMS,
+        3 * N_ITEMS,
+        pytest.approx(r.difference),
+    )
 
 
 def test_units_and_subsets_hold_all_replicates(labelled):
     gold, seeds = labelled
-    groups = {"topic": [str(k % 4) for k in range(N)]}
-    parts = [Counts.from_labels(gold, seed, groups=groups) for seed in seeds]
+    groups = {"topic": [str(k % 4) for k in range(N_ITEMS)]}
+    replicates = [Counts.from_labels(gold, seed, groups=groups) for seed in seeds]
     for apart in (False, True):
-        counts = Counts.of_replicates(parts, apart=apart)
+        counts = Counts.of_replicates(replicates, apart=apart)
         [r] = compare_all(counts, metrics=["macro-f1"], unit="topic")
         assert (r.n_units, r.method) == (4, "exact")
-        by = compare_all(counts, metrics=["accuracy"], by="topic", trials=100)
-        assert [r.n_items for r in by] == [10 * (3 if apart else 1)] * 4
-    together = compare_all(Counts.of_replicates(parts, apart=True), metrics=["accuracy"], unit="segment", trials=1000)
-    assert together[0].n_units == N  # the segments of MultEval's items are the items of "together"
+        results = compare_all(counts, metrics=["accuracy"], by="topic", trials=100)
+        assert [r.n_items for r in results] == [10 * (3 if apart else 1)] * 4
+    together = compare_all(
+        Counts.of_replicates(replicates, apart=True), metrics=["accuracy"], unit="segment", trials=1000
+    )
+    assert together[0].n_units == N_ITEMS  # the segments of MultEval's items are the items of "together"
 
 
 def test_one_replicate_is_none(labelled):
@@ -116,17 +124,17 @@ def test_one_replicate_is_none(labelled):
 
 def test_identical_systems_have_p_1(labelled):
     gold, seeds = labelled
-    parts = [Counts.from_labels(gold, {"x": s["x"], "y": s["x"]}) for s in seeds]
+    replicates = [Counts.from_labels(gold, {"x": s["x"], "y": s["x"]}) for s in seeds]
     for apart in (False, True):
-        for r in compare_all(Counts.of_replicates(parts, apart=apart), metrics=["accuracy", "macro-f1"]):
+        for r in compare_all(Counts.of_replicates(replicates, apart=apart), metrics=["accuracy", "macro-f1"]):
             assert (r.p_value, r.n_discordant) == (1, 0)
 
 
 def test_missing_items_of_one_replicate_are_missing(labelled):
     scores = [{"x": [1.0, 2.0, np.nan], "y": [0.0, 1.5, 2.0]}, {"x": [2.0, 2.5, 1.0], "y": [0.0, 0.25, 2.0]}]
-    parts = [Counts.from_scores(s, missing="pairwise") for s in scores]
+    replicates = [Counts.from_scores(s, missing="pairwise") for s in scores]
     for apart in (False, True):
-        [r] = compare_all(Counts.of_replicates(parts, apart=apart), metrics=["mean"])
+        [r] = compare_all(Counts.of_replicates(replicates, apart=apart), metrics=["mean"])
         assert (r.score_a, r.score_b) == (7.5 / 4, 1.75 / 4)
         assert r.n_items == (4 if apart else 2)
 
@@ -141,14 +149,14 @@ def test_decimals_stay_exact():
 def test_a_black_box_takes_no_replicates(labelled):
     box = black_box(lambda outputs, gold: 0.0)
     with pytest.raises(InputError, match="one of whole outputs, which takes no replicates"):
-        compare_all(counts_of(labelled), metrics=[box], trials=10)
+        compare_all(build_counts(labelled), metrics=[box], trials=10)
 
 
 # files
 
 
-def tables(folder, header, rows, n):
-    """Write seeds of two systems: each keeps its items and turns around the row order of odd ones."""
+def write_tables(folder, header, rows, n):
+    """Write a table for each of n seeds of two systems; odd seeds have their rows reversed."""
     files = []
     for r in range(n):
         for name in ("x", "y"):
@@ -160,10 +168,10 @@ def tables(folder, header, rows, n):
 
 
 def test_any_format_takes_several_files_of_one_name(tmp_path):
-    rng = rng_of(3)
+    rng = build_rng(3)
     values = {(n, r): rng.integers(0, 9, 6) / 8 for n in "xy" for r in range(2)}
     rows = [lambda n, r, k=k: f"i{k}\t{values[n, r][k]}\n" for k in range(6)]
-    files = tables(tmp_path, "item\tscore\n", rows, 2)
+    files = write_tables(tmp_path, "item\tscore\n", rows, 2)
     assert detect([Source(tmp_path / "x.0.tsv", "x"), Source(tmp_path / "x.1.tsv", "x")]) == "wide"
     counts = read(*files)
     assert counts.systems == ("x", "y")
@@ -175,13 +183,13 @@ def test_any_format_takes_several_files_of_one_name(tmp_path):
     total = sum(values["x", r] - values["y", r] for r in range(2))
     signs = 1 - 2 * ((np.arange(64)[:, None] >> np.arange(6)) & 1)
     assert r.p_value == pytest.approx((abs(signs @ total) >= abs(total.sum()) - 1e-9).mean())
-    each = read(*files, format="wide:replicates=each")
-    assert (each.n_items, each.ids[0], each.ids[-1]) == (12, "i0 1", "i5 2")
-    assert [c.warnings[0].rpartition("swapped ")[2] for c in (counts, each)] == ["together", "each for itself"]
-    [r] = compare_all(each, metrics=["mean"])
-    apart = np.concatenate([values["x", r] - values["y", r] for r in range(2)])
+    separate = read(*files, format="wide:replicates=each")
+    assert (separate.n_items, separate.ids[0], separate.ids[-1]) == (12, "i0 1", "i5 2")
+    assert [c.warnings[0].rpartition("swapped ")[2] for c in (counts, separate)] == ["together", "each for itself"]
+    [r] = compare_all(separate, metrics=["mean"])
+    differences = np.concatenate([values["x", r] - values["y", r] for r in range(2)])
     signs = 1 - 2 * ((np.arange(4096)[:, None] >> np.arange(12)) & 1)
-    assert r.p_value == pytest.approx((abs(signs @ apart) >= abs(apart.sum()) - 1e-9).mean())
+    assert r.p_value == pytest.approx((abs(signs @ differences) >= abs(differences.sum()) - 1e-9).mean())
 
 
 def test_whole_tables_can_be_replicates(tmp_path):
@@ -194,11 +202,11 @@ def test_whole_tables_can_be_replicates(tmp_path):
 
 
 def test_columns_of_scores_are_found_in_replicates():
-    parts = [
+    replicates = [
         Counts(("x", "y"), {"score[AP]": np.array([[a, 0.5]] * 3), "items": np.ones((3, 1), np.int64)}, 3)
         for a in (0.25, 0.75)
     ]
-    [r] = compare_all(Counts.of_replicates(parts), metrics=["AP"])
+    [r] = compare_all(Counts.of_replicates(replicates), metrics=["AP"])
     assert (r.score_a, r.score_b) == (0.5, 0.5)
 
 
@@ -242,17 +250,17 @@ def test_multeval_has_its_official_scores(multeval):
     metrics = ["BLEU:tokenize=none"]
     counts = read(*files, gold=gold)
     assert (counts.n_items, len(counts.replicates)) == (2489, 3)
-    known = {n: [official["scores"][f"hyps.lc.tok.en.{n}.opt{k}"] for k in range(3)] for n in ("baseline", "sys1")}
+    expected = {n: [official["scores"][f"hyps.lc.tok.en.{n}.opt{k}"] for k in range(3)] for n in ("baseline", "sys1")}
     [together] = compare_all(counts, metrics=metrics, trials=4096)
     for name, score in (("baseline", together.score_a), ("sys1", together.score_b)):
-        assert score == pytest.approx(np.mean([k["BLEU_tok_none"] for k in known[name]]), abs=1e-6)
+        assert score == pytest.approx(np.mean([k["BLEU_tok_none"] for k in expected[name]]), abs=1e-6)
     # the README of MultEval: 18.5 and 18.8, p 0.00
     assert (round(together.score_a, 1), round(together.score_b, 1)) == (18.5, 18.8)
     assert together.signature.startswith("nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:")
-    [each] = compare_all(read(*files, gold=gold, format="segments:replicates=each"), metrics=metrics, trials=4096)
-    assert each.n_units == 3 * 2489
-    assert each.p_value < 0.005
-    assert each.difference == pytest.approx(together.difference, abs=1e-12)
+    [result] = compare_all(read(*files, gold=gold, format="segments:replicates=each"), metrics=metrics, trials=4096)
+    assert result.n_units == 3 * 2489
+    assert result.p_value < 0.005
+    assert result.difference == pytest.approx(together.difference, abs=1e-12)
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
-"""Measures of rankings: those of ir-measures, of systems and of pseudo-systems, under trec_eval's order."""
+"""Measures of rankings agree with ir-measures, for pseudo-systems too, in trec_eval's order."""
 
 import ir_measures
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -19,7 +19,7 @@ N_TOPICS = 12
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder, rng = tmp_path_factory.mktemp("trec"), rng_of(5)
+    folder, rng = tmp_path_factory.mktemp("trec"), build_rng(5)
     qrels, runs = [], {"x": [], "y": []}
     for topic in range(N_TOPICS):
         qrels += [f"t-{topic} 0 d{d} {rng.integers(0, 4)}" for d in rng.choice(60, 30, replace=False)]
@@ -35,8 +35,8 @@ def counts(files):
     return read(files / "x", files / "y", gold=files / "qrels")
 
 
-def library_score(counts, measure, rankings):
-    """Score whole rankings by ir-measures itself."""
+def score_with_ir_measures(counts, measure, rankings):
+    """Score whole rankings with ir-measures."""
     qrels = dict(zip(counts.ids, counts.outputs.gold, strict=True))
     run = {t: {d: float(len(r) - k) for k, d in enumerate(r)} for t, r in zip(counts.ids, rankings, strict=True)}
     parsed = ir_measures.parse_measure(measure)
@@ -48,10 +48,12 @@ def test_systems_and_pseudo_systems_have_the_librarys_score(counts, measure):
     bound = find_metric(measure, counts).bind(counts)
     arrays = np.stack([np.broadcast_to(bound.get_field(f, counts), (N_TOPICS, 2)) for f in bound.fields], axis=-1)
     x, y = counts.outputs.systems
-    for swapped in [np.zeros(N_TOPICS, bool), *(rng_of(6).random((8, N_TOPICS)) < 0.5)]:
+    for swapped in [np.zeros(N_TOPICS, bool), *(build_rng(6).random((8, N_TOPICS)) < 0.5)]:
         pseudo = [b if s else a for a, b, s in zip(x, y, swapped, strict=True)]
         sums = np.where(swapped[:, None], arrays[:, 1], arrays[:, 0]).sum(0)
-        assert float(bound.form.score(sums)) == pytest.approx(library_score(counts, measure, pseudo), rel=1e-12)
+        assert float(bound.form.score(sums)) == pytest.approx(
+            score_with_ir_measures(counts, measure, pseudo), rel=1e-12
+        )
 
 
 def test_the_order_of_ties_is_that_of_trec_eval(files, counts):
@@ -69,10 +71,10 @@ def test_err_has_the_sum_of_its_definition(counts):
         pytest.skip("gdeval needs perl")
     scores = find_metric("ERR@10", counts).bind(counts).own["score[ERR@10]"]
     for s, rankings in enumerate(counts.outputs.systems):
-        for k, (documents, judged) in enumerate(zip(rankings, counts.outputs.gold, strict=True)):
+        for k, (documents, judgements) in enumerate(zip(rankings, counts.outputs.gold, strict=True)):
             expected, stays = 0.0, 1.0
             for rank, document in enumerate(documents[:10], start=1):
-                satisfied = (2 ** judged.get(document, 0) - 1) / 16
+                satisfied = (2 ** judgements.get(document, 0) - 1) / 16
                 expected += stays * satisfied / rank
                 stays *= 1 - satisfied
             assert scores[k, s] == pytest.approx(expected, abs=5.1e-6)
@@ -132,13 +134,13 @@ def test_relevance_below_0_is_not_relevant_and_for_bpref_not_judged(files, tmp_p
         "zero": {},
         "dropped": {"0": None},
     }.items():
-        kept = [(*words[:3], change.get(words[3], words[3])) for words in lines]
-        (tmp_path / name).write_text("".join(" ".join(w) + "\n" for w in kept if w[3] is not None))
+        changed_lines = [(*words[:3], change.get(words[3], words[3])) for words in lines]
+        (tmp_path / name).write_text("".join(" ".join(w) + "\n" for w in changed_lines if w[3] is not None))
     below, zero, dropped = (read(files / "x", files / "y", gold=tmp_path / n) for n in ("below", "zero", "dropped"))
-    for measure, same in (("AP", zero), ("nDCG@10", zero), ("Judged@10", zero), ("Bpref", dropped)):
+    for measure, equivalent in (("AP", zero), ("nDCG@10", zero), ("Judged@10", zero), ("Bpref", dropped)):
         column = f"score[{measure}]"
-        of_below, of_same = (find_metric(measure, c).bind(c).own[column] for c in (below, same))
-        assert (of_below == of_same).all()
+        below_values, equivalent_values = (find_metric(measure, c).bind(c).own[column] for c in (below, equivalent))
+        assert (below_values == equivalent_values).all()
     with pytest.raises(InputError, match="relevance -2"):
         find_metric("infAP", below).bind(below)
 
@@ -148,7 +150,7 @@ def test_a_black_box_takes_documents_best_first_and_judgements(counts):
 
     @black_box
     def first_is_relevant(rankings, judgements):
-        return float(np.mean([judged.get(r[0], 0) > 0 for r, judged in zip(rankings, judgements, strict=True)]))
+        return float(np.mean([grades.get(r[0], 0) > 0 for r, grades in zip(rankings, judgements, strict=True)]))
 
     a, b = compare_all(counts, metrics=[first_is_relevant, "P@1"], trials=500)
     assert (a.score_a, a.score_b) == (b.score_a, b.score_b)
@@ -157,8 +159,8 @@ def test_a_black_box_takes_documents_best_first_and_judgements(counts):
 def test_a_total_is_compared_as_a_total(counts):
     total, mean = compare_all(counts, metrics=["NumRelRet", "SetR"], trials=256)
     assert total.score_a == sum(
-        judged.get(d, 0) > 0
-        for r, judged in zip(counts.outputs.systems[0], counts.outputs.gold, strict=True)
+        grades.get(d, 0) > 0
+        for r, grades in zip(counts.outputs.systems[0], counts.outputs.gold, strict=True)
         for d in r
     )
     assert mean.score_a < 1

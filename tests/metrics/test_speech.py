@@ -1,9 +1,9 @@
-"""WER and CER: jiwer's own corpus scores, of systems and of pseudo-systems."""
+"""WER and CER agree with jiwer's corpus scores, for systems and pseudo-systems."""
 
 import jiwer
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -18,16 +18,16 @@ WORDS = ["so", "Well", "we", "we", "went", "to", "the", "uh,", "sea", "and", "it
 
 @pytest.fixture(scope="module")
 def texts():
-    rng = rng_of(4)
+    rng = build_rng(4)
 
-    def sentence(like=None):
-        words = list(rng.choice(WORDS, rng.integers(1, 12))) if like is None else like.split()
+    def draw_sentence(original=None):
+        words = list(rng.choice(WORDS, rng.integers(1, 12))) if original is None else original.split()
         changed = [w for w in words if rng.random() < 0.9]
         changed = [w if rng.random() < 0.8 else str(rng.choice(WORDS)) for w in changed]
         return "  ".join(changed + ["uh"] * int(rng.random() < 0.2))
 
-    gold = [sentence() for _ in range(50)]
-    systems = [[sentence(g) for g in gold] for _ in range(2)]
+    gold = [draw_sentence() for _ in range(50)]
+    systems = [[draw_sentence(g) for g in gold] for _ in range(2)]
     gold[7] = ""  # silence; what is said there is inserted
     systems[1][3] = ""
     return gold, systems
@@ -41,7 +41,7 @@ def counts(texts, tmp_path):
     return read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold")
 
 
-def normalised(text):
+def normalise_text(text):
     return jiwer.RemovePunctuation()(jiwer.ToLowerCase()(text))
 
 
@@ -50,8 +50,8 @@ def normalised(text):
     [
         ("WER", jiwer.wer, str),
         ("CER", jiwer.cer, str),
-        ("WER:lowercase=1,punctuation=0", jiwer.wer, normalised),
-        ("CER:lowercase=1,punctuation=0", jiwer.cer, normalised),
+        ("WER:lowercase=1,punctuation=0", jiwer.wer, normalise_text),
+        ("CER:lowercase=1,punctuation=0", jiwer.cer, normalise_text),
     ],
 )
 def test_systems_and_pseudo_systems_have_jiwers_corpus_score(texts, counts, metric, score, changed):
@@ -79,11 +79,11 @@ def test_rates_are_linear_lower_is_better_and_say_how_they_counted(counts):
 
 
 def test_many_utterances_are_aligned_block_by_block(monkeypatch, counts):
-    whole = find_metric("WER").bind(counts)
+    at_once = find_metric("WER").bind(counts)
     monkeypatch.setattr("sigdask.metrics.speech.BLOCK", 7)
-    parts = find_metric("WER").bind(counts)
-    for name in whole.fields:
-        assert (whole.get_field(name, counts) == parts.get_field(name, counts)).all()
+    in_blocks = find_metric("WER").bind(counts)
+    for name in at_once.fields:
+        assert (at_once.get_field(name, counts) == in_blocks.get_field(name, counts)).all()
 
 
 def test_rates_need_texts_of_one_reference_with_words(tmp_path):

@@ -1,11 +1,11 @@
-"""BLEU, chrF and TER: the corpus scores of sacrebleu, of systems and of pseudo-systems."""
+"""BLEU, chrF and TER agree with sacrebleu's corpus scores, for systems and pseudo-systems."""
 
 import json
 
 import numpy as np
 import pytest
 import sacrebleu
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.api import compare_all
 from sigdask.errors import InputError
@@ -29,15 +29,15 @@ WORDS = ["the", "a", "cat", "dog", "sat", "on", "mat", "and", ",", ".", "ran", "
 
 @pytest.fixture(scope="module")
 def texts():
-    rng = rng_of(0)
+    rng = build_rng(0)
 
-    def sentence(like=None):
-        words = list(rng.choice(WORDS, rng.integers(3, 12))) if like is None else like.split()
+    def draw_sentence(original=None):
+        words = list(rng.choice(WORDS, rng.integers(3, 12))) if original is None else original.split()
         changed = [w if rng.random() < 0.75 else str(rng.choice(WORDS)) for w in words]
         return " ".join(changed[: max(1, len(changed) - rng.integers(0, 2))])
 
-    references = [[sentence() for _ in range(60)] for _ in range(2)]
-    systems = [[sentence(r) for r in references[0]] for _ in range(2)]
+    references = [[draw_sentence() for _ in range(60)] for _ in range(2)]
+    systems = [[draw_sentence(r) for r in references[0]] for _ in range(2)]
     systems[0][3] = ""  # an empty line is an output
     return systems, references
 
@@ -73,18 +73,18 @@ def test_systems_and_pseudo_systems_have_sacrebleus_corpus_score(texts, counts, 
     ids=["bleu", "chrf", "chrf++", "ratios"],
 )
 def test_the_fused_score_is_that_of_the_form(form, n_fields):
-    rng = rng_of(1)
+    rng = build_rng(1)
     sums = rng.integers(0, 4, (2, 500, n_fields)) * rng.integers(0, 2, (2, 500, 1))
     if isinstance(form, Bleu):
         sums[..., 6:10] = np.maximum(sums[..., 6:10], sums[..., 2:6])
     a, b = form.score(sums[0]), form.score(sums[1])
-    counted = np.zeros((500, 3), np.int64)
+    exceedances = np.zeros((500, 3), np.int64)
     for k in range(500):  # one pair at a time, nothing moved: T is the difference itself
         totals = sums[:, k].astype(float)
         observed = np.array([a[k] - b[k]])
         moved = np.zeros((2, n_fields, 1))
-        count_scored(*get_parameters(form), moved, totals, np.array([[0, 1]]), observed, counted[k : k + 1])
-    assert (counted == 1).all()
+        count_scored(*get_parameters(form), moved, totals, np.array([[0, 1]]), observed, exceedances[k : k + 1])
+    assert (exceedances == 1).all()
 
 
 @pytest.mark.parametrize("metric", ["BLEU", "chrF"])
@@ -101,8 +101,8 @@ def test_the_fused_kernel_counts_what_plain_numpy_counts(counts, metric):
     b = bound.form.score(arrays[:, 1].sum(0) - moved)
     t = float(bound.form.score(arrays[:, 0].sum(0)) - bound.form.score(arrays[:, 1].sum(0)))
     tie = 1e-11
-    want = [(a - b >= t - tie).sum(), (a - b <= t + tie).sum(), (abs(a - b) >= abs(t) - tie).sum()]
-    assert placed.panel.tally(n_trials=2000).counts[0, 0, :3].tolist() == want
+    expected = [(a - b >= t - tie).sum(), (a - b <= t + tie).sum(), (abs(a - b) >= abs(t) - tie).sum()]
+    assert placed.panel.tally(n_trials=2000).counts[0, 0, :3].tolist() == expected
 
 
 def test_ter_is_better_when_lower(counts):
@@ -161,12 +161,12 @@ def test_wmt24_has_its_official_scores(shared_data):
 def test_every_system_of_wmt24_has_its_official_scores(shared_data, references):
     folder = shared_data / "mt_wmt24_en-de"
     official = json.loads((folder / "reference_scores.json").read_text())["scores"]
-    first, *more = [folder / f"en-de.{r}.txt" for r in ("refA", "refB") if references in {r, "multi_ref"}]
+    gold, *more_references = [folder / f"en-de.{r}.txt" for r in ("refA", "refB") if references in {r, "multi_ref"}]
     files = [folder / "systems" / f"{name}.txt" for name in official]
-    counts = read(*files, gold=first, options=Options(references=tuple(more)))
+    counts = read(*files, gold=gold, options=Options(references=tuple(more_references)))
     assert (counts.systems, counts.n_items) == (tuple(official), 997)
     for name, key in (("BLEU", "BLEU"), ("chrF", "chrF2")):
-        assert scores_of(counts, name) == [official[system][references][key] for system in official]
+        assert compute_scores(counts, name) == [official[system][references][key] for system in official]
 
 
 @pytest.mark.slow
@@ -181,12 +181,12 @@ def test_ted_has_its_official_scores_and_two_conclusions(shared_data):
         counts = read(*(f"{n}={folder / n}.{kind}eng" for n in official), gold=folder / f"ted.ref.{kind}eng")
         assert counts.n_items == 2445
         for name, key in metrics:
-            assert scores_of(counts, name) == [official[system][key] for system in official]
+            assert compute_scores(counts, name) == [official[system][key] for system in official]
     bleu, chrf = compare_all(counts, metrics=["BLEU", "chrF"], trials=2000)
     assert (bleu.better(), chrf.better()) == ("ted.sys2", "ted.sys1")
 
 
-def scores_of(counts, metric):
+def compute_scores(counts, metric):
     bound = find_metric(metric).bind(counts)
     sums = np.stack([bound.get_field(f, counts).sum(0) for f in bound.fields], axis=-1)
     return bound.form.score(sums).round(6).tolist()
@@ -208,30 +208,30 @@ def test_p_agrees_with_sacrebleus_own_paired_test(shared_data, folder, gold, sys
     metrics = ["BLEU:tokenize=none", "chrF"]
     counts = read(*(f"{n}={f}" for n, f in zip(systems, files, strict=True)), gold=shared_data / folder / gold)
     results = compare_all(counts, metrics=metrics, pairs=[(n, systems[0]) for n in systems[1:]], trials=2**18)
-    named = [(n, outputs.tolist()) for n, outputs in zip(systems, counts.outputs.systems, strict=True)]
+    named_outputs = [(n, outputs.tolist()) for n, outputs in zip(systems, counts.outputs.systems, strict=True)]
     references = [[text for (text,) in counts.outputs.gold]]
     tools = {"BLEU": sacrebleu.BLEU(tokenize="none", force=True), "chrF": sacrebleu.CHRF()}
     n = 10_000
-    _, scores = PairedTest(named, tools, references, test_type="ar", n_samples=n)()
+    _, scores = PairedTest(named_outputs, tools, references, test_type="ar", n_samples=n)()
     scores = dict(zip(metrics, (scores["BLEU"], scores["chrF2"]), strict=True))
     for r in results:
-        theirs = scores[r.metric][systems.index(r.a)]
-        assert r.score_a == pytest.approx(theirs.score, rel=1e-9)
+        expected = scores[r.metric][systems.index(r.a)]
+        assert r.score_a == pytest.approx(expected.score, rel=1e-9)
         p = max(r.p_value, 1 / n)
-        assert abs(r.p_value - theirs.p_value) <= 4.5 * (p * (1 - p) * (1 / n + 1 / 2**18)) ** 0.5 + 1 / n
+        assert abs(r.p_value - expected.p_value) <= 4.5 * (p * (1 - p) * (1 / n + 1 / 2**18)) ** 0.5 + 1 / n
 
 
 def test_results_repeat_the_signature(counts):
     from sigdask.report.terminal import render
 
     results = compare_all(counts, metrics=["BLEU:tokenize=char,lowercase=1", "TER"], trials=100)
-    known = [r.signature for r in results]
-    assert known[0] == f"nrefs:2|case:lc|eff:no|tok:char|smooth:exp|version:{sacrebleu.__version__}"
-    assert known[1].startswith("nrefs:2|case:lc|tok:tercom|")
+    signatures = [r.signature for r in results]
+    assert signatures[0] == f"nrefs:2|case:lc|eff:no|tok:char|smooth:exp|version:{sacrebleu.__version__}"
+    assert signatures[1].startswith("nrefs:2|case:lc|tok:tercom|")
     text = render(results)
     for r in results:
         assert f"{r.metric}: {r.signature}" in text
-    assert [r["signature"] for r in json.loads(results.to_json())["results"]] == known
+    assert [r["signature"] for r in json.loads(results.to_json())["results"]] == signatures
 
 
 def test_a_tokenizer_that_cannot_be_had_is_an_error(counts, monkeypatch):

@@ -1,4 +1,4 @@
-"""Type-level metrics: the fast panel against a black box that scores whole outputs anew in every trial."""
+"""Type-level metrics: the fast panel agrees with a black box that scores whole outputs."""
 
 import numpy as np
 import pytest
@@ -10,45 +10,45 @@ from sigdask.metrics import black_box
 
 
 def type_f1(outputs, gold):
-    given, right = set().union(*outputs), set().union(*gold)
-    both = len(given & right)
-    return 2 * both / (len(given) + len(right)) if given or right else 0.0
+    predicted, correct = set().union(*outputs), set().union(*gold)
+    n_common = len(predicted & correct)
+    return 2 * n_common / (len(predicted) + len(correct)) if predicted or correct else 0.0
 
 
 def type_precision(outputs, gold):
-    given, right = set().union(*outputs), set().union(*gold)
-    return len(given & right) / len(given) if given else 0.0
+    predicted, correct = set().union(*outputs), set().union(*gold)
+    return len(predicted & correct) / len(predicted) if predicted else 0.0
 
 
 def type_recall(outputs, gold):
-    given, right = set().union(*outputs), set().union(*gold)
-    return len(given & right) / len(right) if right else 0.0
+    predicted, correct = set().union(*outputs), set().union(*gold)
+    return len(predicted & correct) / len(correct) if correct else 0.0
 
 
 FUNCTIONS = {"type-f1": type_f1, "type-precision": type_precision, "type-recall": type_recall}
 
 
-def lists(rng, n_items, n_systems, vocabulary, mean):
-    """Zipfian vocabulary: some terms everywhere, most of them once."""
+def draw_term_sets(rng, n_items, n_systems, vocabulary, mean):
+    """Draw sets of terms from a Zipfian vocabulary: some are everywhere, most occur once."""
     weights = 1 / np.arange(1, vocabulary + 1)
     columns = []
     for _ in range(n_systems + 1):
         column = np.empty(n_items, object)
         for k in range(n_items):
-            drawn = rng.choice(vocabulary, rng.poisson(mean), p=weights / weights.sum())
-            column[k] = frozenset(f"t{term}" for term in drawn)
+            terms = rng.choice(vocabulary, rng.poisson(mean), p=weights / weights.sum())
+            column[k] = frozenset(f"t{term}" for term in terms)
         columns.append(column)
     return columns
 
 
-def counts_of(columns, **more):
+def build_counts(columns, **options):
     n_items = len(columns[0])
     return Counts(
         systems=tuple("xyzw"[: len(columns) - 1]),
         fields={"items": np.ones((n_items, 1), np.int8)},
         n_items=n_items,
         outputs=Outputs(tuple(columns[1:]), columns[0]),
-        **more,
+        **options,
     )
 
 
@@ -56,7 +56,7 @@ def counts_of(columns, **more):
 def test_counts_are_those_of_the_black_box(seed):
     rng = np.random.default_rng(seed)
     shape = [(1, 5), (7, 20), (40, 30), (130, 200), (150, 50), (30, 3)][seed]
-    counts = counts_of(lists(rng, shape[0], 3, shape[1], 1.5))
+    counts = build_counts(draw_term_sets(rng, shape[0], 3, shape[1], 1.5))
     for alternative in ("two-sided", "greater"):
         options = {"method": "randomization", "trials": 150, "alternative": alternative}
         fast = compare_all(counts, metrics=list(FUNCTIONS), **options)
@@ -76,7 +76,7 @@ def test_counts_are_those_of_the_black_box(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_enumeration_is_that_of_the_black_box(seed):
     rng = np.random.default_rng(100 + seed)
-    counts = counts_of(lists(rng, 11, 2, 12, 1.0))
+    counts = build_counts(draw_term_sets(rng, 11, 2, 12, 1.0))
     fast = compare_all(counts, metrics=list(FUNCTIONS), method="exact")
     slow = compare_all(counts, metrics=[black_box(f, name=name) for name, f in FUNCTIONS.items()], method="exact")
     assert [(f.p_value, f.n_trials) for f in fast] == [(s.p_value, s.n_trials) for s in slow]
@@ -84,10 +84,10 @@ def test_enumeration_is_that_of_the_black_box(seed):
 
 def test_units_subsets_and_missing_items():
     rng = np.random.default_rng(7)
-    columns = lists(rng, 60, 3, 40, 1.5)
+    columns = draw_term_sets(rng, 60, 3, 40, 1.5)
     present = rng.random((60, 3)) < 0.9
     groups = {"document": tuple(f"d{k // 5}" for k in range(60)), "half": tuple("ab"[k % 2] for k in range(60))}
-    counts = counts_of(columns, groups=groups, present=present)
+    counts = build_counts(columns, groups=groups, present=present)
     options = {"unit": "document", "by": "half", "trials": 200, "method": "randomization"}
     fast = compare_all(counts, metrics=["type-f1"], **options)
     slow = compare_all(counts, metrics=[black_box(type_f1, name="type-f1")], **options)
@@ -97,19 +97,19 @@ def test_units_subsets_and_missing_items():
 
 
 def test_the_partition_of_trials_changes_nothing():
-    counts = counts_of(lists(np.random.default_rng(3), 80, 3, 60, 2.0))
+    counts = build_counts(draw_term_sets(np.random.default_rng(3), 80, 3, 60, 2.0))
     options = {"metrics": ["type-f1"], "trials": 9000, "method": "randomization", "cluster": "none"}
-    whole, parts = (compare_all(counts, **options, blocks_per_task=n) for n in (3, 1))
-    assert [r.n_extreme for r in whole] == [r.n_extreme for r in parts]
+    large_tasks, small_tasks = (compare_all(counts, **options, blocks_per_task=n) for n in (3, 1))
+    assert [r.n_extreme for r in large_tasks] == [r.n_extreme for r in small_tasks]
     fewer = compare_all(counts, pairs=[("y", "z")], **options)
-    assert fewer[0].n_extreme == next(r.n_extreme for r in whole if (r.a, r.b) == ("y", "z"))
+    assert fewer[0].n_extreme == next(r.n_extreme for r in large_tasks if (r.a, r.b) == ("y", "z"))
 
 
 def test_identical_and_empty_systems():
-    columns = lists(np.random.default_rng(5), 20, 1, 30, 1.5)
+    columns = draw_term_sets(np.random.default_rng(5), 20, 1, 30, 1.5)
     empty = np.empty(20, object)
     empty[:] = [frozenset()] * 20
-    counts = counts_of([columns[0], columns[1], columns[1], empty, empty])
+    counts = build_counts([columns[0], columns[1], columns[1], empty, empty])
     results = compare_all(counts, metrics=["type-f1", "type-precision"], method="both", trials=100)
     for r in results:
         if (r.a, r.b) in (("x", "y"), ("z", "w")):
@@ -119,12 +119,12 @@ def test_identical_and_empty_systems():
 
 
 def test_together_with_summed_metrics_in_the_order_asked_for():
-    columns = lists(np.random.default_rng(9), 30, 2, 30, 1.5)
-    counts = counts_of(columns)
-    given = [np.array([len(terms) for terms in column])[:, None] for column in columns]
+    columns = draw_term_sets(np.random.default_rng(9), 30, 2, 30, 1.5)
+    counts = build_counts(columns)
+    sizes = [np.array([len(terms) for terms in column])[:, None] for column in columns]
     shared = [np.array([len(a & b) for a, b in zip(columns[0], c, strict=True)])[:, None] for c in columns[1:]]
-    fields = {"tp": np.hstack(shared), "predicted": np.hstack(given[1:]), "gold": given[0]}
-    counts = counts_of(columns)
+    fields = {"tp": np.hstack(shared), "predicted": np.hstack(sizes[1:]), "gold": sizes[0]}
+    counts = build_counts(columns)
     counts = type(counts)(systems=counts.systems, fields=fields, n_items=30, outputs=counts.outputs)
     box = black_box(type_f1, name="box")
     results = compare_all(counts, metrics=["type-recall", "f1", box, "type-f1", "recall"], trials=64)
@@ -138,7 +138,7 @@ def test_data_without_sets_are_refused():
 
 
 def test_families_are_adjusted_by_holm_and_max_t_is_refused():
-    counts = counts_of(lists(np.random.default_rng(4), 40, 3, 30, 1.5))
+    counts = build_counts(draw_term_sets(np.random.default_rng(4), 40, 3, 30, 1.5))
     results = compare_all(counts, metrics=["type-f1"], trials=256)
     assert results.family.adjust == "holm"
     with pytest.raises(InputError, match="adjust max-t: type-f1 is a score of sets, which shares no sums; use holm"):
@@ -146,7 +146,7 @@ def test_families_are_adjusted_by_holm_and_max_t_is_refused():
 
 
 def test_replicates_are_refused():
-    columns = lists(np.random.default_rng(4), 40, 2, 30, 1.5)
-    counts = Counts.of_replicates([counts_of(columns), counts_of([columns[0], columns[2], columns[1]])])
+    columns = draw_term_sets(np.random.default_rng(4), 40, 2, 30, 1.5)
+    counts = Counts.of_replicates([build_counts(columns), build_counts([columns[0], columns[2], columns[1]])])
     with pytest.raises(InputError, match="metric 'type-f1' is of sets, which takes no replicates"):
         compare_all(counts, metrics=["type-f1"], trials=64)

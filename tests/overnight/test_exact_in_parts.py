@@ -1,4 +1,4 @@
-"""An exact p-value of real scores is counted in parts like trials: through killed workers and drivers, and resumed."""
+"""An exact p-value of real scores is counted in parts, across killed workers and drivers."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ from contextlib import closing, suppress
 
 import numpy as np
 import pytest
-from nights import sigdask, workers_of
-from panel_of import rng_of
+from nights import list_workers, run_sigdask
+from panel_of import build_rng
 
 from sigdask.api import compare
 from sigdask.nightly.plan import load_plan
@@ -21,12 +21,12 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 N, PARTS = 50, 4
 """Units that differ, and the parts in which they are counted, of a second or so each."""
 
-KEPT = "SELECT max(stop) FROM arrays JOIN comparisons ON comparison = id WHERE label = 'exact p'"
+STORED_PARTS_QUERY = "SELECT max(stop) FROM arrays JOIN comparisons ON comparison = id WHERE label = 'exact p'"
 
 
 @pytest.fixture
 def plan(tmp_path):
-    a, b = rng_of(4).normal(0.25, 1, N), np.zeros(N)
+    a, b = build_rng(4).normal(0.25, 1, N), np.zeros(N)
     rows = [f"{k},{x!r},{y!r}" for k, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True))]
     (tmp_path / "scores.csv").write_text("\n".join(["id,a,b", *rows]))
     (tmp_path / "night.toml").write_text(
@@ -35,19 +35,19 @@ def plan(tmp_path):
     return tmp_path / "night.toml"
 
 
-def n_kept(plan):
-    """Parts that the store has."""
+def count_stored_parts(plan):
+    """Return how many parts the store has."""
     store = plan.parent / "night.sqlite"
     if not store.exists():
         return 0
-    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as opened, suppress(sqlite3.Error):
-        return opened.execute(KEPT).fetchone()[0] or 0
+    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection, suppress(sqlite3.Error):
+        return connection.execute(STORED_PARTS_QUERY).fetchone()[0] or 0
     return 0
 
 
 def wait_for_parts(plan, process, n=1):
-    """Wait until some parts are kept, or all is done."""
-    while process.poll() is None and n_kept(plan) < n:
+    """Wait until n parts are stored, or the process has ended."""
+    while process.poll() is None and count_stored_parts(plan) < n:
         time.sleep(0.05)
 
 
@@ -58,21 +58,21 @@ def kill(pid):
 
 @pytest.mark.chaos
 def test_killed_workers_and_drivers_leave_an_exact_p_as_it_is(plan):
-    process = sigdask("run", plan, "--cluster", "local", "--workers", "2", cwd=plan.parent, start=True, **QUIET)
+    process = run_sigdask("run", plan, "--cluster", "local", "--workers", "2", cwd=plan.parent, start=True, **QUIET)
     wait_for_parts(plan, process)
-    for pid in workers_of(process.pid)[:1]:
+    for pid in list_workers(process.pid)[:1]:
         kill(pid)
     wait_for_parts(plan, process, 2)
     process.kill()
     process.wait()
-    before = n_kept(plan)
+    before = count_stored_parts(plan)
     assert before >= 1
-    counted = []
+    calls = []
     panel = ExactPanel.tally
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExactPanel, "tally", lambda self, **some: (counted.append(some), panel(self, **some))[1])
+        patch.setattr(ExactPanel, "tally", lambda self, **options: (calls.append(options), panel(self, **options))[1])
         outcome = run_plan(load_plan(plan), cluster="none")
-    assert sum(some["n_trials"] for some in counted) == PARTS - before  # what was kept is not counted again
+    assert sum(options["n_trials"] for options in calls) == PARTS - before  # what was kept is not counted again
     [r] = outcome.results["s"]
     assert (r.exact.method, r.method) == ("meet-in-the-middle", "exact")
     assert r.exact.guarantee in {"exact", "certified"}

@@ -1,4 +1,4 @@
-"""The level of a gate, night after night: losses are caught after quiet nights, one observation counts once."""
+"""The level of a gate over many nights: losses after quiet nights, repeated observations."""
 
 import json
 import math
@@ -39,42 +39,42 @@ format = "wide"
 """
 
 
-def night(lost, won, n=300, right=240):
-    """Scores of a baseline and a candidate of which so many right items are lost, and wrong ones won."""
-    base = (np.arange(n) < right).astype(int)
+def build_night(lost, won, n=300, n_right=240):
+    """Return 0/1 scores of a baseline and of a candidate that lost and won so many items."""
+    base = (np.arange(n) < n_right).astype(int)
     new = base.copy()
     new[:lost] = 0
-    new[right : right + won] = 1
+    new[n_right : n_right + won] = 1
     return base, new
 
 
 def write_scores(folder, lost, won, shift=0):
-    base, new = (np.roll(own, shift) for own in night(lost, won))
+    base, new = (np.roll(scores, shift) for scores in build_night(lost, won))
     rows = (f"i{k},{a},{b}" for k, (a, b) in enumerate(zip(base, new, strict=True)))
     (folder / "scores.csv").write_text("item,base,new\n" + "\n".join(rows) + "\n")
 
 
-def run(folder, gate="", plan="plan.toml"):
+def run_night(folder, gate="", plan="plan.toml"):
     if gate:
         (folder / plan).write_text(PLAN + gate)
-    found = CliRunner().invoke(commands, ["run", str(folder / plan), "--cluster", "none"], standalone_mode=False)
-    if found.exception is not None:
-        raise found.exception
-    return found.return_value, found.output
+    result = CliRunner().invoke(commands, ["run", str(folder / plan), "--cluster", "none"], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value, result.output
 
 
-def runs_in(folder):
+def read_runs(folder):
     with open_for_reading(str(folder / "plan.sqlite")) as connection:
         return history.list_runs(connection, "plan")[::-1]
 
 
-def call(*arguments):
+def run_command(*arguments):
     return CliRunner().invoke(commands, [*map(str, arguments)], standalone_mode=False).output
 
 
 def write_logs(folder, number, lost, won, shift):
-    """Logs of lm-evaluation-harness of one night more, those of production the same every night."""
-    for system, scores in zip(("production", "candidate"), night(lost, won), strict=True):
+    """Write one more night's logs of lm-evaluation-harness; production never changes."""
+    for system, scores in zip(("production", "candidate"), build_night(lost, won), strict=True):
         path = folder / "logs" / system / f"samples_task_2026-03-{number + 1:02d}T01-30-00.000000.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(
@@ -106,10 +106,10 @@ def test_the_recipes_catch_a_loss_after_quiet_nights(tmp_path, monkeypatch, reci
     (tmp_path / "plan.toml").write_text("second_run = false\n" + RECIPES[recipe].read_text())
     for number in range(quiet):
         write_logs(tmp_path, number, 3, 3, number)
-        status, text = run(tmp_path)
+        status, text = run_night(tmp_path)
         assert (status, "gate: passed" in text) == (0, True), text
     write_logs(tmp_path, quiet, 14, 0, quiet)
-    status, text = run(tmp_path)
+    status, text = run_night(tmp_path)
     assert (status, "gate: FAILED" in text) == (1, True), text
     assert "p = 0.000123 adjusted, at most the level 0.0109" in text
 
@@ -118,16 +118,16 @@ def test_the_default_catches_a_loss_after_quiet_nights_at_the_same_level_every_n
     gate = 'rules = [{ rule = "not-worse" }]\n'
     for number in range(9):
         write_scores(tmp_path, 3, 3, number)
-        assert run(tmp_path, gate)[0] == 0
+        assert run_night(tmp_path, gate)[0] == 0
     write_scores(tmp_path, 14, 0, 9)
-    assert run(tmp_path)[0] == 1
-    rules = [own.details["verdict"]["rules"][0] for own in runs_in(tmp_path)]
+    assert run_night(tmp_path)[0] == 1
+    rules = [night_run.details["verdict"]["rules"][0] for night_run in read_runs(tmp_path)]
     assert [rule["level"] for rule in rules] == pytest.approx([4 / 365] * 10)
 
 
-def verdict_of(lost, won, *, fdr="none", past=(), rules=AT_ALPHA, **options):
-    """The verdict on counts of 300 items, after earlier nights."""
-    base, new = night(lost, won)
+def judge_night(lost, won, *, fdr="none", past=(), rules=AT_ALPHA, **options):
+    """Return the verdict on counts of 300 items, after earlier nights."""
+    base, new = build_night(lost, won)
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
     results = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none")
     evidence = Evidence({"night": "base"}, history={format_rule_name(rules[0]): past}, **options)
@@ -138,26 +138,26 @@ def verdict_of(lost, won, *, fdr="none", past=(), rules=AT_ALPHA, **options):
 
 def test_the_loss_that_lond_misses_is_said_to_be_missed():
     # LOND at 0.01 after nine quiet nights: 0.01 * 10^-1.6 / zeta(1.6) = 0.00011 < 0.00012
-    verdict = verdict_of(14, 0, fdr="lond", past=[0.5] * 9)
+    verdict = judge_night(14, 0, fdr="lond", past=[0.5] * 9)
     assert verdict.passed
     assert verdict.rules[0].level == pytest.approx(0.01 * 10**-1.6 / 2.2857656, rel=1e-6)
     notes = "; ".join(verdict.rules[0].notes)
     assert "lond has lost its power: a loss of less than" in notes
     assert "false_alarms_per_year = 4 instead of fdr holds every night against 0.0109" in notes
-    assert not any("lost its power" in note for note in verdict_of(14, 0, fdr="lond").rules[0].notes)
-    assert not verdict_of(14, 0, rules=(NotWorse(0.05, baseline="base", false_alarms_per_year=4.0),)).passed
+    assert not any("lost its power" in note for note in judge_night(14, 0, fdr="lond").rules[0].notes)
+    assert not judge_night(14, 0, rules=(NotWorse(0.05, baseline="base", false_alarms_per_year=4.0),)).passed
 
 
 def test_rules_share_the_false_alarms_of_a_year_by_their_comparisons():
-    base, new = night(14, 0)
+    base, new = build_night(14, 0)
     counts = Counts.from_scores({"base": base, "new": new, "old": base[::-1].copy()}, name="night")
     table = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none").table
-    both = NotWorse(0.05, false_alarms_per_year=4.0)
-    apart = [NotWorse(0.05, adjust=adjust, false_alarms_per_year=4.0) for adjust in ("holm", "none")]
+    shared_rule = NotWorse(0.05, false_alarms_per_year=4.0)
+    separate_rules = [NotWorse(0.05, adjust=adjust, false_alarms_per_year=4.0) for adjust in ("holm", "none")]
     evidence = Evidence({"night": "base"})
-    [alone] = judge_rules([both], table, evidence).rules
-    assert (alone.level, alone.least_level) == pytest.approx((4 / 365, 2 / 365))
-    shared = judge_rules([*apart, NotWorse(0.02)], table, evidence, runs_per_year=100).rules
+    [ruling] = judge_rules([shared_rule], table, evidence).rules
+    assert (ruling.level, ruling.least_level) == pytest.approx((4 / 365, 2 / 365))
+    shared = judge_rules([*separate_rules, NotWorse(0.02)], table, evidence, runs_per_year=100).rules
     assert [rule.level for rule in shared] == pytest.approx([0.02, 0.02, 0.02])
     assert [rule.least_level for rule in shared] == pytest.approx([0.01, 0.01, 0.01])
     assert [rule.alarms_per_year for rule in shared] == pytest.approx([2, 2, 2])
@@ -170,20 +170,20 @@ def test_rules_share_the_false_alarms_of_a_year_by_their_comparisons():
 
 def test_more_runs_than_the_plan_says_are_told():
     rule = NotWorse(0.05, baseline="base", false_alarms_per_year=4.0)
-    many, few = (verdict_of(0, 0, rules=(rule,), n_runs=n).rules[0].notes for n in (366, 365))
-    assert "366 runs with new inputs in the last 365 days, and runs_per_year says 365" in "".join(many)
-    assert "runs_per_year says" not in "".join(few)
+    many_notes, few_notes = (judge_night(0, 0, rules=(rule,), n_runs=n).rules[0].notes for n in (366, 365))
+    assert "366 runs with new inputs in the last 365 days, and runs_per_year says 365" in "".join(many_notes)
+    assert "runs_per_year says" not in "".join(few_notes)
 
 
 def test_a_loss_that_the_plan_calls_significant_and_the_gate_lets_pass_is_explained_in_its_line():
-    [finding] = verdict_of(8, 1).rules[0].findings  # p = 2 * (1 + 9) / 2^9 = 0.0390625
+    [finding] = judge_night(8, 1).rules[0].findings  # p = 2 * (1 + 9) / 2^9 = 0.0390625
     assert finding.passed
     assert "above the level 0.01" in finding.text
     assert "; significant at the plan's alpha 0.05 (p = 0.0391), which is no alarm" in finding.text
 
 
 def test_a_score_that_is_undefined_does_not_pass():
-    base, new = night(0, 3)
+    base, new = build_night(0, 3)
     counts = Counts.from_scores({"base": base, "new": new}, name="night")
     [result] = compare_all(counts, metrics=["mean"], baseline="base", second_run=False, cluster="none")
     table = results_to_table([replace(result, score_a=math.nan, difference=math.nan)], 0.05)
@@ -193,102 +193,102 @@ def test_a_score_that_is_undefined_does_not_pass():
 
 
 def test_a_gate_that_could_not_fail_says_so_in_its_first_line():
-    verdict = verdict_of(0, 0, rules=(NotWorse(1e-99, baseline="base"),))
+    verdict = judge_night(0, 0, rules=(NotWorse(1e-99, baseline="base"),))
     assert render(verdict).splitlines()[0] == "gate: passed, but 1 comparison could not fail (see the notes)"
-    assert render(verdict_of(0, 0)).splitlines()[0] == "gate: passed"
+    assert render(judge_night(0, 0)).splitlines()[0] == "gate: passed"
 
 
 def test_outputs_that_failed_before_are_one_observation_and_no_new_alarm(tmp_path):
-    told = 'command = ["sh", "-c", "echo >> told"]\nwhen = "new"\nrules = [{ rule = "not-worse" }]\n'
+    gate = 'command = ["sh", "-c", "echo >> told"]\nwhen = "new"\nrules = [{ rule = "not-worse" }]\n'
     for lost in (3, 20, 20, 20, 25):
         write_scores(tmp_path, lost, 3)
-        status, text = run(tmp_path, told)
+        status, text = run_night(tmp_path, gate)
         assert status == (lost > 3), text
     assert len((tmp_path / "told").read_text().splitlines()) == 2
-    rules = [own.details["verdict"]["rules"][0] for own in runs_in(tmp_path)]
+    rules = [night_run.details["verdict"]["rules"][0] for night_run in read_runs(tmp_path)]
     assert [rule["repeats"] for rule in rules] == [None, None, 2, 2, None]
     assert [rule["findings"][0]["since"] for rule in rules] == [None, None, 2, 2, None]
-    said = call("history", tmp_path / "plan.toml")
-    assert "the gate failed in 4 of these 5 runs, 2 of them for outputs that had not failed before" in said
+    history_text = run_command("history", tmp_path / "plan.toml")
+    assert "the gate failed in 4 of these 5 runs, 2 of them for outputs that had not failed before" in history_text
     (tmp_path / "scores.csv").rename(tmp_path / "same.csv")  # a file of another name with the same outputs
-    (tmp_path / "plan.toml").write_text((PLAN + told).replace("scores.csv", "same.csv"))
-    assert "the outputs are those of run 5: no new alarm" in run(tmp_path)[1]
+    (tmp_path / "plan.toml").write_text((PLAN + gate).replace("scores.csv", "same.csv"))
+    assert "the outputs are those of run 5: no new alarm" in run_night(tmp_path)[1]
 
 
 def test_nights_with_the_same_outputs_count_once_for_an_online_rule_and_keep_their_level(tmp_path):
     gate = 'fdr = "lord++"\nrules = [{ rule = "not-worse", alpha = 0.05 }]\n'
     for lost in (3, 4, 4, 4, 5):
         write_scores(tmp_path, lost, 3)
-        run(tmp_path, gate)
-    found = [own.details["verdict"]["rules"][0] for own in runs_in(tmp_path)]
+        run_night(tmp_path, gate)
+    verdicts = [night_run.details["verdict"]["rules"][0] for night_run in read_runs(tmp_path)]
     first, second, third = compute_levels([1.0, 1.0], 0.05, "lord++")
-    assert [rule["level"] for rule in found] == [first, second, second, second, third]
-    assert {rule["fdr"] for rule in found} == {"lord++"}
+    assert [rule["level"] for rule in verdicts] == [first, second, second, second, third]
+    assert {rule["fdr"] for rule in verdicts} == {"lord++"}
 
 
 def test_levels_of_a_store_of_version_0_2_stay_and_new_nights_go_on_from_them(tmp_path):
     gate = 'fdr = "lord++"\nrules = [{ rule = "not-worse", alpha = 0.05 }]\n'
     for lost in (3, 30, 4, 5):
         write_scores(tmp_path, lost, 3)
-        run(tmp_path, gate)
+        run_night(tmp_path, gate)
     with open_store(str(tmp_path / "plan.sqlite"), "plan") as store:
-        for own in store.list_runs():
-            [rule] = own.details["verdict"]["rules"]
+        for night_run in store.list_runs():
+            [rule] = night_run.details["verdict"]["rules"]
             for name in ("level", "least_level", "fdr", "repeats", "n_blind", "alarms_per_year", "p_value"):
                 del rule[name]
-            store.amend_run(own.number, {"verdict": own.details["verdict"]})
-    kept = [own.details for own in runs_in(tmp_path)]
-    p = [next(iter(details["gate"].values())) for details in kept]
-    run(tmp_path)  # the fourth night again: its level is that of the weights before
+            store.amend_run(night_run.number, {"verdict": night_run.details["verdict"]})
+    stored = [night_run.details for night_run in read_runs(tmp_path)]
+    p = [next(iter(details["gate"].values())) for details in stored]
+    run_night(tmp_path)  # the fourth night again: its level is that of the weights before
     write_scores(tmp_path, 6, 3)
-    run(tmp_path)
-    again = [own.details for own in runs_in(tmp_path)]
-    assert again[:4] == kept
+    run_night(tmp_path)
+    extended = [night_run.details for night_run in read_runs(tmp_path)]
+    assert extended[:4] == stored
     before = compute_old_levels(p, 0.05, "lord++")
-    found = [details["verdict"]["rules"][0]["level"] for details in again[4:]]
-    assert found == [before[3], compute_levels(p, 0.05, "lord++", recorded=before[:4])[-1]]
+    new_levels = [details["verdict"]["rules"][0]["level"] for details in extended[4:]]
+    assert new_levels == [before[3], compute_levels(p, 0.05, "lord++", recorded=before[:4])[-1]]
 
 
 def test_nights_without_an_online_rule_are_no_part_of_its_sequence(tmp_path):
     rules = 'rules = [{ rule = "not-worse", alpha = 0.05 }]\n'
     for lost, fdr in ((3, ""), (4, ""), (5, 'fdr = "lond"\n'), (6, 'fdr = "lond"\n')):
         write_scores(tmp_path, lost, 3)
-        run(tmp_path, fdr + rules)
-    found = [own.details["verdict"]["rules"][0]["level"] for own in runs_in(tmp_path)]
-    assert found == [0.05, 0.05, *compute_levels([1.0], 0.05, "lond")]
+        run_night(tmp_path, fdr + rules)
+    night_levels = [night_run.details["verdict"]["rules"][0]["level"] for night_run in read_runs(tmp_path)]
+    assert night_levels == [0.05, 0.05, *compute_levels([1.0], 0.05, "lond")]
 
 
 def test_the_level_of_each_night_stands_wherever_the_gate_does(tmp_path):
     gate = 'json = "gate.json"\nrules = [{ rule = "not-worse" }]\n[report]\nhtml = "night.html"\njson = "night.json"\n'
     write_scores(tmp_path, 3, 3)
-    _, text = run(tmp_path, gate)
+    _, text = run_night(tmp_path, gate)
     write_scores(tmp_path, 20, 3)
-    run(tmp_path)
+    run_night(tmp_path)
     assert "this night's level is 0.0109 over 1 comparison: 4 false alarms a year over 365 runs" in text
     plan = tmp_path / "plan.toml"
-    assert "level 0.0109 each night over 1 comparison" in call("check", plan)
-    assert "gate FAILED, level 0.0109" in call("status", plan)
-    assert json.loads(call("status", plan, "--json"))["gate"]["rules"][0]["level"] == pytest.approx(4 / 365)
-    assert "0.0109" in call("history", plan).splitlines()[-1]
-    assert "level 0.0109" in call("report", plan)
+    assert "level 0.0109 each night over 1 comparison" in run_command("check", plan)
+    assert "gate FAILED, level 0.0109" in run_command("status", plan)
+    assert json.loads(run_command("status", plan, "--json"))["gate"]["rules"][0]["level"] == pytest.approx(4 / 365)
+    assert "0.0109" in run_command("history", plan).splitlines()[-1]
+    assert "level 0.0109" in run_command("report", plan)
     page = (tmp_path / "night.html").read_text()
     assert "level 0.0109</h3>" in page
     assert "the gate's levels, of adjusted p: 0.0109 in runs 1 to 2" in page
-    written = json.loads((tmp_path / "night.json").read_text())
-    validate(written, json.loads(schema.read_schema()))
-    assert written["gate"]["rules"][0]["level"] == pytest.approx(4 / 365)
+    document = json.loads((tmp_path / "night.json").read_text())
+    validate(document, json.loads(schema.read_schema()))
+    assert document["gate"]["rules"][0]["level"] == pytest.approx(4 / 365)
     assert json.loads((tmp_path / "gate.json").read_text())["rules"][0]["level"] == pytest.approx(4 / 365)
 
 
 def test_check_warns_of_a_rule_that_loses_its_power_and_of_one_that_cannot_fail(tmp_path):
     write_scores(tmp_path, 3, 3)
     (tmp_path / "plan.toml").write_text(PLAN + 'fdr = "lond"\nrules = [{ rule = "not-worse", alpha = 0.01 }]\n')
-    said = call("check", tmp_path / "plan.toml")
-    assert "lond: level 0.00437 in the first night over 1 comparison, " in said  # 0.01 / zeta(1.6)
-    assert "warning: lond loses its power in quiet nights; false_alarms_per_year = 4" in said
+    output = run_command("check", tmp_path / "plan.toml")
+    assert "lond: level 0.00437 in the first night over 1 comparison, " in output  # 0.01 / zeta(1.6)
+    assert "warning: lond loses its power in quiet nights; false_alarms_per_year = 4" in output
     (tmp_path / "scores.csv").write_text("item,base,new\na,1,0\nb,1,0\nc,0,1\nd,1,1\n")
     (tmp_path / "plan.toml").write_text(PLAN + 'rules = [{ rule = "not-worse" }]\n')
-    assert "can hardly fail on night: with 4 units" in call("check", tmp_path / "plan.toml")
+    assert "can hardly fail on night: with 4 units" in run_command("check", tmp_path / "plan.toml")
 
 
 @pytest.mark.parametrize(
@@ -308,28 +308,28 @@ def test_a_number_of_false_alarms_that_cannot_be_is_refused(tmp_path, gate, said
 def test_a_rule_keeps_its_own_alpha_unless_the_gate_says_how_many_false_alarms(tmp_path):
     write_scores(tmp_path, 3, 3)
 
-    def rule_of(gate):
+    def load_rule(gate):
         (tmp_path / "plan.toml").write_text(PLAN + gate)
         return load_plan(tmp_path / "plan.toml").gate.rules[0]
 
-    own = 'rules = [{ rule = "not-worse", alpha = 0.02 }]\n'
-    assert rule_of(own).false_alarms_per_year is None
-    assert rule_of("false_alarms_per_year = 2\n" + own).false_alarms_per_year == 2
-    assert rule_of('rules = [{ rule = "not-worse" }]\n').false_alarms_per_year == 4
-    assert rule_of('fdr = "lond"\nrules = [{ rule = "not-worse" }]\n').false_alarms_per_year is None
+    rule_text = 'rules = [{ rule = "not-worse", alpha = 0.02 }]\n'
+    assert load_rule(rule_text).false_alarms_per_year is None
+    assert load_rule("false_alarms_per_year = 2\n" + rule_text).false_alarms_per_year == 2
+    assert load_rule('rules = [{ rule = "not-worse" }]\n').false_alarms_per_year == 4
+    assert load_rule('fdr = "lond"\nrules = [{ rule = "not-worse" }]\n').false_alarms_per_year is None
 
 
 def test_a_comparison_that_the_run_before_judged_is_missed(tmp_path):
     rules = 'rules = [{ rule = "not-worse" }]\n'
-    base, new = night(3, 3)
-    both = "\n".join(f"i{k},{a},{b},{b}" for k, (a, b) in enumerate(zip(base, new, strict=True)))
-    (tmp_path / "scores.csv").write_text(f"item,base,new,other\n{both}\n")
-    assert "gate: passed\n" in run(tmp_path, rules)[1]
+    base, new = build_night(3, 3)
+    rows = "\n".join(f"i{k},{a},{b},{b}" for k, (a, b) in enumerate(zip(base, new, strict=True)))
+    (tmp_path / "scores.csv").write_text(f"item,base,new,other\n{rows}\n")
+    assert "gate: passed\n" in run_night(tmp_path, rules)[1]
     write_scores(tmp_path, 3, 3)
-    _, text = run(tmp_path)
+    _, text = run_night(tmp_path)
     assert "gate: passed, on the outputs of run 1, but 1 comparison of the run before is gone (see the notes)" in text
     assert "note: judged in the run before, and not in this one: other and base by mean on night" in text
-    assert "gate: passed, on the outputs of run 1\n" in run(tmp_path)[1]
+    assert "gate: passed, on the outputs of run 1\n" in run_night(tmp_path)[1]
 
 
 def test_a_gate_that_is_not_judged_says_so(tmp_path):
@@ -337,17 +337,17 @@ def test_a_gate_that_is_not_judged_says_so(tmp_path):
     (tmp_path / "broken.py").write_text("def broken(outputs, gold):\n    return 1 / 0\n")
     plan = PLAN.replace('format = "wide"', 'format = "wide"\nmetrics = ["mean", "broken:broken"]').replace("9999", "20")
     (tmp_path / "plan.toml").write_text(plan + 'rules = [{ rule = "not-worse" }]\n')
-    status, text = run(tmp_path)
+    status, text = run_night(tmp_path)
     assert status == 3
     assert "the gate was NOT JUDGED: " in text
 
 
 def test_a_margin_of_the_whole_range_shows_nothing():
     # margin = 5 on a scale of 0 to 1, as one who thinks of points writes it
-    [wide] = verdict_of(90, 0, rules=(NonInferior(5.0, 0.05, baseline="base"),)).rules
+    [wide] = judge_night(90, 0, rules=(NonInferior(5.0, 0.05, baseline="base"),)).rules
     assert not wide.passed
     assert "every system is within a margin of the whole range" in wide.findings[0].text
-    [half] = verdict_of(3, 3, rules=(NonInferior(0.9, 0.05, baseline="base"),)).rules
+    [half] = judge_night(3, 3, rules=(NonInferior(0.9, 0.05, baseline="base"),)).rules
     assert (
         "the margin 0.9 is at least the score of base, 0.8 by mean on night: a system that scores 0" in half.notes[-1]
     )

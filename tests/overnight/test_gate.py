@@ -1,4 +1,4 @@
-"""A plan's gate from its file to its files: judged, written, told."""
+"""A plan's gate, from the plan to its files: verdict, reports, notifications."""
 
 import json
 from dataclasses import replace
@@ -54,7 +54,7 @@ def plan(tmp_path):
     return load_plan(tmp_path / "plan.toml")
 
 
-def results_of(plan):
+def compare_plan(plan):
     return [
         r
         for t in plan.test_sets
@@ -63,7 +63,7 @@ def results_of(plan):
 
 
 def test_a_plan_is_judged_written_and_told(plan):
-    verdict = judge_plan(plan, results_of(plan))
+    verdict = judge_plan(plan, compare_plan(plan))
     assert [rule.passed for rule in verdict.rules] == [False, True]
     assert [len(rule.findings) for rule in verdict.rules] == [3, 2]
     assert list(publish_verdict(plan, verdict, START)) == []
@@ -74,7 +74,7 @@ def test_a_plan_is_judged_written_and_told(plan):
 
 
 def test_the_history_moves_the_level(plan):
-    results = results_of(plan)
+    results = compare_plan(plan)
     name = format_rule_name(plan.gate.rules[0])
     levels = [
         judge_plan(plan, results, past=Evidence(history=h)).rules[0].level
@@ -85,15 +85,15 @@ def test_the_history_moves_the_level(plan):
 
 def test_too_few_trials_for_the_level_of_the_night_are_said(plan):
     sampled = {"method": "approximate", "n_trials": 99, "n_extreme": 0, "p_value": 0.01}
-    few = [replace(r, **sampled) for r in results_of(plan)]
-    verdict = judge_plan(plan, few)
+    few_trials = [replace(r, **sampled) for r in compare_plan(plan)]
+    verdict = judge_plan(plan, few_trials)
     assert verdict.rules[0].passed
     assert "3 of 3 comparisons could not fail: too few units or trials" in "".join(verdict.rules[0].notes)
 
 
 def test_a_file_that_cannot_be_written_is_a_word_and_no_error(plan):
     (plan.path.parent / "gate.json").mkdir()
-    verdict = judge_plan(plan, results_of(plan))
+    verdict = judge_plan(plan, compare_plan(plan))
     words = list(publish_verdict(plan, verdict, START))
     assert len(words) == 1
     assert "gate.json: cannot be written" in words[0]

@@ -1,10 +1,10 @@
-"""A plan of translations: a night extracts what changed, on processes, and finds all else in its store."""
+"""A plan of translations: each night extracts what changed, in processes, and stores it."""
 
 import sqlite3
 from contextlib import closing
 
 import pytest
-from counters import texts_of
+from counters import build_texts
 
 from sigdask.execution import extract
 from sigdask.metrics.extraction import parts
@@ -31,10 +31,10 @@ format = "segments"
 
 @pytest.fixture
 def night(tmp_path, monkeypatch):
-    """A plan of three systems, whose extraction is never too short for processes."""
+    """Return a function that runs a plan of three systems and extracts in processes."""
     monkeypatch.setattr(extract, "SHORT_SECONDS", 0.0)
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-2)
-    counts = texts_of(60, 3)
+    counts = build_texts(60, 3)
     for name, outputs in zip(counts.systems, counts.outputs.systems, strict=True):
         (tmp_path / f"{name}.out").write_text("\n".join(outputs) + "\n", encoding="utf-8")
     (tmp_path / "gold").write_text("\n".join(text for (text,) in counts.outputs.gold) + "\n", encoding="utf-8")
@@ -48,7 +48,7 @@ def night(tmp_path, monkeypatch):
     return run
 
 
-def scores(outcome):
+def list_scores(outcome):
     return [(r.a, r.b, r.metric, r.score_a, r.score_b, r.n_extreme) for r in outcome.results["news"]]
 
 
@@ -59,22 +59,22 @@ def test_one_changed_file_costs_its_own_extraction(night, tmp_path, cluster):
     names = sorted({r.a for r in first.results["news"]} | {r.b for r in first.results["news"]})
     assert record == {"news": {"made": {"BLEU": names, "chrF": names}, "kept": 0}}
     assert len(names) == len(everything) == 3
-    again, record = night(cluster)
+    second, record = night(cluster)
     assert record == {"news": {"made": {}, "kept": 6}}
-    assert (again.n_counted, scores(again)) == (0, scores(first))
+    assert (second.n_counted, list_scores(second)) == (0, list_scores(first))
     file = tmp_path / "s1.out"
     file.write_text(file.read_text(encoding="utf-8").replace("cat", "dog"), encoding="utf-8")
     third, record = night(cluster)
     assert record == {"news": {"made": {"BLEU": [names[1]], "chrF": [names[1]]}, "kept": 4}}
     fresh, _ = night(cluster, store=str(tmp_path / "fresh.sqlite"))
-    assert scores(third) == scores(fresh) != scores(first)
+    assert list_scores(third) == list_scores(fresh) != list_scores(first)
 
 
 def test_extraction_runs_on_two_processes(night, monkeypatch):
     used = []
     counting = ProcessExtraction.__call__
     monkeypatch.setattr(
-        ProcessExtraction, "__call__", lambda self, *given: used.append(self.n) or counting(self, *given)
+        ProcessExtraction, "__call__", lambda self, *arguments: used.append(self.n) or counting(self, *arguments)
     )
     outcome, _ = night()
     assert (used, outcome.exit_status) == ([2], 0)
@@ -84,17 +84,17 @@ def test_damaged_entries_of_a_store_are_made_anew(night, tmp_path):
     first, _ = night()
     with closing(sqlite3.connect(tmp_path / "night.sqlite")) as store, store:
         store.execute("UPDATE extracted SET content = substr(content, 1, length(content) - 5) WHERE rowid <= 2")
-    again, record = night()
+    second, record = night()
     assert sum(map(len, record["news"]["made"].values())) == 2
     assert record["news"]["kept"] == 4
-    assert scores(again) == scores(first)
+    assert list_scores(second) == list_scores(first)
 
 
 def test_a_night_says_what_it_extracts_where_that_takes_a_while(night, monkeypatch):
     monkeypatch.setattr("sigdask.metrics.extraction.progress.MIN_SECONDS", 0.0)
-    said = []
-    night(note=said.append)
-    assert said[0].startswith("extracting BLEU, chrF: 360 outputs")
+    notes = []
+    night(note=notes.append)
+    assert notes[0].startswith("extracting BLEU, chrF: 360 outputs")
 
 
 def test_what_check_has_extracted_a_run_finds(night, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A plan over six real sets of different formats: its counts are those of `sigdask compare --name` on each."""
+"""A plan over six real sets of different formats counts as `sigdask compare --name` does on each."""
 
 import json
 import subprocess
@@ -20,41 +20,43 @@ SETS = {
 }  # fmt: skip
 
 
-def sigdask(*arguments):
-    done = subprocess.run(
+def run_sigdask(*arguments):
+    result = subprocess.run(
         [sys.executable, "-m", "sigdask", *map(str, arguments)], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
-def files(folder, patterns):
+def list_files(folder, patterns):
     return [path for pattern in patterns for path in sorted(folder.glob(pattern))]
 
 
 def test_six_sets_of_different_formats(shared_data, tmp_path):
     lines = ["trials = 20000", 'adjust = "none"', 'interval = "auto"']
-    for name, (folder, patterns, gold, metrics, more) in SETS.items():
-        given = files(shared_data / folder, patterns)
-        systems = given[0] if len(given) == 1 else [str(path) for path in given]
+    for name, (folder, patterns, gold, metrics, extra) in SETS.items():
+        paths = list_files(shared_data / folder, patterns)
+        systems = paths[0] if len(paths) == 1 else [str(path) for path in paths]
         lines += ["[[test_set]]", f'name = "{name}"', f"systems = {json.dumps(systems, default=str)}"]
         lines += [f"metrics = {json.dumps(metrics)}"]
         lines += [f'gold = "{shared_data / folder / gold}"'] if gold else []
-        lines += [f'format = "{more["format"]}"'] if "format" in more else []
-        if "map" in more:
-            lines += ["map = { " + ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in more["map"].items()) + " }"]
+        lines += [f'format = "{extra["format"]}"'] if "format" in extra else []
+        if "map" in extra:
+            lines += ["map = { " + ", ".join(f'"{k}" = {json.dumps(v)}' for k, v in extra["map"].items()) + " }"]
     plan = tmp_path / "six.toml"
     plan.write_text("\n".join(lines) + "\n")
-    found = sigdask("run", plan, "--json", "-")
-    by_set = {name: [row for row in found["results"] if row["test_set"] == name] for name in SETS}
-    for name, (folder, patterns, gold, metrics, more) in SETS.items():
+    document = run_sigdask("run", plan, "--json", "-")
+    by_set = {name: [row for row in document["results"] if row["test_set"] == name] for name in SETS}
+    for name, (folder, patterns, gold, metrics, extra) in SETS.items():
         options = ["--gold", shared_data / folder / gold] if gold else []
-        options += ["--format", more["format"]] if "format" in more else []
-        options += [x for to, labels in more.get("map", {}).items() for x in ("--map", f"{to}={','.join(labels)}")]
+        options += ["--format", extra["format"]] if "format" in extra else []
+        options += [
+            x for target, labels in extra.get("map", {}).items() for x in ("--map", f"{target}={','.join(labels)}")
+        ]
         options += [x for metric in metrics for x in ("--metric", metric)]
-        alone = sigdask(
-            "compare", *files(shared_data / folder, patterns), *options,
+        expected = run_sigdask(
+            "compare", *list_files(shared_data / folder, patterns), *options,
             "--name", name, "--trials", 20000, "--adjust", "none", "--interval", "auto", "--json", "-",
         )  # fmt: skip
-        assert by_set[name] == alone["results"], name
+        assert by_set[name] == expected["results"], name
         assert len(by_set[name]) >= 1

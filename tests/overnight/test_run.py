@@ -1,4 +1,4 @@
-"""A plan is counted once, whatever happens, and as `sigdask compare` counts it."""
+"""A plan is counted once, whatever happens, with the counts of `sigdask compare`."""
 
 import json
 import os
@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import called
-from nights import sigdask, tallies_in, write_plan, write_scores, write_slow_plan
+from command import call_sigdask
+from nights import read_tallies, run_sigdask, write_plan, write_scores, write_slow_plan
 
 from sigdask.api import compare_all
 from sigdask.errors import ClusterLostError, HeldError, InputError, StoreError, TaskError
@@ -34,10 +34,10 @@ def plan(tmp_path):
     return load_plan(write_plan(tmp_path / "night"))
 
 
-NONE = 'adjust = "none"'
+NO_ADJUSTMENT = 'adjust = "none"'
 
 
-def counted(results):
+def list_counts(results):
     return [(r.a, r.b, r.metric, r.n_trials, r.n_extreme, r.second_run.n_extreme) for r in results]
 
 
@@ -46,41 +46,41 @@ def test_the_counts_are_those_of_compare_and_a_second_run_of_the_plan_counts_not
     assert (outcome.exit_status, outcome.stopped) == (0, "")
     for test_set in plan.test_sets:
         counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
-        how = {"method": test_set.method, "interval": "none"}  # plans have no intervals by default
-        compared = compare_all(counts, seed=3, trials=20_000, cluster="none", **how)
+        options = {"method": test_set.method, "interval": "none"}  # plans have no intervals by default
+        compared = compare_all(counts, seed=3, trials=20_000, cluster="none", **options)
         assert list(outcome.results[test_set.name]) == list(compared)
-    again = run_plan(plan, cluster="none")
-    assert (again.n_counted, again.n_changed) == (0, 0)
-    assert again.results == outcome.results
+    second = run_plan(plan, cluster="none")
+    assert (second.n_counted, second.n_changed) == (0, 0)
+    assert second.results == outcome.results
 
 
 def test_classical_tests_are_those_of_compare_and_are_kept_while_they_hold(tmp_path):
     without = load_plan(write_plan(tmp_path / "night", trials=4096))
     first = run_plan(without, cluster="none")
     assert all(r.tests == () for results in first.results.values() for r in results)
-    plan = load_plan(write_plan(tmp_path / "night", trials=4096, more='tests = ["t,sign", "wilcoxon:pratt"]'))
+    plan = load_plan(write_plan(tmp_path / "night", trials=4096, settings='tests = ["t,sign", "wilcoxon:pratt"]'))
     outcome = run_plan(plan, cluster="none")  # what an earlier night found had none: asked for, they are new
     assert (outcome.n_counted, outcome.n_changed) == (0, 30)
     for test_set in plan.test_sets:
         counts = read(test_set.sources[0].path, options=Options(name=test_set.name))
-        asked = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon:pratt"]}
-        compared = compare_all(counts, cluster="none", **asked)
+        options = {"metrics": ["mean"], "trials": 4096, "seed": 3, "tests": ["t", "sign", "wilcoxon:pratt"]}
+        compared = compare_all(counts, cluster="none", **options)
         assert [r.tests for r in outcome.results[test_set.name]] == [r.tests for r in compared]
     assert run_plan(plan, cluster="none").n_changed == 0
-    held = build_report(plan.store, plan.name).results
-    assert {name: [r.tests for r in own] for name, own in held.items()} == {
-        name: [r.tests for r in own] for name, own in outcome.results.items()
+    stored = build_report(plan.store, plan.name).results
+    assert {name: [r.tests for r in set_results] for name, set_results in stored.items()} == {
+        name: [r.tests for r in set_results] for name, set_results in outcome.results.items()
     }
 
 
 def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
-    path = write_plan(tmp_path / "night", trials=4096, more='tests = "all"')
+    path = write_plan(tmp_path / "night", trials=4096, settings='tests = "all"')
     with path.open("a") as file:
         file.write('tests = "t"\n[report]\ncsv = "r.csv"\njson = "r.json"\nhtml = "r.html"\n')
     outcome = run_plan(load_plan(path), cluster="none")
     assert [len(results[0].tests) for results in outcome.results.values()] == [8, 1]
-    held = build_report(load_plan(path).store, "night").results
-    assert [[t.name for t in results[0].tests] for results in held.values()] == [[*names.NAMES], ["t"]]
+    stored = build_report(load_plan(path).store, "night").results
+    assert [[t.name for t in results[0].tests] for results in stored.values()] == [[*names.NAMES], ["t"]]
     header, *rows = (path.parent / "r.csv").read_text().splitlines()
     assert "chi2_statistic,chi2_p_value" in header
     assert {row.count(",") for row in rows} == {header.count(",")}
@@ -90,7 +90,7 @@ def test_a_test_set_has_classical_tests_of_its_own(tmp_path):
 
 def test_the_store_keeps_each_comparison_once(plan):
     run_plan(plan, cluster="threads", workers=2)
-    rows = tallies_in(plan.path.parent / "night.sqlite")
+    rows = read_tallies(plan.path.parent / "night.sqlite")
     assert len(rows) == 2 * 15 * 2 + 2  # sets, pairs, runs; and a family a set
     assert {row[3] for row in rows} == {20_000}
     assert {row[-1] for row in rows if len(row) == 9} == {3}  # rounds: to 4,096, to 16,384, to 20,000
@@ -98,40 +98,40 @@ def test_the_store_keeps_each_comparison_once(plan):
 
 @pytest.mark.parametrize("adjust", ["max-t", "none"])
 def test_lowered_trials_count_as_if_no_more_had_been_asked_for(tmp_path, adjust):
-    def results(folder, trials):
+    def count_trials(folder, trials):
         text = (path := write_plan(folder, sets=1, trials=trials)).read_text()
         path.write_text(f'adjust = "{adjust}"\n' + text)
         outcome = run_plan(load_plan(path), cluster="none")
         assert outcome.exit_status == 0
         return [replace(r, notes=()) for r in outcome.results["set0"]], outcome.n_counted
 
-    whole = results(tmp_path / "a", 20_000)
-    rows = tallies_in(tmp_path / "a" / "night.sqlite")
+    expected = count_trials(tmp_path / "a", 20_000)
+    rows = read_tallies(tmp_path / "a" / "night.sqlite")
     for fewer in (16_384, 10_000, 4096, 1000):
-        cut, n_counted = results(tmp_path / "a", fewer)
-        assert cut == results(tmp_path / str(fewer), fewer)[0]
+        cut, n_counted = count_trials(tmp_path / "a", fewer)
+        assert cut == count_trials(tmp_path / str(fewer), fewer)[0]
         assert (n_counted == 0) == (fewer in {16_384, 4096})  # at the end of a round nothing is counted again
-        assert tallies_in(tmp_path / "a" / "night.sqlite") == rows
-    assert results(tmp_path / "a", 20_000) == (whole[0], 0)
-    assert results(tmp_path / "a", 30_000)[0] == results(tmp_path / "b", 30_000)[0]
+        assert read_tallies(tmp_path / "a" / "night.sqlite") == rows
+    assert count_trials(tmp_path / "a", 20_000) == (expected[0], 0)
+    assert count_trials(tmp_path / "a", 30_000)[0] == count_trials(tmp_path / "b", 30_000)[0]
 
 
 def test_raised_trials_are_topped_up_to_the_same_counts_and_called_a_second_look(tmp_path):
-    def with_trials(folder, trials):
+    def load_with_trials(folder, trials):
         return load_plan(write_plan(folder, sets=1, trials=trials))
 
-    before = run_plan(with_trials(tmp_path / "a", 2**16), cluster="none")
-    topped = run_plan(with_trials(tmp_path / "a", 2**20), cluster="none")
-    at_once = run_plan(with_trials(tmp_path / "b", 2**20), cluster="none")
+    before = run_plan(load_with_trials(tmp_path / "a", 2**16), cluster="none")
+    topped = run_plan(load_with_trials(tmp_path / "a", 2**20), cluster="none")
+    at_once = run_plan(load_with_trials(tmp_path / "b", 2**20), cluster="none")
     assert topped.n_counted == at_once.n_counted - before.n_counted
-    assert counted(topped.results["set0"]) == counted(at_once.results["set0"])
-    strip = [row[:-1] for row in tallies_in(tmp_path / "a" / "night.sqlite")]
-    assert strip == [row[:-1] for row in tallies_in(tmp_path / "b" / "night.sqlite")]
+    assert list_counts(topped.results["set0"]) == list_counts(at_once.results["set0"])
+    strip = [row[:-1] for row in read_tallies(tmp_path / "a" / "night.sqlite")]
+    assert strip == [row[:-1] for row in read_tallies(tmp_path / "b" / "night.sqlite")]
     assert topped.second_looks == {"set0": 15}
     assert at_once.second_looks == {}
     note = Note("second-look", "second look: p was first had with 65,536 trials", {"n_trials": 65_536})
     assert note in topped.results["set0"][0].notes
-    assert "second look: 15 comparisons" in called("report", "night.toml", cwd=tmp_path / "a").stdout
+    assert "second look: 15 comparisons" in call_sigdask("report", "night.toml", cwd=tmp_path / "a").stdout
 
 
 def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
@@ -156,7 +156,7 @@ def test_one_changed_file_among_twenty_counts_its_own_pairs_alone(tmp_path):
 
 def test_a_new_metric_or_system_counts_what_is_new(tmp_path):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, systems=4, more=NONE)
+    path = write_plan(folder, sets=1, systems=4, settings=NO_ADJUSTMENT)
     run_plan(load_plan(path), cluster="none")
     lines = (folder / "set0.csv").read_text().splitlines()
     wider = [f"{line},{'new' if k == 0 else k % 7 / 10}" for k, line in enumerate(lines)]
@@ -166,7 +166,7 @@ def test_a_new_metric_or_system_counts_what_is_new(tmp_path):
 
 def test_the_same_comparison_under_two_names_is_counted_once(tmp_path):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, systems=3, more=NONE)
+    path = write_plan(folder, sets=1, systems=3, settings=NO_ADJUSTMENT)
     rows = [line.split(",") for line in (folder / "set0.csv").read_text().splitlines()]
     twin = [",".join([*row, "twin" if k == 0 else row[2]]) for k, row in enumerate(rows)]
     (folder / "set0.csv").write_text("\n".join(twin) + "\n")
@@ -182,16 +182,16 @@ def test_breadth_first_gives_every_comparison_a_bound_before_any_has_its_last(pl
     commits = []
     commit = Store.commit
 
-    def watched(self, kept, *more):
-        commits.append([(k.run, k.first) for k in kept])
-        commit(self, kept, *more)
+    def record_commit(self, tallies, *arguments):
+        commits.append([(k.run, k.first) for k in tallies])
+        commit(self, tallies, *arguments)
 
-    monkeypatch.setattr(Store, "commit", watched)
+    monkeypatch.setattr(Store, "commit", record_commit)
     monkeypatch.setattr(count, "FLUSH_SECONDS", 0.0)
     monkeypatch.setattr(count, "FLUSH_SHARE", 0.0)
     monkeypatch.setattr(count, "compute_task_seconds", lambda *_: 1e-9)
     run_plan(plan, cluster="none")
-    firsts = [find_round(first)[0] for kept in commits for _, first in kept]
+    firsts = [find_round(first)[0] for tallies in commits for _, first in tallies]
     assert firsts == sorted(firsts)
 
 
@@ -213,17 +213,17 @@ def test_a_metric_that_fails_on_one_set_leaves_the_others_counted(tmp_path):
     path.write_text(
         path.read_text().replace('["mean"]', '["mean", "my:fails"]', 1).replace("20000", "20000\nsecond_run = false")
     )
-    done = sigdask("run", path, "--json", "-", cwd=folder)
-    assert done.returncode == 3
-    assert done.stderr.count("no score today") == 2  # when it is left out, and at the end
-    assert "Traceback" not in done.stderr
-    found = json.loads(done.stdout)["results"]
-    assert {(r["test_set"], r["metric"], r["n_trials"]) for r in found} == {(f"set{k}", "mean", 20_000) for k in (0, 1)}
-    assert len(found) == 30
-    shown = read_status(str(folder / "night.sqlite"))
-    assert (shown.state, [p.finished for p in shown.run.progress]) == ("failed", [15, 15])
-    assert "no score today" in shown.run.message
-    compared = sigdask("compare", "set0.csv", "--metric", "mean", "--metric", "my:fails", cwd=folder)
+    result = run_sigdask("run", path, "--json", "-", cwd=folder)
+    assert result.returncode == 3
+    assert result.stderr.count("no score today") == 2  # when it is left out, and at the end
+    assert "Traceback" not in result.stderr
+    rows = json.loads(result.stdout)["results"]
+    assert {(r["test_set"], r["metric"], r["n_trials"]) for r in rows} == {(f"set{k}", "mean", 20_000) for k in (0, 1)}
+    assert len(rows) == 30
+    state = read_status(str(folder / "night.sqlite"))
+    assert (state.state, [p.finished for p in state.run.progress]) == ("failed", [15, 15])
+    assert "no score today" in state.run.message
+    compared = run_sigdask("compare", "set0.csv", "--metric", "mean", "--metric", "my:fails", cwd=folder)
     assert (compared.returncode, compared.stdout) == (2, "")
     assert "no score today" in compared.stderr
 
@@ -241,19 +241,19 @@ def fails_when_asked(outputs, gold):
 
 def test_a_metric_that_fails_later_is_left_out_and_comes_back(tmp_path, monkeypatch):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, systems=3, trials=300, more="second_run = false")
+    path = write_plan(folder, sets=1, systems=3, trials=300, settings="second_run = false")
     path.write_text(path.read_text().replace('["mean"]', '["mean", "fails_when_asked:fails_when_asked"]'))
     (folder / "fails_when_asked.py").write_text(FAILS_WHEN_ASKED)
     plan = load_plan(path)
     first = run_plan(plan, cluster="none")
     assert (first.exit_status, len(first.results["set0"])) == (0, 6)
     monkeypatch.setenv("FAILS_WHEN_ASKED", "1")
-    down = run_plan(plan, cluster="none")  # all is counted, and nothing can be scored
-    assert (down.exit_status, down.n_counted) == (3, 0)
-    assert list(map(str, down.problems)) == [
+    failed = run_plan(plan, cluster="none")  # all is counted, and nothing can be scored
+    assert (failed.exit_status, failed.n_counted) == (3, 0)
+    assert list(map(str, failed.problems)) == [
         "metric 'fails_when_asked:fails_when_asked' failed: ValueError: the service is down"
     ]
-    assert list(down.results["set0"]) == [r for r in first.results["set0"] if r.metric == "mean"]
+    assert list(failed.results["set0"]) == [r for r in first.results["set0"] if r.metric == "mean"]
     monkeypatch.delenv("FAILS_WHEN_ASKED")
     assert run_plan(plan, cluster="none").results == first.results
 
@@ -269,14 +269,14 @@ def test_a_plan_of_nothing_but_a_failing_metric_starts_no_cluster_and_ends_in_wo
     monkeypatch.setattr(count.clusters, "connect", None)
     outcome = run_plan(load_plan(path))
     assert (outcome.exit_status, len(outcome.results["set0"])) == (3, 0)
-    done = sigdask("run", path, cwd=folder)
-    assert done.returncode == 3, done.stderr
-    assert "failed: ValueError: never" in done.stderr
+    result = run_sigdask("run", path, cwd=folder)
+    assert result.returncode == 3, result.stderr
+    assert "failed: ValueError: never" in result.stderr
     assert json.loads((folder / "a.json").read_text())["results"] == []
     assert (folder / "a.html").exists()
 
 
-class Breaking:
+class BreakingEngine:
     """A stand-in for the engine that loses the cluster now and then."""
 
     def __init__(self, real, times, error):
@@ -291,18 +291,18 @@ class Breaking:
 
 
 def test_a_lost_cluster_is_looked_for_and_the_run_goes_on_from_the_store(plan, monkeypatch):
-    want = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
-    monkeypatch.setattr(count, "run_tasks", Breaking(count.run_tasks, 3, ClusterLostError("gone")))
+    expected = run_plan(replace(plan, store=str(plan.path.parent / "calm.sqlite")), cluster="none")
+    monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 3, ClusterLostError("gone")))
     monkeypatch.setattr(count.StopSignal, "sleep", lambda *_: None)
     monkeypatch.setattr(count, "compute_task_seconds", lambda *_: 1e-9)
     notes = []
     outcome = run_plan(plan, cluster="none", note=notes.append)
-    assert outcome.results == want.results
+    assert outcome.results == expected.results
     assert sum("gone; going on from the store" in note for note in notes) == 3
 
 
 def test_what_kills_every_worker_is_left_out_and_the_rest_is_counted(plan, monkeypatch):
-    monkeypatch.setattr(count, "run_tasks", Breaking(count.run_tasks, 1, TaskError("counting x failed", (0,))))
+    monkeypatch.setattr(count, "run_tasks", BreakingEngine(count.run_tasks, 1, TaskError("counting x failed", (0,))))
     outcome = run_plan(plan, cluster="none")
     assert outcome.exit_status == 3
     assert outcome.problems == ("counting x failed",)
@@ -323,9 +323,9 @@ def test_a_second_driver_is_refused_with_status_2(plan):
     with open_store(plan.store, plan.name):
         with pytest.raises(HeldError, match="is being run by process"):
             run_plan(plan)
-        done = sigdask("run", plan.path, cwd=plan.path.parent)
-    assert done.returncode == 2
-    assert f"process {os.getpid()}" in done.stderr
+        result = run_sigdask("run", plan.path, cwd=plan.path.parent)
+    assert result.returncode == 2
+    assert f"process {os.getpid()}" in result.stderr
 
 
 @pytest.mark.slow
@@ -335,28 +335,28 @@ def test_a_store_that_cannot_be_written_loses_nothing(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, trials=5000)
     run_plan(load_plan(path), cluster="none")
-    before = tallies_in(folder / "night.sqlite")
+    before = read_tallies(folder / "night.sqlite")
     path.write_text(path.read_text().replace("5000", "9000").replace('store = "night.sqlite"', ""))
     (folder / "night.sqlite").chmod(0o444)
     folder.chmod(0o555)
     try:
-        done = as_nobody(folder, tmp_path, "run", path, "--store", folder / "night.sqlite")
-        assert done.returncode == 3
-        assert "read-only" in done.stderr
-        assert "Traceback" not in done.stderr
-        assert as_nobody(folder, tmp_path, "status", folder / "night.sqlite").returncode == 0
+        result = run_as_nobody(folder, tmp_path, "run", path, "--store", folder / "night.sqlite")
+        assert result.returncode == 3
+        assert "read-only" in result.stderr
+        assert "Traceback" not in result.stderr
+        assert run_as_nobody(folder, tmp_path, "status", folder / "night.sqlite").returncode == 0
         folder.chmod(0o700 if os.geteuid() == 0 else 0o000)
-        done = as_nobody(tmp_path, tmp_path, "status", folder / "night.sqlite")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "night.sqlite: cannot be read (Permission denied)" in done.stderr
+        result = run_as_nobody(tmp_path, tmp_path, "status", folder / "night.sqlite")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "night.sqlite: cannot be read (Permission denied)" in result.stderr
     finally:
         folder.chmod(0o755)
-    assert tallies_in(folder / "night.sqlite") == before
+    assert read_tallies(folder / "night.sqlite") == before
 
 
-def as_nobody(folder, tmp_path, *arguments):
+def run_as_nobody(folder, tmp_path, *arguments):
     if os.geteuid():
-        return sigdask(*arguments, cwd=folder)
+        return run_sigdask(*arguments, cwd=folder)
     for parent in (tmp_path, *tmp_path.parents[:-2]):
         parent.chmod(parent.stat().st_mode | 0o755)
     import sys
@@ -381,20 +381,20 @@ def test_a_full_disk_loses_nothing_committed_and_the_run_goes_on_when_there_is_r
         plan = replace(plan, store=str(disk / "night.sqlite"))
         with pytest.raises(StoreError, match="the disk is full; free some space"):
             run_plan(plan, cluster="none")
-        some = tallies_in(disk / "night.sqlite")
-        done = sigdask("run", plan.path, "--store", plan.store, cwd=tmp_path)
-        assert (done.returncode, "Traceback" in done.stderr) == (3, False)
-        assert "the disk is full" in done.stderr
-        after = tallies_in(disk / "night.sqlite")
-        assert [row[:2] for row in some] <= [row[:2] for row in after]
+        partial = read_tallies(disk / "night.sqlite")
+        result = run_sigdask("run", plan.path, "--store", plan.store, cwd=tmp_path)
+        assert (result.returncode, "Traceback" in result.stderr) == (3, False)
+        assert "the disk is full" in result.stderr
+        after = read_tallies(disk / "night.sqlite")
+        assert [row[:2] for row in partial] <= [row[:2] for row in after]
         subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)
         assert run_plan(plan, cluster="none").exit_status == 0
-        whole = tallies_in(disk / "night.sqlite")
+        complete = read_tallies(disk / "night.sqlite")
     finally:
         subprocess.run(["umount", disk], check=False)
     calm = replace(plan, store=str(tmp_path / "calm.sqlite"))
     run_plan(calm, cluster="none")
-    assert whole == tallies_in(tmp_path / "calm.sqlite")
+    assert complete == read_tallies(tmp_path / "calm.sqlite")
 
 
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", pytest.param("deadline", marks=pytest.mark.slow)])
@@ -406,9 +406,17 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
     deadline = {"local": 16}.get(cluster, 8) if how == "deadline" else 0  # processes take their time to start
-    more = ["--deadline", f"{deadline}s"] if deadline else []
-    process = sigdask(
-        "run", path, "--cluster", cluster, *more, cwd=folder, start=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    options = ["--deadline", f"{deadline}s"] if deadline else []
+    process = run_sigdask(
+        "run",
+        path,
+        "--cluster",
+        cluster,
+        *options,
+        cwd=folder,
+        start=True,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     wait_for_run(folder)
     if how != "deadline":
@@ -423,7 +431,7 @@ def test_a_deadline_or_signal_ends_the_run_in_time_with_valid_bounds(tmp_path, h
     assert "== slow ==" in out
     for a, b in ((0, 1), (0, 2), (1, 2)):
         assert re.search(rf"^s{a} +s{b} +[\d.]", out, re.MULTILINE)
-    assert tallies_in(folder / "night.sqlite")  # contiguous from trial 0
+    assert read_tallies(folder / "night.sqlite")  # contiguous from trial 0
     assert read_status(str(folder / "night.sqlite")).state == "stopped"
 
 
@@ -445,18 +453,18 @@ def wait_for_tallies(folder):
 def test_status_is_had_from_outside_while_the_plan_runs(tmp_path):
     folder = tmp_path / "night"
     path = write_slow_plan(folder, trials=1_000_000)
-    process = sigdask(
+    process = run_sigdask(
         "run", path, "--cluster", "none", cwd=folder, start=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
     wait_for_run(folder)
     time.sleep(3)
-    found = json.loads(called("status", path, "--json", cwd=folder).stdout)
-    text = called("status", folder / "night.sqlite", cwd=folder).stdout
+    state = json.loads(call_sigdask("status", path, "--json", cwd=folder).stdout)
+    text = call_sigdask("status", folder / "night.sqlite", cwd=folder).stdout
     process.kill()
     process.wait()
-    assert found["state"] == "running"
-    assert 0 < found["trials"] < found["wanted"]
-    assert found["seconds_left"] > 0
+    assert state["state"] == "running"
+    assert 0 < state["trials"] < state["wanted"]
+    assert state["seconds_left"] > 0
     assert "trials a second" in text
     assert read_status(str(folder / "night.sqlite")).state == "killed"
 
@@ -468,41 +476,41 @@ def test_history_lists_runs_and_a_report_says_what_changed(tmp_path):
     write_scores(folder / "set0.csv", 6, seed=77)
     run_plan(load_plan(path), cluster="none")
     run_plan(load_plan(path), cluster="none")
-    assert [(found.state, changed) for found, changed in list_runs(str(folder / "night.sqlite"))] == [
+    assert [(record.state, changed) for record, changed in list_runs(str(folder / "night.sqlite"))] == [
         ("finished", 0), ("finished", 15), ("finished", 15)
     ]  # fmt: skip
-    text = called("history", path, cwd=folder).stdout
+    text = call_sigdask("history", path, cwd=folder).stdout
     assert text.count("finished") == 1 + 3  # the line above the table, and its rows
-    second = called("report", path, "--run", "2", "--json", "-", cwd=folder)
-    found = json.loads(second.stdout)
-    assert len(found["results"]) == len(found["changes"]) == 15
-    assert found["run"]["number"] == 2
-    assert {"sigdask", "scheme", "seed", "alpha", "warnings", "notes"} <= set(found)
-    assert "Nothing changed" in called("report", path, cwd=folder).stdout
-    assert "15 with other scores" in called("report", path, "--run", "2", cwd=folder).stdout
+    second = call_sigdask("report", path, "--run", "2", "--json", "-", cwd=folder)
+    record = json.loads(second.stdout)
+    assert len(record["results"]) == len(record["changes"]) == 15
+    assert record["run"]["number"] == 2
+    assert {"sigdask", "scheme", "seed", "alpha", "warnings", "notes"} <= set(record)
+    assert "Nothing changed" in call_sigdask("report", path, cwd=folder).stdout
+    assert "15 with other scores" in call_sigdask("report", path, "--run", "2", cwd=folder).stdout
 
 
 def test_history_counts_what_changed_as_the_run_did_what_is_gone_included(tmp_path):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, more=NONE)
+    path = write_plan(folder, sets=1, settings=NO_ADJUSTMENT)
     first = run_plan(load_plan(path), cluster="none")
     rows = [line.rpartition(",")[0] for line in (folder / "set0.csv").read_text().splitlines()]
     (folder / "set0.csv").write_text("\n".join(rows) + "\n")
     second = run_plan(load_plan(path), cluster="none")
     assert (first.n_changed, second.n_changed) == (15, 5)
     assert [changed for _, changed in list_runs(str(folder / "night.sqlite"))] == [5, 15]
-    assert "5 gone" in called("report", path, cwd=folder).stdout
+    assert "5 gone" in call_sigdask("report", path, cwd=folder).stdout
 
 
 def test_a_change_that_no_number_shows_is_told_as_one_of_details(tmp_path):
     folder = tmp_path / "night"
-    path = write_plan(folder, sets=1, more=NONE)
+    path = write_plan(folder, sets=1, settings=NO_ADJUSTMENT)
     run_plan(load_plan(path), cluster="none")
     path.write_text(path.read_text().replace("seed", "second_run = false\nseed", 1))
     assert run_plan(load_plan(path), cluster="none").n_changed == 15
-    assert "Changed since the run before: 15 with other details." in called("report", path, cwd=folder).stdout
-    shown = called("report", path, "--all", cwd=folder).stdout
-    assert shown.count("    details: set0: ") == 15
+    assert "Changed since the run before: 15 with other details." in call_sigdask("report", path, cwd=folder).stdout
+    output = call_sigdask("report", path, "--all", cwd=folder).stdout
+    assert output.count("    details: set0: ") == 15
 
 
 def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
@@ -515,7 +523,7 @@ def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
         f'[[test_set]]\nname = "{name}"\nsystems = ["a.csv", "b.csv"]\ngold = "gold.csv"\n' for name in ("one", "two")
     )
     (folder / "night.toml").write_text(f"trials = 100\nadjust = 'holm'\nfamily = 'plan'\n{sets}")
-    text = called("run", "night.toml", cwd=folder).stdout
+    text = call_sigdask("run", "night.toml", cwd=folder).stdout
     assert text.count("ids stand in another order") == 1
     assert "warning: " in text.partition("== one ==")[2].partition("== two ==")[0]
 
@@ -523,36 +531,36 @@ def test_a_report_gives_the_warnings_of_reading_once(tmp_path):
 def test_run_writes_the_json_of_compare(tmp_path):
     folder = tmp_path / "night"
     path = write_plan(folder, sets=1, method="auto")
-    done = called("run", path, "--json", "-", cwd=folder)
-    asked = ("--name", "set0", "--seed", "3", "--trials", "20000", "--interval", "none")
-    compared = called("compare", folder / "set0.csv", *asked, "--json", "-", cwd=folder)
-    found, alone = json.loads(done.stdout), json.loads(compared.stdout)
-    assert found["results"] == alone["results"]
-    assert found["families"] == {"set0": alone["family"]}
-    assert found["family"] == alone["family"]
+    result = call_sigdask("run", path, "--json", "-", cwd=folder)
+    options = ("--name", "set0", "--seed", "3", "--trials", "20000", "--interval", "none")
+    compared = call_sigdask("compare", folder / "set0.csv", *options, "--json", "-", cwd=folder)
+    plan_json, compare_json = json.loads(result.stdout), json.loads(compared.stdout)
+    assert plan_json["results"] == compare_json["results"]
+    assert plan_json["families"] == {"set0": compare_json["family"]}
+    assert plan_json["family"] == compare_json["family"]
 
 
 def test_json_tells_the_family_of_each_test_set(tmp_path):
-    made = []
+    test_sets = []
     for number, n_systems in enumerate((3, 4)):
         header = ",".join(f"s{k}" for k in range(n_systems))
         rows = [",".join(str((7 * i + 3 * k) % 5) for k in range(n_systems)) for i in range(30)]
         (tmp_path / f"{number}.csv").write_text(f"id,{header}\n" + "".join(f"{i},{r}\n" for i, r in enumerate(rows)))
-        made.append(f'[[test_set]]\nname = "set{number}"\nsystems = "{number}.csv"\n')
-    (tmp_path / "night.toml").write_text("trials = 5000\n" + "".join(made))
-    found = json.loads(called("run", "night.toml", "--json", "-", cwd=tmp_path).stdout)
-    assert {name: family["n_comparisons"] for name, family in found["families"].items()} == {"set0": 3, "set1": 6}
-    assert found["family"] is None
+        test_sets.append(f'[[test_set]]\nname = "set{number}"\nsystems = "{number}.csv"\n')
+    (tmp_path / "night.toml").write_text("trials = 5000\n" + "".join(test_sets))
+    document = json.loads(call_sigdask("run", "night.toml", "--json", "-", cwd=tmp_path).stdout)
+    assert {name: family["n_comparisons"] for name, family in document["families"].items()} == {"set0": 3, "set1": 6}
+    assert document["family"] is None
 
 
 @pytest.mark.slow
 def test_run_plan_outside_the_main_thread_stops_at_its_deadline(plan):
-    found = []
+    outcomes = []
     slow = replace(plan, test_sets=tuple(replace(t, trials=2**40) for t in plan.test_sets))
-    worker = threading.Thread(target=lambda: found.append(run_plan(slow, cluster="none", deadline=time.time() + 2)))
+    worker = threading.Thread(target=lambda: outcomes.append(run_plan(slow, cluster="none", deadline=time.time() + 2)))
     worker.start()
     worker.join(120)  # of days
-    assert found[0].stopped == "the deadline"
+    assert outcomes[0].stopped == "the deadline"
 
 
 def test_an_unknown_plan_or_run_in_a_store_is_an_error(plan):
@@ -569,14 +577,14 @@ def test_a_plan_over_the_trec_matrices_counts_as_compare_does(tmp_path, shared_d
     names = sorted(path.stem for path in folder.glob("*.csv"))
     sets = [f'[[test_set]]\nname = "{name}"\nsystems = "{folder / name}.csv"\n' for name in names]
     (tmp_path / "night.toml").write_text("trials = 65536\n" + "".join(sets))
-    done = sigdask("run", "night.toml", "--json", "all.json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "all.json").read_text())["results"]
-    assert len(found) == 34_254
+    result = run_sigdask("run", "night.toml", "--json", "all.json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    rows = json.loads((tmp_path / "all.json").read_text())["results"]
+    assert len(rows) == 34_254
     for name in names:
-        sigdask(
+        run_sigdask(
             "compare", folder / f"{name}.csv", "--name", name, "--trials", "65536", "--json", "one.json", cwd=tmp_path
         )
-        assert json.loads((tmp_path / "one.json").read_text())["results"] == [r for r in found if r["test_set"] == name]
-    again = sigdask("run", "night.toml", cwd=tmp_path)
-    assert "0 trials counted, 0 results new" in again.stderr
+        assert json.loads((tmp_path / "one.json").read_text())["results"] == [r for r in rows if r["test_set"] == name]
+    second = run_sigdask("run", "night.toml", cwd=tmp_path)
+    assert "0 trials counted, 0 results new" in second.stderr

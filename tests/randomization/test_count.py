@@ -1,11 +1,11 @@
-"""The test itself: Yeh's example, ties, validity, alternatives."""
+"""Tests of the randomization test itself: Yeh's example, ties, validity, alternatives."""
 
 import numpy as np
 import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 from scipy import stats
 
 from sigdask.api import compare, compare_all
@@ -22,22 +22,22 @@ from sigdask.verify import compute_yeh_exact
 
 # STATISTICS section 2: exact enumeration of 35 x 53 cells in Fractions
 ONE_SIDED = {"recall": 9.756279177963734e-05, "f1": 0.014775685752788524, "precision": 0.019994289562099043}
-BETTER_BY = {"recall": 22 / 103, "f1": 862 / 7029, "precision": -542 / 3705}
+DIFFERENCES = {"recall": 22 / 103, "f1": 862 / 7029, "precision": -542 / 3705}
 
 
-def within(n_extreme, n_trials, p, sigmas=5):
+def is_within_error(n_extreme, n_trials, p, sigmas=5):
     return abs(n_extreme - n_trials * p) <= sigmas * np.sqrt(n_trials * p * (1 - p))
 
 
 @pytest.mark.parametrize("metric", ONE_SIDED)
 def test_yehs_example_one_and_two_sided(yeh, metric):
-    side = "greater" if BETTER_BY[metric] > 0 else "less"
+    side = "greater" if DIFFERENCES[metric] > 0 else "less"
     for alternative, p in ((side, ONE_SIDED[metric]), ("two-sided", 2 * ONE_SIDED[metric])):
         [r] = compare_all(yeh, metrics=[metric], alternative=alternative)
-        assert r.difference == pytest.approx(BETTER_BY[metric], rel=1e-12)
+        assert r.difference == pytest.approx(DIFFERENCES[metric], rel=1e-12)
         assert r.n_trials == 2**20
-        assert within(r.n_extreme, r.n_trials, p)
-        assert within(r.second_run.n_extreme, r.n_trials, p)
+        assert is_within_error(r.n_extreme, r.n_trials, p)
+        assert is_within_error(r.second_run.n_extreme, r.n_trials, p)
         assert r.p_value == pytest.approx(p, rel=1e-12)
         assert not r.disagreements()
 
@@ -57,12 +57,12 @@ def test_values_known_to_be_wrong_are_not_produced(yeh):
 
 
 def test_discordant_units_are_those_of_the_metrics_own_fields(yeh):
-    found = {r.metric: r.n_discordant for r in compare_all(yeh, metrics=["recall", "precision"], trials=10)}
-    assert found == {"recall": 34, "precision": 86}
+    n_discordant = {r.metric: r.n_discordant for r in compare_all(yeh, metrics=["recall", "precision"], trials=10)}
+    assert n_discordant == {"recall": 34, "precision": 86}
 
 
 def test_identical_systems_have_p_1_sampled_and_enumerated():
-    scores = rng_of(0).random(50)
+    scores = build_rng(0).random(50)
     for method in ("auto", "randomization"):
         for alternative in ("two-sided", "greater", "less"):
             r = compare(scores, scores, method=method, alternative=alternative, trials=999)
@@ -74,7 +74,7 @@ def test_identical_systems_have_p_1_sampled_and_enumerated():
 def test_orbit_every_arrangement_in_turn_gives_a_valid_p(form):
     # #{arrangements with p <= k / 2^n} <= k, for all k
     n = 7
-    rng = rng_of(4)
+    rng = build_rng(4)
     a, b = rng.integers(0, 4, (2, n))
     p_values = []
     for arrangement in range(2**n):
@@ -92,20 +92,20 @@ def test_orbit_every_arrangement_in_turn_gives_a_valid_p(form):
 
 
 def test_swapping_a_and_b_mirrors_everything():
-    gold, a, b = rng_of(6).choice(list("ABC"), (3, 90)).tolist()
+    gold, a, b = build_rng(6).choice(list("ABC"), (3, 90)).tolist()
     for metric in ("accuracy", "macro-f1", "f1[A]", "mcc"):
-        one = {
+        original = {
             s: compare(a, b, gold=gold, metric=metric, alternative=s, trials=2000)
             for s in ("greater", "less", "two-sided")
         }
-        other = {
+        swapped = {
             s: compare(b, a, gold=gold, metric=metric, alternative=s, trials=2000)
             for s in ("greater", "less", "two-sided")
         }
-        assert one["greater"].n_extreme == other["less"].n_extreme
-        assert one["less"].n_extreme == other["greater"].n_extreme
-        assert one["two-sided"].n_extreme == other["two-sided"].n_extreme
-        assert one["greater"].difference == -other["greater"].difference
+        assert original["greater"].n_extreme == swapped["less"].n_extreme
+        assert original["less"].n_extreme == swapped["greater"].n_extreme
+        assert original["two-sided"].n_extreme == swapped["two-sided"].n_extreme
+        assert original["greater"].difference == -swapped["greater"].difference
 
 
 def test_fewer_trials_are_a_prefix_of_more(yeh):
@@ -115,7 +115,7 @@ def test_fewer_trials_are_a_prefix_of_more(yeh):
 
 
 def test_enumeration_fits_sampling():
-    a, b = rng_of(8).integers(0, 5, (2, 18))
+    a, b = build_rng(8).integers(0, 5, (2, 18))
     exact = compare(a, b)
     sampled = compare(a, b, method="both", trials=2**18)
     assert exact.method == "exact"
@@ -169,33 +169,37 @@ def test_yehs_example_has_the_cells_of_the_paper(yeh):
     # Yeh 2000, section 3.3: 103 relations, 19/28/6/50; spurious 5/43/9
     tp, predicted, gold = (yeh.field(f) for f in ("tp", "predicted", "gold"))
     assert gold.sum() == 103
-    of_interest = gold[:, 0].astype(bool)
-    for rows, cells in ((of_interest, (19, 28, 6, 50)), (~of_interest, (5, 43, 9, 0))):
-        found = predicted[rows].astype(bool)
-        both, first, second = found.all(1).sum(), (found[:, 0] & ~found[:, 1]).sum(), (~found[:, 0] & found[:, 1]).sum()
-        assert (both, first, second, (~found.any(1)).sum()) == cells
+    is_gold = gold[:, 0].astype(bool)
+    for rows, cells in ((is_gold, (19, 28, 6, 50)), (~is_gold, (5, 43, 9, 0))):
+        is_predicted = predicted[rows].astype(bool)
+        both, only_first, only_second = (
+            is_predicted.all(1).sum(),
+            (is_predicted[:, 0] & ~is_predicted[:, 1]).sum(),
+            (~is_predicted[:, 0] & is_predicted[:, 1]).sum(),
+        )
+        assert (both, only_first, only_second, (~is_predicted.any(1)).sum()) == cells
     assert (tp == predicted * gold).all()
 
 
 def test_the_upper_tail_of_a_lower_precision_holds_the_ties(yeh):
     # tests/data/oracles.json, yeh2000_precision_upper_tail; 1 minus the other tail would drop the ties
     [r] = compare_all(yeh, metrics=["precision"], alternative="greater")
-    assert within(r.n_extreme, r.n_trials, 0.9800057105018526)
+    assert is_within_error(r.n_extreme, r.n_trials, 0.9800057105018526)
 
 
 FORMS = {
-    "mean": (Ratios(((1, 0, 0),), ((0, 0, 1),)), lambda s: reference.ratio(s, (1, 0, 0), (0, 0, 1))),
-    "f1": (Ratios(((2, 0, 0),), ((0, 1, 1),)), lambda s: reference.ratio(s, (2, 0, 0), (0, 1, 1))),
+    "mean": (Ratios(((1, 0, 0),), ((0, 0, 1),)), lambda s: reference.compute_ratio(s, (1, 0, 0), (0, 0, 1))),
+    "f1": (Ratios(((2, 0, 0),), ((0, 1, 1),)), lambda s: reference.compute_ratio(s, (2, 0, 0), (0, 1, 1))),
     "macro": (
         Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
-        lambda s: reference.macro(s, ((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
+        lambda s: reference.compute_macro(s, ((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0))),
     ),
 }
 
 
-def responses(seed, n_items):
-    """Contributions tp <= predicted and gold of two systems, shape (n_items, 2, 3)."""
-    rng = rng_of(seed)
+def draw_responses(seed, n_items):
+    """Draw contributions of two systems with tp <= predicted and gold, shape (n_items, 2, 3)."""
+    rng = build_rng(seed)
     gold = rng.integers(1, 3, (n_items, 1)) + np.zeros((1, 2), int)
     tp = np.minimum(rng.integers(0, 3, (n_items, 2)), gold)
     return np.stack([tp, tp + rng.integers(0, 2, tp.shape), gold], axis=-1)
@@ -206,27 +210,27 @@ def responses(seed, n_items):
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 9))
 def test_enumeration_is_exact_in_every_tail(name, seed, n_items):
     form, score = FORMS[name]
-    values = responses(seed, n_items)
-    panel = panel_of(values, [form]).build_enumeration(0, 0)
+    values = draw_responses(seed, n_items)
+    panel = build_panel(values, [form]).build_enumeration(0, 0)
     n = len(panel.addresses)
-    counted = panel.tally(n_trials=2**n).counts[0, 0, :3]
-    bits = reference.all_arrangements(n_items)
-    want = reference.exceedances(score, values[:, 0], values[:, 1], bits)
+    counts = panel.tally(n_trials=2**n).counts[0, 0, :3]
+    bits = reference.list_arrangements(n_items)
+    want = reference.count_exceedances(score, values[:, 0], values[:, 1], bits)
     # concordant units are not enumerated: each arrangement of the others stands for 2^(n_items - n)
-    assert (counted * 2 ** (n_items - n)).tolist() == want
+    assert (counts * 2 ** (n_items - n)).tolist() == want
 
 
 @pytest.mark.parametrize("tail", [0, 1, 2], ids=["greater", "less", "two-sided"])
 @pytest.mark.parametrize("name", FORMS)
 def test_orbit_of_ten_units_in_every_tail(name, tail):
     n = 10
-    values = responses(3, n)
+    values = draw_responses(3, n)
     p_values = np.empty(2**n)
-    for k, swap in enumerate(reference.all_arrangements(n)):
+    for k, swap in enumerate(reference.list_arrangements(n)):
         arranged = np.where(swap[:, None, None], values[:, ::-1], values)
-        panel = panel_of(arranged, [FORMS[name][0]]).build_enumeration(0, 0)
-        n_kept = len(panel.addresses)
-        p_values[k] = panel.tally(n_trials=2**n_kept).counts[0, 0, tail] / 2**n_kept
+        panel = build_panel(arranged, [FORMS[name][0]]).build_enumeration(0, 0)
+        n_units = len(panel.addresses)
+        p_values[k] = panel.tally(n_trials=2**n_units).counts[0, 0, tail] / 2**n_units
     levels = np.arange(1, 2**n + 1) / 2**n
     assert (np.searchsorted(np.sort(p_values), levels, side="right") <= np.arange(1, 2**n + 1)).all()
 
@@ -240,15 +244,15 @@ def test_the_smallest_p_of_n_units_is_2_to_the_1_minus_n():
 
 def test_twenty_discordant_units_are_enumerated_and_21_sampled():
     twenty = compare([1] * 20 + [0] * 500, [0] * 520)
-    more = compare([1] * 21 + [0] * 500, [0] * 521, second_run=False)
+    sampled = compare([1] * 21 + [0] * 500, [0] * 521, second_run=False)
     assert (twenty.exact.method, twenty.n_trials, twenty.n_extreme, twenty.n_discordant) == (
         "enumeration",
         2**20,
         2,
         20,
     )
-    assert (more.exact.method, more.n_trials, more.n_discordant) == ("binomial", 2**20, 21)
-    assert more.p_value == 2 / 2**21
+    assert (sampled.exact.method, sampled.n_trials, sampled.n_discordant) == ("binomial", 2**20, 21)
+    assert sampled.p_value == 2 / 2**21
 
 
 def test_concordant_items_stay_in_the_counts():
@@ -261,20 +265,20 @@ def test_concordant_items_stay_in_the_counts():
 @pytest.mark.parametrize("trials", [{"first": -1, "n_trials": 5}, {"n_trials": 0}, {"first": 2**48 - 1, "n_trials": 2}])
 def test_trials_outside_the_stream_are_refused(trials):
     with pytest.raises(InputError, match="must lie in 0 to"):
-        panel_of(responses(0, 5), [FORMS["f1"][0]]).tally(**trials)
+        build_panel(draw_responses(0, 5), [FORMS["f1"][0]]).tally(**trials)
 
 
 @pytest.mark.parametrize("run", [0, 1])
 @pytest.mark.parametrize(("first", "n_trials"), [(0, 1), (0, 700), (300, 513)])
 def test_a_black_box_is_counted_in_the_trials_and_run_asked_for(run, first, n_trials):
-    scores = rng_of(7).integers(0, 9, (2, 30))
+    scores = build_rng(7).integers(0, 9, (2, 30))
     counts = Counts.from_scores({"a": scores[0], "b": scores[1]})
     units = SwapUnits.from_counts(counts, 3)
     box = black_box(lambda outputs, _: float(sum(outputs)), name="total")
-    [whole] = build_panels(counts, units, [find_metric("mean").bind(counts)], [(0, 1)])
-    ours = OutputsPanel.from_counts(counts, units, box, (0, 1)).tally(run=run, first=first, n_trials=n_trials)
-    assert ours.n_trials == n_trials
-    assert (ours.counts == whole.panel.tally(run=run, first=first, n_trials=n_trials).counts).all()
+    [placed] = build_panels(counts, units, [find_metric("mean").bind(counts)], [(0, 1)])
+    tally = OutputsPanel.from_counts(counts, units, box, (0, 1)).tally(run=run, first=first, n_trials=n_trials)
+    assert tally.n_trials == n_trials
+    assert (tally.counts == placed.panel.tally(run=run, first=first, n_trials=n_trials).counts).all()
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,4 +1,4 @@
-"""Swap standard deviations, and tests of non-inferiority: right on average, and valid."""
+"""Tests of swap standard deviations and of tests of non-inferiority: right on average, and valid."""
 
 import math
 
@@ -18,35 +18,35 @@ from sigdask.randomization.panels.sums import SwapUnits
 from sigdask.randomization.stream.shuffles import draw_swap_bits
 
 
-def panels_of(counts, *names):
-    asked = ResolvedSpec(counts, SwapUnits.from_counts(counts, 0), np.array([[0, 1]]), "randomization", None)
-    c = list_comparisons(asked, [find_metric(n) if isinstance(n, str) else n for n in names], None)
+def list_panels(counts, *names):
+    spec = ResolvedSpec(counts, SwapUnits.from_counts(counts, 0), np.array([[0, 1]]), "randomization", None)
+    c = list_comparisons(spec, [find_metric(n) if isinstance(n, str) else n for n in names], None)
     return [(c.panels[c.panel[k]], c.row[k], c.column[k]) for k in range(len(c))]
 
 
-def sd_of(counts, name):
-    panel, row, column = panels_of(counts, name)[0]
+def compute_deviation(counts, name):
+    panel, row, column = list_panels(counts, name)[0]
     return panel.estimate_swap_deviations()[row, column]
 
 
-def responses(rng, n=300):
+def draw_responses(rng, n=300):
     gold = rng.random(n) < 0.4
-    found = {s: np.where(gold, rng.random(n) < 0.7, rng.random(n) < 0.2) for s in "ab"}
-    return Counts.from_responses(gold, found, ids=[f"i{k:04}" for k in range(n)])
+    predictions = {s: np.where(gold, rng.random(n) < 0.7, rng.random(n) < 0.2) for s in "ab"}
+    return Counts.from_responses(gold, predictions, ids=[f"i{k:04}" for k in range(n)])
 
 
 def test_the_spread_of_a_mean_is_the_root_of_its_squared_differences():
     rng = np.random.default_rng(1)
     a, b = rng.integers(0, 100, (2, 50)) / 100
     counts = Counts.from_scores({"a": a, "b": b})
-    assert sd_of(counts, "mean") == pytest.approx(np.sqrt(((a - b) ** 2).sum()) / 50, rel=1e-12)
+    assert compute_deviation(counts, "mean") == pytest.approx(np.sqrt(((a - b) ** 2).sum()) / 50, rel=1e-12)
     by_unit = Counts.from_scores({"a": a, "b": b}, groups={"doc": [f"d{k // 5}" for k in range(50)]}).with_unit("doc")
     sums = (a - b).reshape(10, 5).sum(axis=1)
-    assert sd_of(by_unit, "mean") == pytest.approx(np.sqrt((sums**2).sum()) / 50, rel=1e-12)
+    assert compute_deviation(by_unit, "mean") == pytest.approx(np.sqrt((sums**2).sum()) / 50, rel=1e-12)
 
 
 def test_the_spread_of_f1_is_nearly_that_of_its_shuffled_differences():
-    counts = responses(np.random.default_rng(2))
+    counts = draw_responses(np.random.default_rng(2))
     bits = draw_swap_bits(SwapUnits.from_counts(counts, 0).key, run=0, first=0, n_trials=4096, n_units=300)
     tp, predicted, gold = (np.broadcast_to(counts.field(f), (300, 2)) for f in ("tp", "predicted", "gold"))
 
@@ -54,7 +54,7 @@ def test_the_spread_of_f1_is_nearly_that_of_its_shuffled_differences():
         return np.where(bits, field[:, other], field[:, own]).sum(axis=1)
 
     f1 = [2 * swapped(tp, s, o) / (swapped(predicted, s, o) + swapped(gold, s, o)) for s, o in ((0, 1), (1, 0))]
-    assert sd_of(counts, "f1") == pytest.approx(
+    assert compute_deviation(counts, "f1") == pytest.approx(
         np.sqrt(np.mean((f1[0] - f1[1]) ** 2)), rel=0.04
     )  # 1.1 % of it sampling
 
@@ -63,14 +63,14 @@ def test_a_black_box_spreads_like_the_metric_it_copies():
     rng = np.random.default_rng(3)
     counts = Counts.from_scores({"a": rng.integers(0, 9, 60), "b": rng.integers(0, 9, 60)})
     box = black_box(lambda outputs, gold: float(np.mean(outputs)), name="box")
-    panel, row, column = panels_of(counts, box)[0]
-    assert panel.estimate_swap_deviations()[row, column] == pytest.approx(sd_of(counts, "mean"), rel=0.15)
+    panel, row, column = list_panels(counts, box)[0]
+    assert panel.estimate_swap_deviations()[row, column] == pytest.approx(compute_deviation(counts, "mean"), rel=0.15)
 
 
 def test_identical_systems_have_no_spread():
     counts = Counts.from_labels(list("xyx"), {"a": list("xyy"), "b": list("xyy")})
-    assert sd_of(counts, "accuracy") == 0
-    assert sd_of(counts, "macro-f1") == 0
+    assert compute_deviation(counts, "accuracy") == 0
+    assert compute_deviation(counts, "macro-f1") == 0
     assert compute_normal_p(0.5, 0.0) == 1.0
     assert compute_normal_p(0.0, 0.0) == 1.0
 
@@ -89,7 +89,7 @@ def test_lower_is_better_shifts_the_other_way():
 
 
 def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
-    counts = responses(np.random.default_rng(4))
+    counts = draw_responses(np.random.default_rng(4))
     data, _ = shift_scores(counts, find_metric("recall").bind(counts), "b", {"a": [0.1]})
     gold = counts.field("gold")[:, 0]
     assert np.allclose(data.field("score")[:, 1], counts.field("tp")[:, 0] + 0.1 * gold)
@@ -97,12 +97,12 @@ def test_recall_shifts_by_its_own_denominator_and_f1_not_at_all():
     assert shift_scores(counts, find_metric("f1").bind(counts), "b", {"a": [0.1]}) is None
 
 
-def p_of(counts, rule, metric, **options):
+def compute_margin_result(counts, rule, metric, **options):
     results = compare_all(
         counts, metrics=[metric], baseline="base", trials=999, second_run=False, method="randomization"
     )
-    found = gather(counts, results, [rule], baseline="base", trials=999, **options)
-    return found.margin_results[rule, get_key(results[0])]
+    evidence = gather(counts, results, [rule], baseline="base", trials=999, **options)
+    return evidence.margin_results[rule, get_key(results[0])]
 
 
 def test_a_shift_to_exact_symmetry_is_an_exact_test():
@@ -124,32 +124,34 @@ def test_a_shift_to_exact_symmetry_is_an_exact_test():
         assert sum(p <= k / 2**n for p in p_values) <= k
 
 
-def size(make, metric, margin, replications, alpha=0.05):
+def estimate_size(draw_counts, metric, margin, replications, alpha=0.05):
     rule, rejected = NonInferior(margin, alpha), 0
     for r in range(replications):
-        rejected += p_of(make(np.random.default_rng([7, r])), rule, metric).p_value <= alpha
+        rejected += compute_margin_result(draw_counts(np.random.default_rng([7, r])), rule, metric).p_value <= alpha
     return rejected / replications
 
 
-def at_the_margin_means(rng):
+def draw_margin_means(rng):
     base = rng.normal(0, 1, 40)
     return Counts.from_scores({"new": base - 0.3 + rng.normal(0, 0.7, 40), "base": base})
 
 
-def at_the_margin_accuracy(rng):
-    right = rng.random((300, 2)) < [0.75, 0.80]
+def draw_margin_accuracy(rng):
+    is_correct = rng.random((300, 2)) < [0.75, 0.80]
     return Counts.from_labels(
-        ["x"] * 300, {"new": np.where(right[:, 0], "x", "y"), "base": np.where(right[:, 1], "x", "y")}
+        ["x"] * 300, {"new": np.where(is_correct[:, 0], "x", "y"), "base": np.where(is_correct[:, 1], "x", "y")}
     )
 
 
-def at_the_margin_f1(rng):
+def draw_margin_f1(rng):
     gold = rng.random(600) < 0.5
-    found = {s: np.where(gold, rng.random(600) < r, rng.random(600) < 0.2) for s, r in (("new", 0.7), ("base", 0.8))}
-    return Counts.from_responses(gold, found)
+    predictions = {
+        s: np.where(gold, rng.random(600) < r, rng.random(600) < 0.2) for s, r in (("new", 0.7), ("base", 0.8))
+    }
+    return Counts.from_responses(gold, predictions)
 
 
-def expected_f1(recall):
+def compute_expected_f1(recall):
     return 2 * 0.5 * recall / (0.5 * recall + 0.1 + 0.5)
 
 
@@ -157,39 +159,39 @@ def expected_f1(recall):
 @pytest.mark.parametrize(
     ("make", "metric", "margin"),
     [
-        (at_the_margin_means, "mean", 0.3),
-        (at_the_margin_accuracy, "accuracy", 0.05),
-        (at_the_margin_f1, "f1", expected_f1(0.8) - expected_f1(0.7)),
+        (draw_margin_means, "mean", 0.3),
+        (draw_margin_accuracy, "accuracy", 0.05),
+        (draw_margin_f1, "f1", compute_expected_f1(0.8) - compute_expected_f1(0.7)),
     ],
 )
 def test_a_system_worse_by_the_margin_is_passed_at_most_alpha_of_the_time(make, metric, margin):
     replications = 400 if metric == "f1" else 1500
-    found = size(make, metric, margin, replications)
-    assert found <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / replications) + (0 if metric == "mean" else 0.01)
-    assert found > 0.02
+    rate = estimate_size(make, metric, margin, replications)
+    assert rate <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / replications) + (0 if metric == "mean" else 0.01)
+    assert rate > 0.02
 
 
 def test_a_clearly_equal_system_is_shown_and_a_clearly_worse_one_is_not():
     rng = np.random.default_rng(5)
     base = rng.normal(0, 1, 200)
-    for loss, shown in ((0.0, True), (1.0, False)):
+    for loss, is_shown in ((0.0, True), (1.0, False)):
         counts = Counts.from_scores({"new": base - loss + rng.normal(0, 0.2, 200), "base": base})
-        found = p_of(counts, NonInferior(0.5, 0.05), "mean")
-        assert (found.p_value <= 0.05) == shown
-        assert found.method == "shifted shuffle"
+        margin_result = compute_margin_result(counts, NonInferior(0.5, 0.05), "mean")
+        assert (margin_result.p_value <= 0.05) == is_shown
+        assert margin_result.method == "shifted shuffle"
 
 
 def test_lower_is_better_is_tested_in_the_right_direction():
     rng = np.random.default_rng(6)
     base = rng.normal(10, 1, 200)
-    for loss, shown in ((0.0, True), (1.0, False)):
+    for loss, is_shown in ((0.0, True), (1.0, False)):
         counts = Counts.from_scores({"new": base + loss + rng.normal(0, 0.2, 200), "base": base})
-        assert (p_of(counts, NonInferior(0.5, 0.05), "mean:better=lower").p_value <= 0.05) == shown
+        assert (compute_margin_result(counts, NonInferior(0.5, 0.05), "mean:better=lower").p_value <= 0.05) == is_shown
 
 
 def test_f1_takes_the_normal_approximation():
-    counts = at_the_margin_f1(np.random.default_rng(8))
-    assert p_of(counts, NonInferior(0.3, 0.05), "f1").method == "normal approximation"
+    counts = draw_margin_f1(np.random.default_rng(8))
+    assert compute_margin_result(counts, NonInferior(0.3, 0.05), "f1").method == "normal approximation"
 
 
 def test_the_baseline_may_stand_first_and_subsets_keep_apart():
@@ -199,10 +201,10 @@ def test_the_baseline_may_stand_first_and_subsets_keep_apart():
     counts = Counts.from_scores({"base": base, "new": new}, groups={"kind": ["good"] * 60 + ["bad"] * 60}, name="set")
     results = compare_all(counts, metrics=["mean"], by="kind", trials=999, second_run=False)
     rule = NonInferior(0.5, 0.05, baseline="base")
-    found = gather(counts, results, [rule, NotWorse(0.05)], by="kind", trials=999)
-    shown = {key[1]: s.p_value <= 0.05 for (_, key), s in found.margin_results.items()}
-    assert shown == {"good": True, "bad": False}
-    assert len(found.spreads) == 2
+    evidence = gather(counts, results, [rule, NotWorse(0.05)], by="kind", trials=999)
+    is_shown = {key[1]: s.p_value <= 0.05 for (_, key), s in evidence.margin_results.items()}
+    assert is_shown == {"good": True, "bad": False}
+    assert len(evidence.spreads) == 2
 
 
 def test_replicates_are_shifted_by_the_margin_of_their_mean():
@@ -212,16 +214,16 @@ def test_replicates_are_shifted_by_the_margin_of_their_mean():
     parts = [Counts.from_scores({"new": n, "base": b}) for n, b in zip(new, base, strict=True)]
     for apart in (False, True):
         counts = Counts.of_replicates(parts, apart=apart)
-        found = {margin: p_of(counts, NonInferior(margin, 0.05), "mean") for margin in (0.01, 0.3)}
-        assert [f.method for f in found.values()] == ["shifted shuffle"] * 2
-        assert found[0.3].p_value <= 0.05
-        assert found[0.3].p_value < found[0.01].p_value
+        by_margin = {margin: compute_margin_result(counts, NonInferior(margin, 0.05), "mean") for margin in (0.01, 0.3)}
+        assert [f.method for f in by_margin.values()] == ["shifted shuffle"] * 2
+        assert by_margin[0.3].p_value <= 0.05
+        assert by_margin[0.3].p_value < by_margin[0.01].p_value
 
 
 def test_a_set_metric_spreads_like_the_black_box_it_copies():
     def type_f1(outputs, gold):
-        given, right = set().union(*outputs), set().union(*gold)
-        return 2 * len(given & right) / (len(given) + len(right))
+        output_terms, gold_terms = set().union(*outputs), set().union(*gold)
+        return 2 * len(output_terms & gold_terms) / (len(output_terms) + len(gold_terms))
 
     rng = np.random.default_rng(11)
     columns = []
@@ -233,18 +235,20 @@ def test_a_set_metric_spreads_like_the_black_box_it_copies():
         systems=("base", "new"), fields={"items": np.ones((80, 1), np.int8)}, n_items=80,
         outputs=Outputs(tuple(columns[1:]), columns[0]),
     )  # fmt: skip
-    panel, row, column = panels_of(counts, black_box(type_f1))[0]
-    assert sd_of(counts, "type-f1") == pytest.approx(panel.estimate_swap_deviations()[row, column], rel=0.15)
-    assert p_of(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"
+    panel, row, column = list_panels(counts, black_box(type_f1))[0]
+    assert compute_deviation(counts, "type-f1") == pytest.approx(
+        panel.estimate_swap_deviations()[row, column], rel=0.15
+    )
+    assert compute_margin_result(counts, NonInferior(0.5, 0.05), "type-f1").method == "normal approximation"
 
 
 @pytest.mark.parametrize("size", [1e-300, 1.0, 1e300])
 def test_a_formula_of_scores_of_any_size_is_studentised_as_its_mean_is(size):
     scores = {"a": [1, 2, 3, 1, 2, 3], "b": [0, 1, 1, 2, 0, 1], "c": [3, 0, 5, 9, 0, 0]}
-    counts = Counts.from_scores({name: [size * x for x in own] for name, own in scores.items()})
+    counts = Counts.from_scores({name: [size * x for x in column] for name, column in scores.items()})
     ratio = metric(lambda score, items: score / items)
-    found = [compare_all(counts, metrics=[m]) for m in ("mean", ratio)]
-    assert [r.p_adjusted for r in found[0]] == [r.p_adjusted for r in found[1]]
+    by_metric = [compare_all(counts, metrics=[m]) for m in ("mean", ratio)]
+    assert [r.p_adjusted for r in by_metric[0]] == [r.p_adjusted for r in by_metric[1]]
 
 
 @pytest.mark.parametrize("adjust", ["max-t", "single-step-max-t"])
@@ -252,8 +256,10 @@ def test_studentised_ties_between_pairs_count_under_a_formula_as_under_the_mean(
     ratio, rng = metric(lambda score, items: score / items), np.random.default_rng(3)
     for _ in range(12):
         counts = Counts.from_scores({name: rng.integers(0, 2, 7) for name in "abcd"})
-        mean, same = ([r.p_adjusted for r in compare_all(counts, metrics=[m], adjust=adjust)] for m in ("mean", ratio))
-        assert same == mean
+        by_mean, by_ratio = (
+            [r.p_adjusted for r in compare_all(counts, metrics=[m], adjust=adjust)] for m in ("mean", ratio)
+        )
+        assert by_ratio == by_mean
 
 
 @pytest.mark.parametrize("values", ["bits", "decimals", "large"])
@@ -262,10 +268,10 @@ def test_many_pairs_have_the_deviations_and_the_skewness_of_each_alone(values):
     x = {"bits": rng.random((300, 9)) < 0.4, "decimals": np.round(rng.lognormal(size=(300, 9)), 3) + 100,
          "large": rng.integers(0, 2**40, (300, 9))}[values]  # fmt: skip
     counts = Counts.from_scores({f"s{k}": column.tolist() for k, column in enumerate(x.astype(float).T)})
-    asked = ResolvedSpec(
+    spec = ResolvedSpec(
         counts, SwapUnits.from_counts(counts, 0), np.array([(i, j) for i in range(9) for j in range(i)]), "auto", None
     )
-    [panel] = list_comparisons(asked, [find_metric("mean")], None).panels
+    [panel] = list_comparisons(spec, [find_metric("mean")], None).panels
     together = deviations.sum_powers_by_products(panel, 0, None, exact=True)
     assert (together is None) == (values == "large")
     alone = [deviations.compute_swap_deviations(panel, 0, [row])[0] for row in range(36)]

@@ -1,4 +1,4 @@
-"""The diagnosis of single comparisons: skewed differences, few deciding units, units of one sign."""
+"""Tests of the diagnosis of single comparisons: skewed differences, few deciding units, one sign only."""
 
 import time
 from fractions import Fraction
@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence
@@ -15,29 +15,29 @@ MEAN = Ratios(((1, 0),), ((0, 1),))
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 
 
-def influence_of(d, decision=0, side=0, level=0.05):
-    """Diagnose data sets of differences in whole numbers, shape (n_units, n_sets): each system against one of zeros."""
+def diagnose(d, decision=0, side=0, level=0.05):
+    """Diagnose integer differences, shape (n_units, n_sets): each system against one of zeros."""
     d = np.asarray(d, int).reshape(len(d), -1)
     n_sets = d.shape[1]
     scores = np.concatenate([d, np.zeros((len(d), 1), int)], axis=1)
     pairs = [(k, n_sets) for k in range(n_sets)]
-    panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN], pairs=pairs)
-    whole = np.full(n_sets, decision, np.int8), np.full(n_sets, level), np.full(n_sets, side, np.int8)
-    return compute_influence(panel, 0, np.arange(n_sets), ComparisonVerdicts(*whole))
+    panel = build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN], pairs=pairs)
+    verdict_columns = np.full(n_sets, decision, np.int8), np.full(n_sets, level), np.full(n_sets, side, np.int8)
+    return compute_influence(panel, 0, np.arange(n_sets), ComparisonVerdicts(*verdict_columns))
 
 
-def drawn_losses(n_units, n_sets=400):
-    rng = rng_of(n_units)
+def draw_rare_losses(n_units, n_sets=400):
+    rng = build_rng(n_units)
     d = np.where(rng.random((n_units, n_sets)) < 0.05, -19, 1)
     return d[:, (d < 0).any(axis=0)]
 
 
 @pytest.mark.parametrize("n_units", [20, 30, 50, 100])
 def test_rare_large_losses_are_noted_in_four_of_five_data_sets_that_have_one(n_units):
-    assert influence_of(drawn_losses(n_units)).is_skewed.mean() >= 0.8
+    assert diagnose(draw_rare_losses(n_units)).is_skewed.mean() >= 0.8
 
 
-SYMMETRIC = {
+SYMMETRIC_DISTRIBUTIONS = {
     "normal": lambda rng, shape: rng.normal(0, 1000, shape),
     "uniform": lambda rng, shape: rng.uniform(-1000, 1000, shape),
     "logistic": lambda rng, shape: rng.logistic(0, 1000, shape),
@@ -48,50 +48,50 @@ SYMMETRIC = {
 
 @pytest.mark.parametrize("shift", [0, 1])
 @pytest.mark.parametrize("n_units", [20, 100])
-@pytest.mark.parametrize("name", SYMMETRIC)
+@pytest.mark.parametrize("name", SYMMETRIC_DISTRIBUTIONS)
 def test_symmetric_differences_are_noted_in_one_of_twenty_data_sets_at_most(name, n_units, shift):
-    d = SYMMETRIC[name](rng_of(n_units), (n_units, 400))
-    assert influence_of(np.rint(d + shift * round(d.std()))).is_skewed.mean() <= 0.05
+    d = SYMMETRIC_DISTRIBUTIONS[name](build_rng(n_units), (n_units, 400))
+    assert diagnose(np.rint(d + shift * round(d.std()))).is_skewed.mean() <= 0.05
 
 
 def test_scores_of_0_and_1_are_exempt():
     d = np.zeros((40, 3), int)
     d[:12, 0], d[0, 1], d[:1, 2], d[1:9, 2] = 1, -1, -1, 1
-    found = influence_of(d)
-    assert not found.is_skewed.any()
-    assert not found.n_deciding.any()
-    assert not found.has_one_sign.any()
-    assert np.isnan(found.skewness).all()
+    influence = diagnose(d)
+    assert not influence.is_skewed.any()
+    assert not influence.n_deciding.any()
+    assert not influence.has_one_sign.any()
+    assert np.isnan(influence.skewness).all()
 
 
 def test_gains_of_one_size_that_are_no_0_and_1_are_of_one_sign():
     scores = np.stack([np.full(20, 4), np.full(20, 3)], axis=1)  # ratings, all a step better
-    panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
-    whole = ComparisonVerdicts(np.ones(1, np.int8), np.full(1, 0.05), np.zeros(1, np.int8))
-    assert compute_influence(panel, 0, np.arange(1), whole).has_one_sign.tolist() == [True]
+    panel = build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
+    verdicts = ComparisonVerdicts(np.ones(1, np.int8), np.full(1, 0.05), np.zeros(1, np.int8))
+    assert compute_influence(panel, 0, np.arange(1), verdicts).has_one_sign.tolist() == [True]
 
 
 def test_one_sign_is_found_beyond_the_units_that_are_looked_at_first():
     d = np.tile(np.arange(1, 201)[:, None], (1, 3))
     d[150, 1] = -1
     d[:, 2] *= -1
-    assert influence_of(d).has_one_sign.tolist() == [True, False, True]
+    assert diagnose(d).has_one_sign.tolist() == [True, False, True]
 
 
-def p_by_enumeration(d, side):
+def enumerate_p(d, side):
     total = abs(sum(d)) if side == 0 else side * sum(d)
     sums = [sum(s * x for s, x in zip(signs, d, strict=True)) for signs in product((1, -1), repeat=len(d))]
     sums = [abs(t) if side == 0 else side * t for t in sums]
     return Fraction(sum(t >= total for t in sums), len(sums))
 
 
-def least_by_trying_all(d, alpha, side):
-    """The fewest units without which the sign or the exact verdict changes."""
-    sign, verdict = np.sign(sum(d)), p_by_enumeration(d, side) <= alpha
+def count_deciding_units(d, alpha, side):
+    """Return the fewest units whose removal changes the sign or the exact verdict."""
+    sign, verdict = np.sign(sum(d)), enumerate_p(d, side) <= alpha
     for k in range(1, len(d) // 5 + 1):
-        for out in combinations(range(len(d)), k):
-            left = [x for place, x in enumerate(d) if place not in out]
-            if np.sign(sum(left)) not in {0, sign} or (p_by_enumeration(left, side) <= alpha) != verdict:
+        for removed in combinations(range(len(d)), k):
+            remaining = [x for index, x in enumerate(d) if index not in removed]
+            if np.sign(sum(remaining)) not in {0, sign} or (enumerate_p(remaining, side) <= alpha) != verdict:
                 return k
     return 0
 
@@ -101,50 +101,50 @@ def test_the_number_of_deciding_units_is_that_of_all_subsets_and_exact_p(side):
     # oracle: every subset left out, p of what is left by all arrangements in fractions
     n_right = n_noted = 0
     for seed in range(5):
-        rng = rng_of(seed)
+        rng = build_rng(seed)
         d = [*rng.integers(5, 15, 8).tolist(), -int(rng.integers(60, 160))]
-        decision = int(p_by_enumeration(d, side) <= Fraction(1, 20))
-        found = influence_of(d, decision, side)
-        if found.is_skewed[0]:
+        decision = int(enumerate_p(d, side) <= Fraction(1, 20))
+        influence = diagnose(d, decision, side)
+        if influence.is_skewed[0]:
             n_noted += 1
-            n_right += int(found.n_deciding[0]) == least_by_trying_all(d, Fraction(1, 20), side)
+            n_right += int(influence.n_deciding[0]) == count_deciding_units(d, Fraction(1, 20), side)
     assert n_noted == 5
     assert n_right == n_noted
 
 
 def test_what_changes_is_the_sign_or_the_verdict():
-    turned = influence_of([*[10] * 18, -95, -96])  # 180 against 191: without either the other is ahead
+    turned = diagnose([*[10] * 18, -95, -96])  # 180 against 191: without either the other is ahead
     assert (turned.n_deciding[0], turned.reverses[0]) == (1, True)
-    shown = influence_of([*[10] * 19, -120], decision=0)  # ahead already; without the loss it is significant
-    assert (shown.n_deciding[0], shown.reverses[0]) == (1, False)
-    undecided = influence_of([*[10] * 19, -120], decision=-1)
+    influence = diagnose([*[10] * 19, -120], decision=0)  # ahead already; without the loss it is significant
+    assert (influence.n_deciding[0], influence.reverses[0]) == (1, False)
+    undecided = diagnose([*[10] * 19, -120], decision=-1)
     assert undecided.n_deciding[0] == 0
 
 
 def test_contributions_to_f1_are_linearised():
-    rng = rng_of(3)
-    right = rng.poisson(3, (40, 2))
+    rng = build_rng(3)
+    correct = rng.poisson(3, (40, 2))
     values = np.stack(
-        [right, right + rng.poisson(1, (40, 2)), np.repeat(right.max(axis=1)[:, None] + 1, 2, axis=1)], -1
+        [correct, correct + rng.poisson(1, (40, 2)), np.repeat(correct.max(axis=1)[:, None] + 1, 2, axis=1)], -1
     )
     values[:, 0] = values[:, 1] + (rng.random((40, 1)) < 0.7) * np.array([1, 1, 0])  # a little better, but for one
     values[0, 0] = values[0, 1] + [0, 40, 0]
-    panel = panel_of(values, [F1])
-    whole = ComparisonVerdicts(np.zeros(1, np.int8), np.full(1, 0.05), np.zeros(1, np.int8))
-    found = compute_influence(panel, 0, np.arange(1), whole)
-    assert found.is_skewed[0]
-    assert found.n_deciding[0] == 1
+    panel = build_panel(values, [F1])
+    verdicts = ComparisonVerdicts(np.zeros(1, np.int8), np.full(1, 0.05), np.zeros(1, np.int8))
+    influence = compute_influence(panel, 0, np.arange(1), verdicts)
+    assert influence.is_skewed[0]
+    assert influence.n_deciding[0] == 1
     [a, b] = F1.score(panel.to_arguments(0, panel.totals - panel.values[0]))  # oracle: scored again without the unit
-    assert found.reverses[0] == ((a > b) != (panel.differences[0, 0] > 0))
+    assert influence.reverses[0] == ((a > b) != (panel.differences[0, 0] > 0))
 
 
 def test_thousands_of_pairs_take_well_under_a_second():
-    scores = np.rint(1000 * np.exp(rng_of(1).standard_normal((50, 129)))).astype(int)
-    panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
+    scores = np.rint(1000 * np.exp(build_rng(1).standard_normal((50, 129)))).astype(int)
+    panel = build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
     n = len(panel.pairs)
     assert n == 8256
-    whole = ComparisonVerdicts(np.zeros(n, np.int8), np.full(n, 0.05), np.zeros(n, np.int8))
+    verdicts = ComparisonVerdicts(np.zeros(n, np.int8), np.full(n, 0.05), np.zeros(n, np.int8))
     _ = panel.sign_counts, panel.n_discordant  # results need them anyway
     begun = time.process_time()
-    assert compute_influence(panel, 0, np.arange(n), whole).is_skewed.any()
+    assert compute_influence(panel, 0, np.arange(n), verdicts).is_skewed.any()
     assert time.process_time() - begun < 1

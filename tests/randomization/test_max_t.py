@@ -1,4 +1,4 @@
-"""Joint counts of families against Fractions, exact enumerations and each other."""
+"""Tests of joint counts of families against Fractions, exact enumerations and each other."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -9,7 +9,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.randomization.families.max_t import CHUNK, MaxTFamily, tally_family
@@ -29,37 +29,37 @@ MEAN = Ratios(((1, 0),), ((0, 1),))
 N_TRIALS = 48
 
 
-def values_of(seed, n_items, n_systems):
-    rng = rng_of(seed)
+def draw_values(seed, n_items, n_systems):
+    rng = build_rng(seed)
     tp = rng.integers(0, 3, (n_items, n_systems)) * (rng.random((n_items, n_systems)) < 0.4)
     predicted = tp + rng.integers(0, 2, tp.shape)
     gold = np.broadcast_to(rng.integers(0, 3, (n_items, 1)), tp.shape)
     return np.stack([tp, predicted, gold], axis=-1)
 
 
-def scores_panel(scores):
-    return panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
+def build_scores_panel(scores):
+    return build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
 
 
-def family_of(panel, *, metric=0, side=0):
+def build_family(panel, *, metric=0, side=0):
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
     return MaxTFamily((FamilyMember(panel, metric),), parts, side)
 
 
-def score(form, sums):
+def compute_score(form, sums):
     if form is FORMULA:
         form = MACRO
-    return reference.macro(sums, form.numerators, form.denominators)
+    return reference.compute_macro(sums, form.numerators, form.denominators)
 
 
-def fractions(panel, values, form):
-    """Observed and shuffled differences of all pairs, shape (n_pairs,) and (n_trials, n_pairs)."""
+def compute_differences(panel, values, form):
+    """Return observed and swapped differences of all pairs, shapes (n_pairs,) and (n_trials, n_pairs)."""
     bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
     observed, trials = [], []
     for i, j in panel.pairs:
-        observed.append(score(form, values[:, i].sum(0)) - score(form, values[:, j].sum(0)))
-        pseudo = reference.pseudo_sums(values[:, i], values[:, j], bits)
-        trials.append([score(form, x) - score(form, y) for x, y in zip(*pseudo, strict=True)])
+        observed.append(compute_score(form, values[:, i].sum(0)) - compute_score(form, values[:, j].sum(0)))
+        pseudo = reference.compute_pseudo_sums(values[:, i], values[:, j], bits)
+        trials.append([compute_score(form, x) - compute_score(form, y) for x, y in zip(*pseudo, strict=True)])
     return observed, list(zip(*trials, strict=True))
 
 
@@ -71,10 +71,10 @@ SIDES = {0: abs, 1: lambda d: d, -1: lambda d: -d}
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 30), n_systems=st.integers(2, 8))
 def test_a_family_is_counted_as_fractions_count_it(form, side, seed, n_items, n_systems):
-    values = values_of(seed, n_items, n_systems)
-    panel = panel_of(values, [form])
-    family = family_of(panel, side=side)
-    observed, trials = fractions(panel, values, form)
+    values = draw_values(seed, n_items, n_systems)
+    panel = build_panel(values, [form])
+    family = build_family(panel, side=side)
+    observed, trials = compute_differences(panel, values, form)
     extreme = SIDES[side]
     order = family.order.tolist()
     assert sorted(range(len(order)), key=lambda h: extreme(observed[h])) == pytest.approx(order) or [
@@ -94,30 +94,30 @@ def test_a_family_is_counted_as_fractions_count_it(form, side, seed, n_items, n_
 
 
 def test_marginal_counts_of_a_family_are_those_of_its_pairs():
-    panel = panel_of(values_of(3, 400, 9), [F1, RECALL, MACRO])  # 36 pairs: more than a chunk
+    panel = build_panel(draw_values(3, 400, 9), [F1, RECALL, MACRO])  # 36 pairs: more than a chunk
     assert len(panel.pairs) > 2 * CHUNK
     alone = panel.tally(n_trials=5000).counts
     for m in range(3):
-        counts = tally_family(family_of(panel, metric=m), run=0, first=0, n_trials=5000).counts
+        counts = tally_family(build_family(panel, metric=m), run=0, first=0, n_trials=5000).counts
         assert counts[:, 0, :3].tolist() == alone[:, m].tolist()
 
 
 def test_splitting_trials_of_a_family_anywhere_adds_up():
-    panel = panel_of(values_of(4, 150, 5), [F1])
-    for whole in (family_of(panel), Relabelling((FamilyMember(panel, 0),), np.array([[0, 0], [0, 3]]))):
+    panel = build_panel(draw_values(4, 150, 5), [F1])
+    for whole in (build_family(panel), Relabelling((FamilyMember(panel, 0),), np.array([[0, 0], [0, 3]]))):
         total = whole.tally(run=1, first=0, n_trials=3000)
         parts = [whole.tally(run=1, first=f, n_trials=n) for f, n in ((0, 1), (1, 1700), (1701, 1299))]
         assert sum((p.counts for p in parts), 0 * total.counts).tolist() == total.counts.tolist()
 
 
 def test_a_mean_over_two_sets_is_the_sum_of_its_parts():
-    one, two = values_of(5, 30, 3), values_of(6, 20, 3)
-    panels = [panel_of(one, [F1]), replace(panel_of(two, [F1]), key=(7, 7))]
+    one, two = draw_values(5, 30, 3), draw_values(6, 20, 3)
+    panels = [build_panel(one, [F1]), replace(build_panel(two, [F1]), key=(7, 7))]
     members = tuple(FamilyMember(panel, 0, 0.5) for panel in panels)
     parts = np.array([[[0, row], [1, row]] for row in range(3)])
     counts = tally_family(MaxTFamily(members, parts), run=0, first=0, n_trials=N_TRIALS).counts[:, 0]
     (seen_one, trials_one), (seen_two, trials_two) = (
-        fractions(panel, values, F1) for panel, values in zip(panels, (one, two), strict=True)
+        compute_differences(panel, values, F1) for panel, values in zip(panels, (one, two), strict=True)
     )
     for h in range(3):
         t = (seen_one[h] + seen_two[h]) / 2
@@ -127,35 +127,38 @@ def test_a_mean_over_two_sets_is_the_sum_of_its_parts():
 
 def test_a_tie_under_cancellation_counts_in_the_joint_tail():
     # means of tenths plus a large constant: the difference is tiny beside the scores
-    rng = rng_of(8)
+    rng = build_rng(8)
     scores = rng.integers(-3, 4, (12, 3)) + 10**9
-    exact = tally_family(family_of(scores_panel(scores)), run=0, first=0, n_trials=4096).counts
-    shifted = tally_family(family_of(scores_panel(scores - 10**9)), run=0, first=0, n_trials=4096).counts
+    exact = tally_family(build_family(build_scores_panel(scores)), run=0, first=0, n_trials=4096).counts
+    shifted = tally_family(build_family(build_scores_panel(scores - 10**9)), run=0, first=0, n_trials=4096).counts
     assert exact.tolist() == shifted.tolist()
 
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_ties_of_a_mean_whose_parts_cancel_count(seed):
-    rng = rng_of(seed)
+    rng = build_rng(seed)
     differences = rng.integers(-3, 4, 6)
     one, two = np.zeros((2, 6, 2), np.int64)
     one[:, 0], two[:, 1] = differences * 10**6, rng.permutation(differences) * 10**6
     one[0, 0] += rng.integers(-2, 3)  # the mean is tiny beside its parts
-    members = (FamilyMember(scores_panel(one), 0, 0.5), FamilyMember(replace(scores_panel(two), key=(7, 7)), 0, 0.5))
+    members = (
+        FamilyMember(build_scores_panel(one), 0, 0.5),
+        FamilyMember(replace(build_scores_panel(two), key=(7, 7)), 0, 0.5),
+    )
     family = MaxTFamily(members, np.array([[[0, 0], [1, 0]]])).build_enumeration()
     counts = family.tally(run=0, first=0, n_trials=family.n_arrangements).counts[0, 0]
     parts = np.concatenate([one[:, 0] - one[:, 1], two[:, 0] - two[:, 1]])
     parts = parts[parts != 0]
     t = parts.sum()
-    sums = (1 - 2 * reference.all_arrangements(len(parts)).astype(np.int64)) @ parts
+    sums = (1 - 2 * reference.list_arrangements(len(parts)).astype(np.int64)) @ parts
     want = [(sums >= t).sum(), (sums <= t).sum(), *[(abs(sums) >= abs(t)).sum()] * 3]
     assert counts.tolist() == want
 
 
 def test_exact_max_t_of_all_arrangements(oracles):
     o = oracles["maxT_signflip_single_step"]
-    family = family_of(scores_panel(np.array(o["inputs"]["scores"])))
+    family = build_family(build_scores_panel(np.array(o["inputs"]["scores"])))
     assert (family.can_enumerate, family.n_arrangements) == (True, 32)
     counts = family.build_enumeration().tally(run=0, first=0, n_trials=32).counts[:, 0, 3]
     assert [Fraction(int(c), 32) for c in counts] == [Fraction(p) for p in o["expected_rational"]]
@@ -166,7 +169,7 @@ def test_exact_max_t_of_all_arrangements(oracles):
 
 def test_exact_tukey_of_all_relabellings(oracles):
     o = oracles["tukey_hsd_randomised_exact"]
-    panel = scores_panel(np.array(o["inputs"]["scores"]))
+    panel = build_scores_panel(np.array(o["inputs"]["scores"]))
     family = Relabelling((FamilyMember(panel, 0),), np.array([[0, 0], [0, 1], [0, 2]]))
     assert (family.can_enumerate, family.n_arrangements) == (True, 6**5)
     counts = tally_relabelling(replace(family, enumerated=True), run=0, first=0, n_trials=6**5).counts[:, 0, 0]
@@ -180,29 +183,36 @@ def test_exact_tukey_of_all_relabellings(oracles):
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 12), n_systems=st.integers(2, 6), run=st.integers(0, 1))
 def test_a_relabelling_is_counted_as_fractions_count_it(form, seed, n_items, n_systems, run):
-    values = values_of(seed, n_items, n_systems)
-    panel = panel_of(values, [form])
+    values = draw_values(seed, n_items, n_systems)
+    panel = build_panel(values, [form])
     rows = np.array([[0, row] for row in range(len(panel.pairs))])
     counts = tally_relabelling(Relabelling((FamilyMember(panel, 0),), rows), run=run, first=2, n_trials=N_TRIALS).counts
-    labels = reference.relabellings(panel.key, run, 2, N_TRIALS, n_items, n_systems)
+    labels = reference.draw_relabellings(panel.key, run, 2, N_TRIALS, n_items, n_systems)
     ranges = []
     for trial in labels:
         sums = [sum(values[u, trial[u, s]] for u in range(n_items)) for s in range(n_systems)]
-        scores = [score(form, x) for x in sums]
+        scores = [compute_score(form, x) for x in sums]
         ranges.append(max(scores) - min(scores))
-    observed = [score(form, values[:, i].sum(0)) - score(form, values[:, j].sum(0)) for i, j in panel.pairs]
+    observed = [
+        compute_score(form, values[:, i].sum(0)) - compute_score(form, values[:, j].sum(0)) for i, j in panel.pairs
+    ]
     assert counts[:, 0, 0].tolist() == [sum(r >= abs(t) for r in ranges) for t in observed]
 
 
 def test_relabellings_are_uniform():
-    labels = reference.relabellings((1, 2), 0, 0, 3000, 1, 3)[:, 0]
-    seen = [sum(tuple(row) == p for row in labels.tolist()) for p in product(range(3), repeat=3) if len(set(p)) == 3]
-    assert sum(seen) == 3000
-    assert sum((c - 500) ** 2 / 500 for c in seen) < 25.7  # chi-square, 5 degrees of freedom, 1e-4
+    labels = reference.draw_relabellings((1, 2), 0, 0, 3000, 1, 3)[:, 0]
+    frequencies = [
+        sum(tuple(row) == p for row in labels.tolist()) for p in product(range(3), repeat=3) if len(set(p)) == 3
+    ]
+    assert sum(frequencies) == 3000
+    assert sum((c - 500) ** 2 / 500 for c in frequencies) < 25.7  # chi-square, 5 degrees of freedom, 1e-4
 
 
 def test_families_of_two_test_sets_enumerate_the_units_of_both():
-    one, two = scores_panel(np.array([[1, 0], [2, 0]])), replace(scores_panel(np.array([[1, 0], [3, 0]])), key=(5, 5))
+    one, two = (
+        build_scores_panel(np.array([[1, 0], [2, 0]])),
+        replace(build_scores_panel(np.array([[1, 0], [3, 0]])), key=(5, 5)),
+    )
     family = MaxTFamily((FamilyMember(one, 0), FamilyMember(two, 0)), np.array([[[0, 0]], [[1, 0]]]))
     assert family.n_arrangements == 16
     counts = family.build_enumeration().tally(run=0, first=0, n_trials=16).counts[:, 0]

@@ -1,4 +1,4 @@
-"""Simulated power: samples at addresses, judged as the randomization test judges, against exact and published power."""
+"""Tests of simulated power: addressed samples, judged like the test, against exact and published power."""
 
 import itertools
 import json
@@ -27,8 +27,8 @@ RATIO = Ratios(((2, 0, 0),), ((0, 1, 1),))
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
 
-def pairs_of(values, form=MEAN):
-    """Pairs of systems with integer contributions, shape (n_items, n_systems, n_fields)."""
+def build_pairs(values, form=MEAN):
+    """Build pairs of systems with integer contributions, shape (n_items, n_systems, n_fields)."""
     fields = {f"f{k}": values[:, :, k] for k in range(values.shape[2])}
     counts = Counts(tuple("abcdef"[: values.shape[1]]), fields, len(values))
     systems = np.array([*itertools.combinations(range(values.shape[1]), 2)])
@@ -38,10 +38,10 @@ def pairs_of(values, form=MEAN):
     return SystemPairs(placed.panel)
 
 
-def of_means(scores):
-    """Pairs whose items have these integer scores, shape (n_items, n_systems)."""
+def build_mean_pairs(scores):
+    """Build pairs whose items have these integer scores, shape (n_items, n_systems)."""
     scores = np.asarray(scores)
-    return pairs_of(np.stack([scores, np.ones_like(scores)], axis=2))
+    return build_pairs(np.stack([scores, np.ones_like(scores)], axis=2))
 
 
 def test_a_sample_is_the_same_in_any_partition_and_the_beginning_of_a_larger_one():
@@ -54,39 +54,39 @@ def test_a_sample_is_the_same_in_any_partition_and_the_beginning_of_a_larger_one
 
 def test_units_are_drawn_as_often_as_their_weights_say():
     weights = np.array([0.05, 0.0, 0.25, 0.6, 0.1])
-    found = np.bincount(draw_samples(KEY, weights, first=7, n_samples=2000, size=50).ravel(), minlength=5)
-    assert found[1] == 0
-    assert stats.chisquare(found[weights > 0], 100_000 * weights[weights > 0]).pvalue > 1e-4
+    frequencies = np.bincount(draw_samples(KEY, weights, first=7, n_samples=2000, size=50).ravel(), minlength=5)
+    assert frequencies[1] == 0
+    assert stats.chisquare(frequencies[weights > 0], 100_000 * weights[weights > 0]).pvalue > 1e-4
 
 
 @pytest.mark.parametrize(("n_wins", "place"), [(5, 0), (7, 1)])
 def test_simulated_size_and_power_of_the_sign_test_meet_the_oracle(n_wins, place):
-    known = ORACLES["sign_test_size_power_n34"]
-    pairs = of_means([[1, 0]] * n_wins + [[0, 1]] * (10 - n_wins))
+    oracle = ORACLES["sign_test_size_power_n34"]
+    pairs = build_mean_pairs([[1, 0]] * n_wins + [[0, 1]] * (10 - n_wins))
     n = 6000
-    found = count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=34, first=0, n=n)
-    assert stats.binomtest(found, n, known["expected"][place]).pvalue > 1e-4
+    n_rejected = count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=34, first=0, n=n)
+    assert stats.binomtest(n_rejected, n, oracle["expected"][place]).pvalue > 1e-4
 
 
 def test_simulated_power_of_near_normal_differences_is_that_of_the_matched_t_test():
     rng = np.random.default_rng(3)
     d = np.round(1000 * stats.norm.ppf((np.arange(400) + 0.5) / 400)).astype(int)  # normal quantiles
     base = rng.integers(0, 50, 400)
-    pairs = of_means(np.column_stack([base + d, base]))
+    pairs = build_mean_pairs(np.column_stack([base + d, base]))
     observed, n, size = pairs[0], 6000, 40
-    wanted = 0.45 * 1000
-    strength = observed.find_strength(wanted)
+    target = 0.45 * 1000
+    strength = observed.find_strength(target)
     weights = observed.compute_weights(strength)
-    spread = np.sqrt(weights @ (observed.influences - wanted) ** 2)
-    shift = wanted / spread * np.sqrt(size)
+    spread = np.sqrt(weights @ (observed.influences - target) ** 2)
+    shift = target / spread * np.sqrt(size)
     bar = stats.t.isf(0.025, size - 1)
     expected = stats.nct.sf(bar, size - 1, shift) + stats.nct.cdf(-bar, size - 1, shift)
-    found = count_rejected(observed, KEY, strength, "two-sided", 0.05, size=size, first=0, n=n) / n
-    assert found == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / n) + 0.01)
+    power = count_rejected(observed, KEY, strength, "two-sided", 0.05, size=size, first=0, n=n) / n
+    assert power == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / n) + 0.01)
 
 
-def exact_p(score, a, b, alternative):
-    """p by all arrangements of a sample of units, contributions of shape (n_units, n_fields)."""
+def compute_exact_p(score, a, b, alternative):
+    """Return p over all arrangements of a sample of units; contributions have shape (n_units, n_fields)."""
     swaps = np.array([*itertools.product([0, 1], repeat=len(a))])
     moved = swaps @ (b - a)
     shuffled = score(a.sum(0) + moved) - score(b.sum(0) - moved)
@@ -106,21 +106,21 @@ def test_each_sample_is_judged_as_all_its_arrangements_would_judge_it(form, alte
         values[:, 0, 1] += 1
     else:
         values[:, :, 1], values[:, 0, 0] = 1, values[:, 0, 0] + 12
-    observed, size, alpha = pairs_of(values, form)[0], 11, 0.05
-    drawn = observed.panel.values[observed.order][
+    observed, size, alpha = build_pairs(values, form)[0], 11, 0.05
+    sampled_values = observed.panel.values[observed.order][
         draw_samples(KEY, observed.compute_weights(0.0), first=0, n_samples=150, size=size)
     ]
     agreed = 0
-    for k, sample in enumerate(drawn.astype(int)):
-        p = exact_p(form.score, sample[:, 0], sample[:, 1], alternative)
-        judged = count_rejected(observed, KEY, 0.0, alternative, alpha, size=size, first=k, n=1)
-        agreed += judged == (p <= alpha) or abs(p - alpha) < 4 * np.sqrt(alpha / 4096)
+    for k, sample in enumerate(sampled_values.astype(int)):
+        p = compute_exact_p(form.score, sample[:, 0], sample[:, 1], alternative)
+        n_rejected = count_rejected(observed, KEY, 0.0, alternative, alpha, size=size, first=k, n=1)
+        agreed += n_rejected == (p <= alpha) or abs(p - alpha) < 4 * np.sqrt(alpha / 4096)
     assert agreed == 150  # but for what lies within the error of the last round
 
 
 def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
     rng = np.random.default_rng(8)
-    pairs = of_means(rng.integers(0, 100, (40, 3)) + np.array([6, 0, 3]))
+    pairs = build_mean_pairs(rng.integers(0, 100, (40, 3)) + np.array([6, 0, 3]))
     panel = PowerSamples(
         pairs, "two-sided", 0.05, np.array([0, 1, 2]), np.array([0.0, 0.01, -0.01]), np.array([30, 60, 90])
     )
@@ -133,7 +133,7 @@ def test_the_power_of_a_point_is_the_same_in_any_partition_of_its_samples():
 
 
 def test_what_travels_holds_the_pairs_that_are_drawn_from_alone_and_counts_the_same():
-    pairs = of_means(np.random.default_rng(9).integers(0, 100, (40, 6)) + np.array([6, 0, 3, 1, 2, 4]))
+    pairs = build_mean_pairs(np.random.default_rng(9).integers(0, 100, (40, 6)) + np.array([6, 0, 3, 1, 2, 4]))
     panel = PowerSamples(pairs, "greater", 0.05, np.array([3, 1]), np.array([0.01, -0.01]), np.array([30, 60]))
     sent = pickle.loads(pickle.dumps(panel))
     assert len(sent.pairs.panel.pairs) == 2
@@ -142,18 +142,18 @@ def test_what_travels_holds_the_pairs_that_are_drawn_from_alone_and_counts_the_s
 
 def test_a_sign_test_of_the_engine_is_exact_and_its_simulation_agrees():
     rng = np.random.default_rng(4)
-    pairs = of_means(rng.integers(0, 2, (80, 2)) | [[1, 0]] * 30 + [[0, 0]] * 50)
-    place, test = PowerTarget(pairs, 0, 1), RejectionRule("two-sided", 0.05, 3000)
+    pairs = build_mean_pairs(rng.integers(0, 2, (80, 2)) | [[1, 0]] * 30 + [[0, 0]] * 50)
+    target, test = PowerTarget(pairs, 0, 1), RejectionRule("two-sided", 0.05, 3000)
     strength = pairs[0].find_strength(0.2)
     [(power, error)] = measure_power(
-        [PowerPoint(place, strength, 90, 3000)], test, lambda jobs: count_jobs(jobs, cluster="none")
+        [PowerPoint(target, strength, 90, 3000)], test, lambda jobs: count_jobs(jobs, cluster="none")
     )
-    found = count_rejected(pairs[0], KEY, strength, "two-sided", 0.05, size=90, first=0, n=3000)
+    n_rejected = count_rejected(pairs[0], KEY, strength, "two-sided", 0.05, size=90, first=0, n=3000)
     assert error == 0
-    assert stats.binomtest(found, 3000, power).pvalue > 1e-4
+    assert stats.binomtest(n_rejected, 3000, power).pvalue > 1e-4
 
 
 def test_too_few_units_reject_nothing():
-    pairs = of_means([[3, 1]] * 5 + [[9, 1]] * 5)
+    pairs = build_mean_pairs([[3, 1]] * 5 + [[9, 1]] * 5)
     assert count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=5, first=0, n=100) == 0
     assert count_rejected(pairs[0], KEY, 0.0, "two-sided", 0.05, size=6, first=0, n=100) == 100

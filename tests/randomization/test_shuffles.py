@@ -1,4 +1,4 @@
-"""The addressed stream: known answers, addressing, independence."""
+"""Tests of the addressed random stream: known answers, addressing, independence."""
 
 import numpy as np
 import pytest
@@ -17,11 +17,11 @@ from sigdask.randomization.stream.shuffles import (
     philox,
 )
 
-ONES = 0xFFFFFFFF
+ALL_BITS = 0xFFFFFFFF
 # Random123 1.14, tests/kat_vectors, lines "philox4x32 10": counter, key, words
 KNOWN_ANSWERS = [
     ((0, 0, 0, 0), (0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
-    ((ONES,) * 4, (ONES,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    ((ALL_BITS,) * 4, (ALL_BITS,) * 2, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
     (
         (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
         (0xA4093822, 0x299F31D0),
@@ -45,7 +45,7 @@ def test_the_kernel_gives_the_known_answer():
 @pytest.mark.parametrize("first", [0, 5, 2**32 - 3, 2**40])
 @pytest.mark.parametrize("run", [0, 1, 255])
 def test_bits_stand_at_their_addresses(first, run):
-    expected = reference.swaps(KEY, run, first, 6, 200)
+    expected = reference.draw_swaps(KEY, run, first, 6, 200)
     assert (draw_swap_bits(KEY, run=run, first=first, n_trials=6, n_units=200) == expected).all()
 
 
@@ -90,7 +90,7 @@ def test_the_stream_of_relabellings_is_frozen(run, word, golden):
     )
     assert sums[:, :, 0].tolist() == golden
     assert int(get_relabel_word(run)) == word
-    labels = reference.relabellings(key, run, 2**33, 4, 3, 4) + 1  # (trial, unit, system)
+    labels = reference.draw_relabellings(key, run, 2**33, 4, 3, 4) + 1  # (trial, unit, system)
     assert (labels * [[1], [10], [100]]).sum(axis=1).tolist() == golden
 
 
@@ -103,15 +103,15 @@ def test_the_stream_of_relabellings_is_frozen(run, word, golden):
 )
 def test_the_names_of_replicates_are_frozen(ids, names, apart, together):
     # they are items of the set that is shuffled, and so part of the key of its stream
-    one = Counts.from_scores({"a": [1, 2], "b": [2, 1]}, ids=ids)
-    counts = Counts.of_replicates([one, one], apart=True)
+    replicate = Counts.from_scores({"a": [1, 2], "b": [2, 1]}, ids=ids)
+    counts = Counts.of_replicates([replicate, replicate], apart=True)
     assert counts.ids == names
     assert counts.groups["segment"] == (ids or ("1", "2")) * 2
     assert SwapUnits.from_counts(counts, 0).key == compute_stream_key(0, "", sorted(names)) == apart
     assert SwapUnits.from_counts(counts.with_unit("segment"), 0).key == compute_stream_key(
         0, "", ["x", "y"] if ids else ["1", "2"]
     )
-    assert SwapUnits.from_counts(Counts.of_replicates([one, one]), 0).key == together
+    assert SwapUnits.from_counts(Counts.of_replicates([replicate, replicate]), 0).key == together
 
 
 def test_key_depends_on_seed_name_and_units_and_on_nothing_else():
@@ -159,9 +159,11 @@ def test_both_runs_are_independent():
 def test_numpys_philox4x64_as_another_generator_gives_the_same_p():
     d = np.array([3, 1, -2, 5, 4, -1, 2, 2, -3, 6, 1, 1, -4, 2, 7, -5, 3, 1, 2, -2, 4, 1])
     n = 2**16
-    other = np.unpackbits(np.random.Philox(3).random_raw(n).view(np.uint8)).reshape(n, 64)[:, : len(d)]
-    ours = draw_swap_bits(compute_stream_key(1, "", len(d)), run=0, first=0, n_trials=n, n_units=len(d))
-    p1, p2 = (float((abs(d.sum() - 2 * (bits.astype(int) @ d)) >= abs(d.sum())).mean()) for bits in (other, ours))
+    numpy_bits = np.unpackbits(np.random.Philox(3).random_raw(n).view(np.uint8)).reshape(n, 64)[:, : len(d)]
+    own_bits = draw_swap_bits(compute_stream_key(1, "", len(d)), run=0, first=0, n_trials=n, n_units=len(d))
+    p1, p2 = (
+        float((abs(d.sum() - 2 * (bits.astype(int) @ d)) >= abs(d.sum())).mean()) for bits in (numpy_bits, own_bits)
+    )
     assert abs(p1 - p2) < 5 * np.sqrt(2 * p1 * (1 - p1) / n)
 
 
@@ -176,14 +178,14 @@ def test_unit_ids_are_canonical_nfc_and_in_byte_order():
     # UTF-8 bytes order U+FF5E before U+1F600, where UTF-16 would not; capitals before small letters
     ids = ["\U0001f600", "a", "caf\u00e9", "Z", "\uff5e", "10", "9"]
     order = ["10", "9", "Z", "a", "caf\u00e9", "\uff5e", "\U0001f600"]
-    units = SwapUnits.from_counts(scores_of(ids), 0)
+    units = SwapUnits.from_counts(build_scores(ids), 0)
     assert [order[k] for k in units.index] == ids
     assert units.key == compute_stream_key(0, "", order)
 
 
 def test_the_same_ids_decomposed_or_in_another_order_have_the_same_shuffles():
-    composed = SwapUnits.from_counts(scores_of(["caf\u00e9", "b", "\u00c5"]), 3)
-    decomposed = SwapUnits.from_counts(scores_of(["A\u030a", "cafe\u0301", "b"]), 3)
+    composed = SwapUnits.from_counts(build_scores(["caf\u00e9", "b", "\u00c5"]), 3)
+    decomposed = SwapUnits.from_counts(build_scores(["A\u030a", "cafe\u0301", "b"]), 3)
     assert composed.key == decomposed.key
     assert composed.index.tolist() == [1, 0, 2]
     assert decomposed.index.tolist() == [2, 1, 0]
@@ -196,5 +198,5 @@ def test_items_of_one_unit_have_one_address():
     assert units.key == compute_stream_key(0, "", ["x", "y"])
 
 
-def scores_of(ids):
+def build_scores(ids):
     return Counts.from_scores({"a": range(len(ids)), "b": range(len(ids))}, ids=ids)

@@ -1,8 +1,8 @@
-"""The memory of a slab stays within its budget and changes no count."""
+"""Tests that a slab's memory stays within its budget and that slab sizes change no count."""
 
 import numpy as np
 import pytest
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 from sigdask.metrics.forms import Bleu, ChrF, Ratios
 from sigdask.randomization import slabs
@@ -18,8 +18,8 @@ F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 @pytest.mark.parametrize("seconds", [0.0, 1.0], ids=["product", "pieces"])
 def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, monkeypatch):
     monkeypatch.setattr(dense, "estimate_seconds", lambda *_: seconds)
-    values = rng_of(1).integers(0, 3, (20, 400, 40))
-    panel = panel_of(values, [MACRO], pairs=[(0, k) for k in range(1, 400)])
+    values = build_rng(1).integers(0, 3, (20, 400, 40))
+    panel = build_panel(values, [MACRO], pairs=[(0, k) for k in range(1, 400)])
     [slab] = list(slabs.iter_slabs(panel, run=0, first=0, n_trials=slabs.compute_slab_size(panel)))
     slab.count(0, np.zeros((399, 3), np.int64))
     room = slab.room
@@ -30,7 +30,7 @@ def test_a_panel_of_many_systems_and_fields_stays_within_the_budget(seconds, mon
 
 @pytest.mark.parametrize("budget", [1, 2**14, 2**20])
 def test_no_budget_changes_a_count(budget, monkeypatch):
-    panel = panel_of(rng_of(2).integers(0, 3, (150, 4, 3)), [F1])
+    panel = build_panel(build_rng(2).integers(0, 3, (150, 4, 3)), [F1])
     want = panel.tally(n_trials=3000).counts.tolist()
     monkeypatch.setattr(slabs, "ROOM_BYTES", budget)
     assert slabs.compute_slab_size(panel) >= slabs.FEWEST_TRIALS
@@ -42,15 +42,15 @@ def test_no_budget_changes_a_count(budget, monkeypatch):
 )
 def test_contributions_take_the_smallest_type_that_holds_their_differences(size, dtype):
     values = np.array([[[size], [-size]], [[0], [size]], [[-size], [size]]])
-    panel = panel_of(values, [Ratios(((1,),), ((0,),))])
+    panel = build_panel(values, [Ratios(((1,),), ((0,),))])
     assert panel.values.dtype == dtype
     differences = panel.values[:, 0] - panel.values[:, 1]
     assert differences.ravel().tolist() == [2 * size, -size, -2 * size]
 
 
-def counts_of(n_items, *, n_systems=3):
-    """Contributions that F1, macro averages, BLEU and chrF can be made of, shape (n_items, n_systems, 18)."""
-    values = rng_of(3).integers(1, 9, (n_items, n_systems, 18))
+def draw_contributions(n_items, *, n_systems=3):
+    """Draw contributions for F1, macro averages, BLEU and chrF, shape (n_items, n_systems, 18)."""
+    values = build_rng(3).integers(1, 9, (n_items, n_systems, 18))
     values[:, :, 2::3] = np.minimum(values[:, :, 2::3], np.minimum(values[:, :, ::3], values[:, :, 1::3]))
     return values
 
@@ -66,7 +66,7 @@ def counts_of(n_items, *, n_systems=3):
     ids=["ratio", "macro", "bleu", "chrf"],
 )
 def test_the_observed_difference_is_to_the_last_bit_that_of_the_arrangement_without_a_swap(form, n_fields):
-    panel = panel_of(counts_of(11)[:, :, :n_fields], [form])
+    panel = build_panel(draw_contributions(11)[:, :, :n_fields], [form])
     for pair in range(len(panel.pairs)):
         [slab] = list(slabs.iter_slabs(panel.build_enumeration(pair, 0), run=0, first=0, n_trials=64))
         out, tie = np.zeros((2, 1, 64))

@@ -1,4 +1,4 @@
-"""Studentised max-T against plain enumerations in fractions; its scales, intervals, ties and notes."""
+"""Tests of studentised max-T against enumerations in fractions: scales, intervals, ties and notes."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
@@ -25,62 +25,65 @@ from sigdask.statistics.bounds import clopper_pearson
 MEAN = Ratios(((1, 0),), ((0, 1),))
 
 
-def three_systems():
-    """A is above B on each of 30 topics by 1; C is B and noise of standard deviation 60."""
-    rng = rng_of(12)
+def draw_three_systems():
+    """Draw scores where A is better than B by 1 on each of 30 topics, and C is B with large noise."""
+    rng = build_rng(12)
     b = np.round(rng.standard_normal(30) * 10, 1)
     return Counts.from_scores({"A": b + 1, "B": b, "C": np.round(b + 60 * rng.standard_normal(30), 1)})
 
 
 def test_a_noisy_system_hides_no_certain_difference():
-    data = three_systems()
-    found = {
+    data = draw_three_systems()
+    results = {
         adjust: {(r.a, r.b): r for r in compare_all(data, trials=2**14, adjust=adjust, method="randomization")}[
             "A", "B"
         ]
         for adjust in ("max-t", "max-t:raw", "single-step-max-t", "holm")
     }
-    assert found["max-t"].p_value == 1 / (2**14 + 1)  # 2 of 2^30 arrangements
-    assert found["max-t"].p_adjusted == found["single-step-max-t"].p_adjusted == 1 / (2**14 + 1)
-    assert found["max-t:raw"].p_adjusted > 0.1
-    assert found["holm"].p_adjusted == 3 / (2**14 + 1)
+    assert results["max-t"].p_value == 1 / (2**14 + 1)  # 2 of 2^30 arrangements
+    assert results["max-t"].p_adjusted == results["single-step-max-t"].p_adjusted == 1 / (2**14 + 1)
+    assert results["max-t:raw"].p_adjusted > 0.1
+    assert results["holm"].p_adjusted == 3 / (2**14 + 1)
 
 
 # ---- an oracle that shares nothing with the package: every arrangement, in fractions ----
 
 
-class Pair:
-    """One pair of one set under num / den of summed fields: its statistic in any arrangement."""
+class FractionPair:
+    """One pair on one test set, scored by num / den of summed fields, in any arrangement."""
 
-    def __init__(self, first, second, above, below, at=0, n_sets=1):
+    def __init__(self, first, second, above, below, offset=0, n_sets=1):
         self.x, self.y = ([[Fraction(v) for v in unit] for unit in system] for system in (first, second))
-        self.above, self.below, self.at, self.n_sets = above, below, at, n_sets
+        self.above, self.below, self.offset, self.n_sets = above, below, offset, n_sets
 
     def score(self, sums):
         n, d = (sum(w * s for w, s in zip(side, sums, strict=True)) for side in (self.above, self.below))
         return n / d if d else Fraction(0)
 
     def difference(self, signs):
-        own = signs[self.at : self.at + len(self.x)]
+        set_signs = signs[self.offset : self.offset + len(self.x)]
         a, b = (
-            [sum(col) for col in zip(*(q if s else p for p, q, s in zip(first, second, own, strict=True)), strict=True)]
+            [
+                sum(col)
+                for col in zip(*(q if s else p for p, q, s in zip(first, second, set_signs, strict=True)), strict=True)
+            ]
             for first, second in ((self.x, self.y), (self.y, self.x))
         )
         return self.score(a) - self.score(b)
 
     def contributions(self):
-        """d_u by the quotient rule at the pooled sums, by place of the unit."""
+        """Return each unit's contribution, by the quotient rule at the pooled sums."""
         pooled = [sum(col, Fraction()) / 2 for col in zip(*self.x, *self.y, strict=True)]
         n, d = (sum(w * s for w, s in zip(side, pooled, strict=True)) for side in (self.above, self.below))
         slope = [(a * d - n * b) / d**2 if d else 0 for a, b in zip(self.above, self.below, strict=True)]
         return {
-            self.at + k: sum(g * (p - q) for g, p, q in zip(slope, first, second, strict=True))
+            self.offset + k: sum(g * (p - q) for g, p, q in zip(slope, first, second, strict=True))
             for k, (first, second) in enumerate(zip(self.x, self.y, strict=True))
         }
 
 
-def oracle(hypotheses, n_units, side=0, step_down=True):
-    """Adjusted p of hypotheses, each a list of Pairs that are summed, as fractions."""
+def adjust_by_enumeration(hypotheses, n_units, side=0, step_down=True):
+    """Return adjusted p as fractions, for hypotheses that are lists of pairs to sum."""
 
     def size(total):  # of squares, with the sign of what is compared: exact
         value = abs(total) if side == 0 else side * total
@@ -121,7 +124,7 @@ METHODS = {"max-t": True, "single-step-max-t": False}
 @pytest.mark.parametrize("alternative", SIDES)
 @pytest.mark.parametrize("seed", range(4))
 def test_means_are_adjusted_as_fractions_adjust_them(adjust, alternative, seed):
-    rng = rng_of(seed)
+    rng = build_rng(seed)
     scores = rng.integers(0, (2, 6)[seed % 2], (8, 4)) * [1, 1, 3, 9]
     names = "abcd"
     results = compare_all(
@@ -129,8 +132,8 @@ def test_means_are_adjusted_as_fractions_adjust_them(adjust, alternative, seed):
         adjust=adjust, alternative=alternative, cluster="none",
     )  # fmt: skip
     columns = {n: [(v, 1) for v in scores[:, k].tolist()] for k, n in enumerate(names)}
-    hypotheses = [[Pair(columns[a], columns[b], (1, 0), (0, 1))] for a, b in combinations(names, 2)]
-    want = oracle(hypotheses, 8, SIDES[alternative], METHODS[adjust])
+    hypotheses = [[FractionPair(columns[a], columns[b], (1, 0), (0, 1))] for a, b in combinations(names, 2)]
+    want = adjust_by_enumeration(hypotheses, 8, SIDES[alternative], METHODS[adjust])
     assert [r.p_adjusted for r in results] == [float(p) for p in want]
     assert all(r.p_adjusted_interval == (r.p_adjusted, r.p_adjusted) for r in results)
 
@@ -141,49 +144,55 @@ RATIOS = {"recall": ((1, 0, 0), (0, 0, 1)), "precision": ((1, 0, 0), (0, 1, 0)),
 @pytest.mark.parametrize("adjust", METHODS)
 @pytest.mark.parametrize("seed", range(2))
 def test_families_across_metrics_are_adjusted_as_fractions_adjust_them(adjust, seed):
-    rng = rng_of(seed + 50)
+    rng = build_rng(seed + 50)
     gold = rng.random(8) < 0.6
-    found = {
+    predictions = {
         n: np.where(gold, rng.random(8) < hit, rng.random(8) < 0.3) for n, hit in (("a", 0.9), ("b", 0.5), ("c", 0.3))
     }
-    results = compare_all(Counts.from_responses(gold, found), metrics=list(RATIOS), adjust=adjust, cluster="none")
-    rows = {n: [(int(f and g), int(f), int(g)) for f, g in zip(own, gold, strict=True)] for n, own in found.items()}
-    hypotheses = [[Pair(rows[r.a], rows[r.b], *RATIOS[r.metric])] for r in results]
-    want = oracle(hypotheses, 8, 0, METHODS[adjust])
+    results = compare_all(Counts.from_responses(gold, predictions), metrics=list(RATIOS), adjust=adjust, cluster="none")
+    rows = {
+        n: [(int(f and g), int(f), int(g)) for f, g in zip(predicted, gold, strict=True)]
+        for n, predicted in predictions.items()
+    }
+    hypotheses = [[FractionPair(rows[r.a], rows[r.b], *RATIOS[r.metric])] for r in results]
+    want = adjust_by_enumeration(hypotheses, 8, 0, METHODS[adjust])
     assert [r.p_adjusted for r in results] == [float(p) for p in want]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_verdicts_over_sets_are_adjusted_as_fractions_adjust_them(seed):
-    rng = rng_of(seed + 80)
+    rng = build_rng(seed + 80)
     sets = [rng.integers(0, 4, (n, 3)) * [1, 1, 6] for n in (4, 5)]
-    given = [Counts.from_scores(dict(zip("abc", s.T, strict=True)), name=f"set{k}") for k, s in enumerate(sets)]
-    results = compare_sets(given, metrics=["mean"], together=True, cluster="none")
+    test_sets = [Counts.from_scores(dict(zip("abc", s.T, strict=True)), name=f"set{k}") for k, s in enumerate(sets)]
+    results = compare_sets(test_sets, metrics=["mean"], together=True, cluster="none")
     columns = [{n: [(v, 1) for v in s[:, k].tolist()] for k, n in enumerate("abc")} for s in sets]
     hypotheses = [
-        [Pair(own[a], own[b], (1, 0), (0, 1), at) for own, at in zip(columns, (0, 4), strict=True)]
+        [
+            FractionPair(columns_of_set[a], columns_of_set[b], (1, 0), (0, 1), offset)
+            for columns_of_set, offset in zip(columns, (0, 4), strict=True)
+        ]
         for a, b in combinations("abc", 2)
     ]
-    assert [v.p_adjusted for v in results.together] == [float(p) for p in oracle(hypotheses, 9)]
+    assert [v.p_adjusted for v in results.together] == [float(p) for p in adjust_by_enumeration(hypotheses, 9)]
     assert all(v.p_adjusted_interval == (v.p_adjusted, v.p_adjusted) for v in results.together)
     singles = [
-        [Pair(own[a], own[b], (1, 0), (0, 1), at)]
-        for own, at in zip(columns, (0, 4), strict=True)
+        [FractionPair(columns_of_set[a], columns_of_set[b], (1, 0), (0, 1), offset)]
+        for columns_of_set, offset in zip(columns, (0, 4), strict=True)
         for a, b in combinations("abc", 2)
     ]
-    assert [r.p_adjusted for r in results] == [float(p) for p in oracle(singles, 9)]
+    assert [r.p_adjusted for r in results] == [float(p) for p in adjust_by_enumeration(singles, 9)]
 
 
 def test_subsets_that_share_units_are_summed_by_unit_before_they_are_squared():
     # each document holds an item of both subsets: its exchange moves both
-    rng = rng_of(4)
+    rng = build_rng(4)
     scores = rng.integers(0, 5, (12, 3)) * [1, 1, 4]
     groups = {"doc": [f"d{k // 2}" for k in range(12)], "half": ["x", "y"] * 6}
     counts = Counts.from_scores(dict(zip("abc", scores.T, strict=True)), groups=groups)
     results = compare_all(counts, metrics=["mean"], unit="doc", by="half", together=True, cluster="none", beside=False)
     hypotheses = [
         [
-            Pair(
+            FractionPair(
                 [(v, 1) for v in scores[half::2, i].tolist()],
                 [(v, 1) for v in scores[half::2, j].tolist()],
                 (1, 0),
@@ -193,13 +202,13 @@ def test_subsets_that_share_units_are_summed_by_unit_before_they_are_squared():
         ]
         for i, j in combinations(range(3), 2)
     ]
-    assert [v.p_adjusted for v in results.together] == [float(p) for p in oracle(hypotheses, 6)]
+    assert [v.p_adjusted for v in results.together] == [float(p) for p in adjust_by_enumeration(hypotheses, 6)]
 
 
 # ---- scales ----
 
 
-def family_of(panel, metric=0, side=0, *, studentised=True):
+def build_family(panel, metric=0, side=0, *, studentised=True):
     parts = np.array([[[0, row]] for row in range(len(panel.pairs))])
     return MaxTFamily((FamilyMember(panel, metric),), parts, side, studentised=studentised)
 
@@ -215,31 +224,31 @@ def family_of(panel, metric=0, side=0, *, studentised=True):
     ids=["f1", "macro", "formula", "chrf"],
 )
 def test_contributions_are_the_derivative_of_the_score_by_each_units_exchange(form):
-    rng = rng_of(7)
+    rng = build_rng(7)
     gold = rng.integers(2, 9, (300, 1, 1)).repeat(3, axis=1)
     predicted = rng.integers(2, 9, (300, 3, 1))
     tp = np.minimum(np.minimum(gold, predicted), rng.integers(0, 7, (300, 3, 1)))
     order = (predicted, gold, tp) if isinstance(form, ChrF) else (tp, predicted, gold)
-    panel = panel_of(np.concatenate(order, axis=2), [form])
-    found = compute_contributions(panel, 0, [0, 2])
-    for row, (i, j) in zip(found, panel.pairs[[0, 2]], strict=True):
+    panel = build_panel(np.concatenate(order, axis=2), [form])
+    contributions = compute_contributions(panel, 0, [0, 2])
+    for row, (i, j) in zip(contributions, panel.pairs[[0, 2]], strict=True):
         pooled = (panel.totals[i] + panel.totals[j]) / 2
         moved = panel.values[:, i] - panel.values[:, j].astype(np.int64)
         step = 1e-3
         numeric = (form.score(pooled + step * moved) - form.score(pooled - step * moved)) / (2 * step)
         assert row == pytest.approx(numeric, rel=1e-5, abs=1e-9)
-    spread = np.sqrt((found**2).sum(axis=1))
+    spread = np.sqrt((contributions**2).sum(axis=1))
     assert compute_swap_deviations(panel, 0, [0, 2]) == pytest.approx(spread, rel=1e-12)
 
 
 def test_the_scale_of_bleu_is_nearly_the_spread_of_its_shuffled_differences():
-    rng = rng_of(3)
+    rng = build_rng(3)
     n = 400
     total = rng.integers(8, 20, (n, 3, 1)) - np.arange(4)
     correct = (total * (0.7 ** np.arange(1, 5)) * rng.uniform(0.6, 1.2, (n, 3, 1))).astype(int).clip(0, total)
     reference = rng.integers(5, 12, (n, 1, 1)).repeat(3, axis=1)  # no brevity penalty, which has a kink
     values = np.concatenate([total[:, :, :1], reference, correct, total], axis=2)
-    panel = panel_of(values, [Bleu()])
+    panel = build_panel(values, [Bleu()])
     signs = rng.random((4000, len(panel.values))) < 0.5
     for row, (i, j) in enumerate(panel.pairs):
         shift = signs @ (panel.values[:, j].astype(np.int64) - panel.values[:, i])
@@ -248,23 +257,23 @@ def test_the_scale_of_bleu_is_nearly_the_spread_of_its_shuffled_differences():
 
 
 def test_no_exchange_of_a_pair_changes_its_scale():
-    rng = rng_of(9)
+    rng = build_rng(9)
     values = rng.integers(1, 5, (60, 2, 3))
     swapped = values.copy()
     hit = rng.random(60) < 0.5
     swapped[hit] = values[hit][:, ::-1]
     for form in (Ratios(((1, 0, 0),), ((0, 1, 1),)), ChrF(), Formula("steps", lambda a, b, c: np.round(a / b, 1))):
-        one, two = (compute_swap_deviations(panel_of(v, [form]), 0) for v in (values, swapped))
-        assert one == pytest.approx(two, rel=1e-9 if not isinstance(form, Formula) else 0.5)
+        deviations, swapped_deviations = (compute_swap_deviations(build_panel(v, [form]), 0) for v in (values, swapped))
+        assert deviations == pytest.approx(swapped_deviations, rel=1e-9 if not isinstance(form, Formula) else 0.5)
 
 
 def test_a_score_in_steps_that_has_no_slope_is_scaled_by_a_sample_of_its_swaps():
-    rng = rng_of(10)
+    rng = build_rng(10)
     values = np.stack([rng.integers(0, 3, (60, 3)) + np.array([2, 0, 0]), np.ones((60, 3), int)], axis=-1)
-    panel = panel_of(values, [Formula("steps", lambda a, n: np.round(a / n, 1))])
-    smooth = panel_of(values, [MEAN])
+    panel = build_panel(values, [Formula("steps", lambda a, n: np.round(a / n, 1))])
+    smooth = build_panel(values, [MEAN])
     assert compute_swap_deviations(panel, 0) == pytest.approx(compute_swap_deviations(smooth, 0), rel=0.25)
-    counts = tally_family(family_of(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
+    counts = tally_family(build_family(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
     assert (counts[:2] < 10).all()  # the better system is found
 
 
@@ -275,46 +284,46 @@ def whole(a, n):
 
 
 def test_a_formula_of_whole_sums_alone_takes_part_in_a_family():
-    rng = rng_of(10)
+    rng = build_rng(10)
     values = np.stack([rng.integers(0, 3, (61, 3)) + np.array([2, 0, 0]), np.ones((61, 3), int)], axis=-1)
-    panel = panel_of(values, [Formula("whole", whole)])
+    panel = build_panel(values, [Formula("whole", whole)])
     assert compute_swap_deviations(panel, 0) == pytest.approx(
-        compute_swap_deviations(panel_of(values, [MEAN]), 0), rel=0.25
+        compute_swap_deviations(build_panel(values, [MEAN]), 0), rel=0.25
     )
-    counts = tally_family(family_of(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
+    counts = tally_family(build_family(panel), run=0, first=0, n_trials=999).counts[:, 0, 4]
     assert (counts[:2] < 10).all()
 
 
 def test_what_nothing_varies_has_p_1_and_raises_no_maximum():
-    rng = rng_of(5)
+    rng = build_rng(5)
     a, b = np.round(rng.standard_normal((2, 40)) + np.array([[1], [0]]), 1)
     data = {"a": a, "b": b, "twin": b}
     for alternative in ("two-sided", "greater", "less"):
         options = {"metrics": ["mean"], "trials": 999, "alternative": alternative, "cluster": "none"}
-        found = {(r.a, r.b): r for r in compare_all(Counts.from_scores(data), **options)}
-        assert found["b", "twin"].p_adjusted == 1.0
+        results = {(r.a, r.b): r for r in compare_all(Counts.from_scores(data), **options)}
+        assert results["b", "twin"].p_adjusted == 1.0
         alone = compare_all(Counts.from_scores(data), pairs=[("a", "b"), ("a", "twin")], **options)
-        assert [found[r.a, r.b].p_adjusted for r in alone] == [r.p_adjusted for r in alone]
+        assert [results[r.a, r.b].p_adjusted for r in alone] == [r.p_adjusted for r in alone]
 
 
 def test_differences_of_rounding_alone_hide_nothing():
-    rng = rng_of(6)
+    rng = build_rng(6)
     a, b = rng.random((2, 200))
     a += 0.2
     data = Counts.from_scores({"a": a, "b": b, "again": b * (1 + 2.0**-52)})
-    found = {(r.a, r.b): r for r in compare_all(data, metrics=["mean"], trials=9999, cluster="none")}
-    assert found["b", "again"].p_adjusted == 1.0
-    assert found["a", "b"].p_adjusted < 0.001
+    results = {(r.a, r.b): r for r in compare_all(data, metrics=["mean"], trials=9999, cluster="none")}
+    assert results["b", "again"].p_adjusted == 1.0
+    assert results["a", "b"].p_adjusted < 0.001
 
 
 def test_integers_and_floats_count_alike():
-    rng = rng_of(2)
+    rng = build_rng(2)
     scores = rng.integers(0, 4, (30, 6)) * [1, 1, 1, 5, 5, 20]
-    panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
+    panel = build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
     halves = tuple(FamilyMember(panel, 0, 1.0) for _ in range(2))  # two members take the path of floats
     parts = np.array([[[row % 2, row]] for row in range(len(panel.pairs))])
     for side in (0, 1, -1):
-        whole = tally_family(family_of(panel, side=side), run=0, first=0, n_trials=3000)
+        whole = tally_family(build_family(panel, side=side), run=0, first=0, n_trials=3000)
         split = tally_family(MaxTFamily(halves, parts, side, studentised=True), run=0, first=0, n_trials=3000)
         assert whole.counts.tolist() == split.counts.tolist()
 
@@ -323,8 +332,8 @@ def test_equal_statistics_of_different_scales_are_ties():
     # the second pair is the first times 7: both reach the maximum whenever one does
     d = np.array([3, 1, 4, 1, 5, 9, 2, 6])
     values = np.stack([np.stack([d, 0 * d, 7 * d], axis=1), np.ones((8, 3), int)], axis=-1)
-    panel = panel_of(values, [MEAN], pairs=[(0, 1), (2, 1)])
-    family = family_of(panel).build_enumeration()
+    panel = build_panel(values, [MEAN], pairs=[(0, 1), (2, 1)])
+    family = build_family(panel).build_enumeration()
     counts = tally_family(family, run=0, first=0, n_trials=256).counts[:, 0]
     assert counts[0, 2:].tolist() == counts[1, 2:].tolist() == [2, 2, 2]
 
@@ -332,14 +341,14 @@ def test_equal_statistics_of_different_scales_are_ties():
 @pytest.mark.parametrize("method", METHODS)
 def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_the_n(method):
     # mirroring all scores of a unit turns every pair's difference: 2^6 data sets that are equally likely under the null
-    scores = rng_of(14).integers(-4, 5, (6, 4)) * [1, 1, 3, 9]
+    scores = build_rng(14).integers(-4, 5, (6, 4)) * [1, 1, 3, 9]
     least_p = []
     for signs in product((1, -1), repeat=6):
         values = scores * np.array(signs)[:, None]
-        panel = panel_of(np.stack([values, np.ones_like(values)], axis=-1), [MEAN])
-        family = family_of(panel).build_enumeration()
-        counted = tally_family(family, run=0, first=0, n_trials=family.n_arrangements)
-        least_p.append(compute_joint_p_values(family, method, counted)[0].min())
+        panel = build_panel(np.stack([values, np.ones_like(values)], axis=-1), [MEAN])
+        family = build_family(panel).build_enumeration()
+        tally = tally_family(family, run=0, first=0, n_trials=family.n_arrangements)
+        least_p.append(compute_joint_p_values(family, method, tally)[0].min())
     for k in range(1, 65):
         assert sum(p <= k / 64 for p in least_p) <= k
 
@@ -349,7 +358,7 @@ def test_of_all_arrangements_of_one_orbit_no_more_than_k_have_a_p_of_k_in_2_to_t
 
 @pytest.mark.parametrize("adjust", ["max-t", "max-t:raw", "single-step-max-t", "tukey", "holm", "bh"])
 def test_an_interval_of_each_adjusted_p_rises_with_it_and_holds_what_more_trials_find(adjust):
-    rng = rng_of(21)
+    rng = build_rng(21)
     data = Counts.from_scores({f"s{k}": np.round(rng.standard_normal(40) + 0.15 * k, 1) for k in range(6)})
     few, many = (
         compare_all(data, metrics=["mean"], trials=n, adjust=adjust, cluster="none", seed=s)
@@ -358,22 +367,22 @@ def test_an_interval_of_each_adjusted_p_rises_with_it_and_holds_what_more_trials
     ordered = sorted(few, key=lambda r: r.p_adjusted)
     assert all(low <= r.p_adjusted <= high for r in few for low, high in [r.p_adjusted_interval])
     assert [r.p_adjusted_interval for r in ordered] == sorted(r.p_adjusted_interval for r in few)
-    held = [
+    is_covered = [
         low <= r.p_adjusted <= high for f, r in zip(few, many, strict=True) for low, high in [f.p_adjusted_interval]
     ]
-    assert all(held)
+    assert all(is_covered)
     assert compare_all(data, metrics=["mean"], trials=99, adjust="none", cluster="none")[0].p_adjusted_interval is None
 
 
 def test_the_interval_of_single_step_is_that_of_its_count():
-    how = {"trials": 999, "adjust": "single-step-max-t", "method": "randomization"}
-    for r in compare_all(three_systems(), metrics=["mean"], cluster="none", **how):
+    options = {"trials": 999, "adjust": "single-step-max-t", "method": "randomization"}
+    for r in compare_all(draw_three_systems(), metrics=["mean"], cluster="none", **options):
         k = round(r.p_adjusted * 1000) - 1
         assert r.p_adjusted_interval == tuple(map(max, zip(clopper_pearson(k, 999), r.p_interval, strict=True)))
 
 
 def test_the_interval_stands_in_the_json_and_the_frame():
-    results = compare_all(three_systems(), metrics=["mean"], trials=999, cluster="none")
+    results = compare_all(draw_three_systems(), metrics=["mean"], trials=999, cluster="none")
     row = json.loads(results.to_json())["results"][0]
     assert row["p_adjusted_interval"] == list(results[0].p_adjusted_interval)
     frame = results.to_frame()
@@ -384,22 +393,26 @@ def test_the_interval_stands_in_the_json_and_the_frame():
 # ---- digests ----
 
 
-def made(method, counts, **more):
-    exchange = ComparisonJobs.from_spec(counts, CompareSpec(["mean"], **more), second_run=False)
-    return build_adjustment(method, FamilyComparisons.from_jobs(exchange), "two-sided").family
+def build_family_of_counts(method, counts, **options):
+    jobs = ComparisonJobs.from_spec(counts, CompareSpec(["mean"], **options), second_run=False)
+    return build_adjustment(method, FamilyComparisons.from_jobs(jobs), "two-sided").family
 
 
 def test_only_families_whose_statistics_changed_have_other_digests():
-    rng = rng_of(30)
+    rng = build_rng(30)
     counts = Counts.from_scores({n: rng.integers(0, 9, 40) for n in "abc"})
-    raw, studentised = made("max-t:raw", counts), made("max-t", counts)
+    raw, studentised = build_family_of_counts("max-t:raw", counts), build_family_of_counts("max-t", counts)
     # of 0.1.0's max-t of the same data
     assert raw.compute_digests()[0, 0].tobytes().hex() == DIGEST_OF_0_1_0
     assert studentised.compute_digests()[0, 0].tobytes().hex() != DIGEST_OF_0_1_0
-    assert made("single-step-max-t", counts).compute_digests()[0, 0] == studentised.compute_digests()[0, 0]
-    one = {"pairs": [("a", "b")]}  # a family of one is compared with itself alone
     assert (
-        made("max-t", counts, **one).compute_digests()[0, 0] == made("max-t:raw", counts, **one).compute_digests()[0, 0]
+        build_family_of_counts("single-step-max-t", counts).compute_digests()[0, 0]
+        == studentised.compute_digests()[0, 0]
+    )
+    single_pair = {"pairs": [("a", "b")]}  # a family of one is compared with itself alone
+    assert (
+        build_family_of_counts("max-t", counts, **single_pair).compute_digests()[0, 0]
+        == build_family_of_counts("max-t:raw", counts, **single_pair).compute_digests()[0, 0]
     )
 
 
@@ -407,18 +420,18 @@ DIGEST_OF_0_1_0 = "07fd502d9241ee02f65946219daa6353e9c9ae47"
 
 
 def test_max_t_raw_takes_differences_as_they_are():
-    data = three_systems()
+    data = draw_three_systems()
     d = np.stack([data.fields["score"][:, i] - data.fields["score"][:, j] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
-    signs = rng_of(1).choice([-1, 1], (20_000, 30))
+    signs = build_rng(1).choice([-1, 1], (20_000, 30))
     largest = np.abs(signs @ d).max(axis=1)
-    found = compare_all(data, metrics=["mean"], trials=20_000, adjust="max-t:raw", cluster="none")
-    top = max(found, key=lambda r: abs(r.difference))
+    results = compare_all(data, metrics=["mean"], trials=20_000, adjust="max-t:raw", cluster="none")
+    top = max(results, key=lambda r: abs(r.difference))
     p = (largest >= np.abs(d.sum(axis=0)).max() - 1e-9).mean()
     assert top.p_adjusted == pytest.approx(p, abs=0.02)
 
 
 def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
-    sets = [replace(three_systems(), name=n) for n in ("x", "y")]
+    sets = [replace(draw_three_systems(), name=n) for n in ("x", "y")]
     studies = [
         prepare_study([(c, CompareSpec(["mean"], trials=99), "two-sided") for c in sets], adjust=a, together=True)
         for a in ("max-t", "max-t:raw")
@@ -431,52 +444,52 @@ def test_verdicts_over_sets_are_raw_where_raw_is_asked_for():
 
 def test_skewness_is_scipys():
     stats = pytest.importorskip("scipy.stats")
-    rng = rng_of(40)
+    rng = build_rng(40)
     scores = np.rint(100 * rng.exponential(1, (50, 3))).astype(int)
-    panel = panel_of(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
+    panel = build_panel(np.stack([scores, np.ones_like(scores)], axis=-1), [MEAN])
     want = [stats.skew(scores[:, i] - scores[:, j]) for i, j in panel.pairs]
     assert compute_skewness(panel, 0) == pytest.approx(want, rel=1e-9)
-    equal = panel_of(np.stack([np.full((9, 2), [3, 2]), np.ones((9, 2), int)], axis=-1), [MEAN])
+    equal = build_panel(np.stack([np.full((9, 2), [3, 2]), np.ones((9, 2), int)], axis=-1), [MEAN])
     assert compute_skewness(equal, 0).tolist() == [0.0]
 
 
-def noise(rng, turned):
-    drawn = np.round(rng.exponential(1, (30, 8)) - 1, 3)
-    drawn[:, 1::2] *= turned
-    return Counts.from_scores({f"s{k}": drawn[:, k] for k in range(8)})
+def draw_noise(rng, turned):
+    scores = np.round(rng.exponential(1, (30, 8)) - 1, 3)
+    scores[:, 1::2] *= turned
+    return Counts.from_scores({f"s{k}": scores[:, k] for k in range(8)})
 
 
 def test_a_note_says_where_systems_are_skewed_in_opposite_directions():
-    said = {"max-t": 0, "max-t:raw": 0, "holm": 0}
+    n_notes = {"max-t": 0, "max-t:raw": 0, "holm": 0}
     for seed in range(5):
-        data = noise(rng_of(seed), -1)
-        for adjust in said:
+        data = draw_noise(build_rng(seed), -1)
+        for adjust in n_notes:
             warnings = compare_all(data, metrics=["mean"], trials=99, adjust=adjust, cluster="none").warnings
-            said[adjust] += any("strongly skewed" in w for w in warnings)
-    assert said == {"max-t": 5, "max-t:raw": 0, "holm": 5}
-    normal = Counts.from_scores({f"s{k}": np.round(rng_of(k).standard_normal(50), 3) for k in range(8)})
+            n_notes[adjust] += any("strongly skewed" in w for w in warnings)
+    assert n_notes == {"max-t": 5, "max-t:raw": 0, "holm": 5}
+    normal = Counts.from_scores({f"s{k}": np.round(build_rng(k).standard_normal(50), 3) for k in range(8)})
     assert not any("skewed" in w for w in compare_all(normal, metrics=["mean"], trials=99, cluster="none").warnings)
 
 
 def test_a_hypothesis_is_skewed_beyond_both_limits():
     # small gains and a rare large loss; a rare large gain alone, of which the test errs to the safe side
-    for most, rare, fires in ((10, -100, True), (0, 100, False)):
-        d = np.full(30, most)
+    for common, rare, fires in ((10, -100, True), (0, 100, False)):
+        d = np.full(30, common)
         d[0] = rare
         values = np.stack([np.stack([d, 0 * d, np.arange(30) % 2], axis=1), np.ones((30, 3), int)], axis=-1)
-        panel = panel_of(values, [MEAN])
-        assert find_skewed(family_of(panel)).tolist() == [fires, fires, False]  # differences of one size are exempt
+        panel = build_panel(values, [MEAN])
+        assert find_skewed(build_family(panel)).tolist() == [fires, fires, False]  # differences of one size are exempt
     assert compute_skewness_limit(10) == pytest.approx(2.576 * np.sqrt(0.6))  # of so few, chance is the wider one
 
 
 def test_all_comparisons_of_a_system_count_as_skewed_where_a_tenth_of_them_are():
-    rng = rng_of(7)
-    drawn = np.rint(100 * rng.standard_normal((50, 12)))
-    drawn[:, 0] += np.where(rng.random(50) < 0.06, -2000, 130)  # the rare losses of one system show in every pair
-    normal = panel_of(np.stack([drawn[:, 1:], np.ones((50, 11))], axis=-1).astype(int), [MEAN])
-    assert not find_skewed(family_of(normal)).any()
-    panel = panel_of(np.stack([drawn, np.ones((50, 12))], axis=-1).astype(int), [MEAN])
-    fires = find_skewed(family_of(panel))
+    rng = build_rng(7)
+    scores = np.rint(100 * rng.standard_normal((50, 12)))
+    scores[:, 0] += np.where(rng.random(50) < 0.06, -2000, 130)  # the rare losses of one system show in every pair
+    normal = build_panel(np.stack([scores[:, 1:], np.ones((50, 11))], axis=-1).astype(int), [MEAN])
+    assert not find_skewed(build_family(normal)).any()
+    panel = build_panel(np.stack([scores, np.ones((50, 12))], axis=-1).astype(int), [MEAN])
+    fires = find_skewed(build_family(panel))
     assert fires.tolist() == [0 in pair for pair in panel.pairs.tolist()]
 
 
@@ -496,12 +509,12 @@ def test_all_comparisons_of_a_system_count_as_skewed_where_a_tenth_of_them_are()
 def test_the_default_finds_at_least_as_many_as_holm_on_real_matrices(shared_data, name, raw, studentised, least_more):
     # raw and studentised: a NumPy sketch with another generator, 20,000 trials; Holm: 2^18 trials
     data = sigdask.read(shared_data / "matrix_trec_urbano" / f"{name}.csv")
-    found = {}
+    n_significant = {}
     for adjust in ("max-t:raw", "max-t"):
         results = compare_all(data, metrics=["mean"], trials=20_000, adjust=adjust, second_run=False, seed=1)
         p = np.array([(r.p_adjusted_by or {}).get("max-t", r.p_adjusted) for r in results])  # of max-T alone
-        found[adjust] = (p <= 0.05).sum()
+        n_significant[adjust] = (p <= 0.05).sum()
         ends = clopper_pearson(np.rint(p * 20_001 - 1).astype(int), 20_000)
         low, high = ((end <= 0.05).sum() for end in ends[::-1])
         assert low <= {"max-t": studentised, "max-t:raw": raw}[adjust] <= high
-    assert found["max-t"] >= least_more
+    assert n_significant["max-t"] >= least_more

@@ -1,4 +1,4 @@
-"""Rankings in plans: counted once, kept, reported with the night, alone or beside test sets."""
+"""Tests of rankings in plans: counted once, kept, and reported with the night."""
 
 import contextlib
 import json
@@ -6,7 +6,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 
 PLAN = """
 report = {{ html = "night.html", json = "night.json", text = "night.txt" }}
@@ -34,52 +34,52 @@ def folder(tmp_path):
     return tmp_path
 
 
-def night(folder, plan, *arguments):
+def run_night(folder, plan, *arguments):
     (folder / "night.toml").write_text(plan)
-    done = called("run", "night.toml", *arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done
+    result = call_sigdask("run", "night.toml", *arguments, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return result
 
 
 @pytest.mark.parametrize("sets", ["", SETS], ids=["alone", "beside a test set"])
 def test_a_night_finds_what_the_command_does_and_counts_it_once(folder, sets):
-    first = night(folder, PLAN.format(sets=sets, trials=500))
+    first = run_night(folder, PLAN.format(sets=sets, trials=500))
     assert "== pairs ==" in first.stdout
-    found = json.loads((folder / "night.json").read_text())["candidates"]["pairs"]
-    alone = called(
+    pairs = json.loads((folder / "night.json").read_text())["candidates"]["pairs"]
+    alone = call_sigdask(
         "rankings", "candidates.tsv", "--n", "10:30:10", "--trials", "500", "--samples", "20", "--sample-size", "40",
         "--seed", "3", "--name", "pairs", "--json", "-", cwd=folder,
     )  # fmt: skip
-    assert found == json.loads(alone.stdout)
+    assert pairs == json.loads(alone.stdout)
     assert "2 measures of 120 candidates" in (folder / "night.html").read_text()
     assert "2 measures of 120 candidates" in (folder / "night.txt").read_text()
-    second = night(folder, PLAN.format(sets=sets, trials=500))
+    second = run_night(folder, PLAN.format(sets=sets, trials=500))
     assert " 0 trials counted" in second.stderr
-    assert json.loads((folder / "night.json").read_text())["candidates"]["pairs"] == found
+    assert json.loads((folder / "night.json").read_text())["candidates"]["pairs"] == pairs
 
 
 def test_more_trials_go_on_from_those_kept(folder):
-    night(folder, PLAN.format(sets="", trials=300))
-    more = night(folder, PLAN.format(sets="", trials=900))
-    assert "1,200 trials counted" in more.stderr  # 600 more of precision and of average precision
-    found = json.loads((folder / "night.json").read_text())["candidates"]["pairs"]
+    run_night(folder, PLAN.format(sets="", trials=300))
+    second = run_night(folder, PLAN.format(sets="", trials=900))
+    assert "1,200 trials counted" in second.stderr  # 600 more of precision and of average precision
+    pairs = json.loads((folder / "night.json").read_text())["candidates"]["pairs"]
     (folder / "night.sqlite").unlink()
-    night(folder, PLAN.format(sets="", trials=900))
-    assert json.loads((folder / "night.json").read_text())["candidates"]["pairs"] == found
+    run_night(folder, PLAN.format(sets="", trials=900))
+    assert json.loads((folder / "night.json").read_text())["candidates"]["pairs"] == pairs
 
 
 def test_status_history_check_and_report_know_of_rankings(folder):
-    night(folder, PLAN.format(sets=SETS, trials=300))
-    night(folder, PLAN.format(sets=SETS, trials=300))
-    status = json.loads(called("status", "night.toml", "--json", cwd=folder).stdout)
-    assert [one["test_set"] for one in status["test_sets"]] == ["scores", "pairs"]
+    run_night(folder, PLAN.format(sets=SETS, trials=300))
+    run_night(folder, PLAN.format(sets=SETS, trials=300))
+    status = json.loads(call_sigdask("status", "night.toml", "--json", cwd=folder).stdout)
+    assert [test_set["test_set"] for test_set in status["test_sets"]] == ["scores", "pairs"]
     assert status["trials"] == status["wanted"]
-    report = called("report", "night.toml", "--html", "page.html", cwd=folder)
+    report = call_sigdask("report", "night.toml", "--html", "page.html", cwd=folder)
     assert "n-best precision" in report.stdout
     assert "n-best precision" in (folder / "page.html").read_text()
-    assert "n-best precision" in called("report", "night.toml", "--run", "1", cwd=folder).stdout
-    assert "candidates" in called("check", "night.toml", cwd=folder).stdout
-    assert called("store", "check", "night.sqlite", cwd=folder).returncode == 0
+    assert "n-best precision" in call_sigdask("report", "night.toml", "--run", "1", cwd=folder).stdout
+    assert "candidates" in call_sigdask("check", "night.toml", cwd=folder).stdout
+    assert call_sigdask("store", "check", "night.sqlite", cwd=folder).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -96,29 +96,29 @@ def test_status_history_check_and_report_know_of_rankings(folder):
 )
 def test_wrong_keys_are_named_with_their_line(folder, old, new, words):
     (folder / "night.toml").write_text(PLAN.format(sets=SETS, trials=300).replace(old, new))
-    done = called("check", "night.toml", cwd=folder)
-    assert done.returncode == 2
+    result = call_sigdask("check", "night.toml", cwd=folder)
+    assert result.returncode == 2
     for word in words:
-        assert word in done.stderr
+        assert word in result.stderr
 
 
 def test_what_the_file_does_not_have_is_told_before_anything_is_counted(folder):
     (folder / "night.toml").write_text(PLAN.format(sets="", trials=300) + 'gold_column = "truth"\n')
     for command in ("check", "run"):
-        done = called(command, "night.toml", cwd=folder)
-        assert done.returncode == 2
-        assert "no column 'truth'" in done.stderr
+        result = call_sigdask(command, "night.toml", cwd=folder)
+        assert result.returncode == 2
+        assert "no column 'truth'" in result.stderr
 
 
 def test_a_night_that_finds_the_same_keeps_the_number_of_the_night_before(folder):
     for _ in range(3):
-        night(folder, PLAN.format(sets="", trials=300))
+        run_night(folder, PLAN.format(sets="", trials=300))
     (folder / "candidates.tsv").write_text((folder / "candidates.tsv").read_text().replace("1\t", "0\t", 1))
-    night(folder, PLAN.format(sets="", trials=300))
+    run_night(folder, PLAN.format(sets="", trials=300))
     with contextlib.closing(sqlite3.connect(folder / "night.sqlite")) as store:
-        kept = [
+        stored = [
             json.loads(row[0])["rankings"]["pairs"] for row in store.execute("SELECT details FROM runs ORDER BY id")
         ]
-    assert ["packed" in one for one in kept] == [True, False, False, True]
-    assert kept[1] == kept[2] == {"as_in": 1}
-    assert "n-best precision" in called("report", "night.toml", "--run", "3", cwd=folder).stdout
+    assert ["packed" in record for record in stored] == [True, False, False, True]
+    assert stored[1] == stored[2] == {"as_in": 1}
+    assert "n-best precision" in call_sigdask("report", "night.toml", "--run", "3", cwd=folder).stdout

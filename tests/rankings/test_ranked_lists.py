@@ -1,4 +1,4 @@
-"""The n best of a list and its average precision, against all orders of tied candidates."""
+"""Tests of n-best lists and their average precision, against all orders of tied candidates."""
 
 import json
 from fractions import Fraction
@@ -21,19 +21,19 @@ from sigdask.statistics.candidates.repeated import (
 from sigdask.statistics.candidates.tables import compute_list_limits, fisher_exact
 
 
-def all_orders(scores, gold):
-    """Every order of the list that its scores allow."""
+def iter_orders(scores, gold):
+    """Yield every order of the list that its scores allow."""
     groups = [[k for k in range(len(scores)) if scores[k] == s] for s in sorted({*scores}, reverse=True)]
     for parts in product(*map(permutations, groups)):
         yield [int(gold[k]) for part in parts for k in part]
 
 
-def plain_average_precision(row):
-    found, total = 0, Fraction(0)
+def compute_average_precision(row):
+    n_true, total = 0, Fraction(0)
     for rank, true in enumerate(row, start=1):
-        found += true
-        total += Fraction(found * true, rank)
-    return total / found
+        n_true += true
+        total += Fraction(n_true * true, rank)
+    return total / n_true
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -42,13 +42,13 @@ def test_ties_are_counted_as_all_their_orders_are(seed):
     scores, gold = rng.integers(0, 3, 7).astype(float), rng.random(7) < 0.5
     gold[:2] = [True, False]
     ranked, cutoffs = RankedList.from_scores(scores, gold, np.arange(7)), np.arange(1, 8)
-    orders = list(all_orders(scores, gold))
+    orders = list(iter_orders(scores, gold))
     best = count_n_best(ranked, cutoffs)
     for n in cutoffs:
         counts = [sum(row[:n]) for row in orders]
         assert best.mean[n - 1] == pytest.approx(float(Fraction(sum(counts), len(counts))), rel=1e-12)
         assert (best.lowest[n - 1], best.highest[n - 1]) == (min(counts), max(counts))
-    mean = sum(map(plain_average_precision, orders)) / len(orders)
+    mean = sum(map(compute_average_precision, orders)) / len(orders)
     assert average_precision(ranked) == pytest.approx(float(mean), rel=1e-12)
 
 
@@ -57,12 +57,16 @@ def test_difference_sets_are_those_of_sets():
     orders = np.array([rng.permutation(30) for _ in range(3)])
     sizes, gold = np.sort(rng.integers(0, 31, (3, 6)), axis=1), rng.integers(0, 2, 30)
     pairs = np.array([[0, 1], [2, 0]])
-    found = count_difference_sets(orders, sizes, gold, pairs)
+    sizes_by_kind = count_difference_sets(orders, sizes, gold, pairs)
     for p, (a, b) in enumerate(pairs):
         for c in range(6):
             in_a, in_b = {*orders[a, : sizes[a, c]].tolist()}, {*orders[b, : sizes[b, c]].tolist()}
-            alone = [sum(gold[k] == kind for k in one) for one in (in_a - in_b, in_b - in_a) for kind in (1, 0)]
-            assert found[p, c].tolist() == alone
+            alone = [
+                sum(gold[k] == kind for k in candidate_set)
+                for candidate_set in (in_a - in_b, in_b - in_a)
+                for kind in (1, 0)
+            ]
+            assert sizes_by_kind[p, c].tolist() == alone
 
 
 def test_fishers_test_is_that_of_scipy_and_r(oracles):
@@ -81,9 +85,10 @@ def test_the_true_candidates_of_a_list_are_those_that_no_tail_of_the_hypergeomet
         m = rng.integers(0, n + 1)
         k = rng.integers(0, m + 1)
         fits = [
-            whole
-            for whole in range(k, n - (m - k) + 1)
-            if stats.hypergeom.sf(k - 1, n, whole, m) > 0.025 and stats.hypergeom.cdf(k, n, whole, m) > 0.025
+            n_true_total
+            for n_true_total in range(k, n - (m - k) + 1)
+            if stats.hypergeom.sf(k - 1, n, n_true_total, m) > 0.025
+            and stats.hypergeom.cdf(k, n, n_true_total, m) > 0.025
         ]
         low, high = compute_list_limits(np.array([k]), np.array([m]), np.array([n]), 0.95)
         assert (low[0], high[0]) == (fits[0], fits[-1])
@@ -117,10 +122,10 @@ def test_everts_intervals_miss_more_often_than_they_should(oracles, name):
         o["expected"], abs=o["tolerance"]
     )
     low = np.where(np.arange(80) < o["inputs"]["k"], 0.5, 0.0)
-    found = compute_coverage(low, np.ones(80), 0.3, 0.95)
-    assert (found.n_outside, found.n_samples) == (o["inputs"]["k"], 80)
-    assert found.p_value == pytest.approx(o["expected"], abs=1e-12)
-    assert found.p_value < 0.05
+    coverage = compute_coverage(low, np.ones(80), 0.3, 0.95)
+    assert (coverage.n_outside, coverage.n_samples) == (o["inputs"]["k"], 80)
+    assert coverage.p_value == pytest.approx(o["expected"], abs=1e-12)
+    assert coverage.p_value < 0.05
 
 
 def test_everts_ratios_of_deviations_are_not_both_between_20_and_40_percent(oracles):
@@ -135,8 +140,8 @@ def test_the_n_of_everts_deviations_is_of_candidates_not_of_true_positives():
     # lists accept 26 and 33 true ones; taken for N, these give other sigmas than those printed
     for sigma, true in ((0.044, 26), (0.047, 33)):
         accepted = np.full(80, 100)
-        found = estimate_dispersion(np.full(80, true), accepted)
-        assert round(found.predicted, 3) == sigma
+        dispersion = estimate_dispersion(np.full(80, true), accepted)
+        assert round(dispersion.predicted, 3) == sigma
         p = true / 100
         assert round(np.sqrt(p * (1 - p) / true), 3) > 1.7 * sigma
 
@@ -155,9 +160,9 @@ def test_dispersion_is_that_of_pearsons_chi_squared():
     accepted = rng.integers(60, 140, 40)
     true = rng.binomial(accepted, 0.3)
     expected = stats.chi2_contingency(np.stack([true, accepted - true]), correction=False)
-    found = estimate_dispersion(true, accepted)
-    assert (found.chi2, found.df) == (pytest.approx(expected.statistic, rel=1e-12), 39)
-    assert found.p_value == pytest.approx(expected.pvalue, rel=1e-10)
+    dispersion = estimate_dispersion(true, accepted)
+    assert (dispersion.chi2, dispersion.df) == (pytest.approx(expected.statistic, rel=1e-12), 39)
+    assert dispersion.p_value == pytest.approx(expected.pvalue, rel=1e-10)
 
 
 def test_under_the_binomial_model_nothing_is_found_and_beyond_it_is():
@@ -203,15 +208,15 @@ def test_real_rankings_have_the_published_precision(shared_data):
     for gold in official:
         candidates = read(folder / "KrennPPV.tsv", CandidateColumns(gold=gold, ids=("PP", "verb")))
         for measure, scores in zip(candidates.measures, candidates.oriented, strict=True):
-            known = official[gold][measure]
+            published = official[gold][measure]
             ranked = RankedList.from_scores(scores, candidates.gold == 1, np.arange(len(candidates)))
-            cutoffs = np.array([int(n) for n in known["nbest_precision"]])
+            cutoffs = np.array([int(n) for n in published["nbest_precision"]])
             best = count_n_best(ranked, cutoffs)
             for k, n in enumerate(cutoffs):
-                row = known["nbest_precision"][str(n)]
-                found = [best.mean[k] / n, best.highest[k] / n, best.lowest[k] / n, best.found[k] / n]
+                row = published["nbest_precision"][str(n)]
+                precisions = [best.mean[k] / n, best.highest[k] / n, best.lowest[k] / n, best.found[k] / n]
                 names = ("expected", "optimistic", "pessimistic", "stable_file_order")
-                assert found == pytest.approx([row[name] for name in names], abs=6e-7)
+                assert precisions == pytest.approx([row[name] for name in names], abs=6e-7)
                 assert best.n_tied[k] == row["n_tied_at_cutoff"]
             if ranked.n_distinct == len(candidates):
-                assert average_precision(ranked) == pytest.approx(known["average_precision_sklearn"], abs=6e-7)
+                assert average_precision(ranked) == pytest.approx(published["average_precision_sklearn"], abs=6e-7)

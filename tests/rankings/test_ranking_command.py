@@ -1,4 +1,4 @@
-"""`sigdask rankings`: what it reads, says and refuses."""
+"""Tests of `sigdask rankings`: input, output and refusals."""
 
 import csv
 import gzip
@@ -6,7 +6,7 @@ import io
 import json
 
 import pytest
-from command import called
+from command import call_sigdask
 
 TABLE = """id\tgold\tgood\tpoor
 a\t1\t9.5\t1
@@ -23,37 +23,37 @@ def run(tmp_path):
     def call(content, *arguments, name="candidates.tsv"):
         raw = content if isinstance(content, bytes) else content.encode()
         (tmp_path / name).write_bytes(raw)
-        return called("rankings", name, *arguments, cwd=tmp_path)
+        return call_sigdask("rankings", name, *arguments, cwd=tmp_path)
 
     return call
 
 
-def found(done):
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def load_output(result):
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
 
 
-def refused(done, *words):
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "internal error" not in done.stderr
+def check_refusal(result, *words):
+    assert result.returncode == 2, result.stdout + result.stderr
+    assert "internal error" not in result.stderr
     for word in words:
-        assert word in done.stderr, done.stderr
+        assert word in result.stderr, result.stderr
 
 
 def test_a_table_is_evaluated_and_told_in_words(run):
-    done = run(TABLE, "--n", "2,4", "--trials", "500")
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    result = run(TABLE, "--n", "2,4", "--trials", "500")
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
     assert lines[0] == "2 measures of 6 candidates: 3 are true (50.0 %)"
     assert lines[1].startswith("best by average precision: good 0.9167, poor 0.4")
-    assert "n = 2" in done.stdout
-    assert "sizes of lists vary" in done.stdout
-    assert "sizes of lists fixed" in done.stdout
-    assert "ties: " in done.stdout
+    assert "n = 2" in result.stdout
+    assert "sizes of lists vary" in result.stdout
+    assert "sizes of lists fixed" in result.stdout
+    assert "ties: " in result.stdout
 
 
 def test_json_names_every_model_and_number(run):
-    data = found(run(TABLE, "--n", "2,4", "--trials", "500", "--json", "-"))
+    data = load_output(run(TABLE, "--n", "2,4", "--trials", "500", "--json", "-"))
     assert data["kind"] == "rankings"
     assert (data["n_candidates"], data["n_true"]) == (6, 3)
     assert {"precision", "fisher", "exchange", "average precision"} <= {*data["models"]}
@@ -78,8 +78,8 @@ def test_json_names_every_model_and_number(run):
 
 
 def test_csv_holds_a_row_a_measure_and_n(run):
-    done = run(TABLE, "--n", "1:6:1", "--csv", "-")
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    result = run(TABLE, "--n", "1:6:1", "--csv", "-")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["n"] for row in rows if row["measure"] == "good"] == ["1", "2", "3", "4", "5", "6"]
     assert rows[0]["precision"] == "1.0"
 
@@ -99,14 +99,14 @@ def test_csv_holds_a_row_a_measure_and_n(run):
     ],
 )  # fmt: skip
 def test_tables_of_many_kinds_say_the_same(run, content, arguments, name):
-    plain = found(run(TABLE, "--n", "2", "--trials", "300", "--json", "-"))
-    same = found(run(content, "--n", "2", "--trials", "300", "--json", "-", *arguments, name=name))
+    plain = load_output(run(TABLE, "--n", "2", "--trials", "300", "--json", "-"))
+    other = load_output(run(content, "--n", "2", "--trials", "300", "--json", "-", *arguments, name=name))
     for key in ("precision", "differences", "average_precision"):
-        assert same[key] == plain[key]
+        assert other[key] == plain[key]
 
 
 def test_of_some_measures_a_smaller_score_is_better(run):
-    data = found(run(TABLE, "--n", "2", "--smaller", "poor", "--json", "-"))
+    data = load_output(run(TABLE, "--n", "2", "--smaller", "poor", "--json", "-"))
     assert [m["higher_is_better"] for m in data["measures"]] == [True, False]
     assert [row["precision"] for row in data["precision"]] == [1, 1]
 
@@ -141,7 +141,7 @@ def test_of_some_measures_a_smaller_score_is_better(run):
     ],
 )
 def test_bad_input_is_named_with_its_line(run, content, arguments, words):
-    refused(run(content, *arguments), *words)
+    check_refusal(run(content, *arguments), *words)
 
 
 def test_every_declared_option_is_on_the_command_line_and_in_plans():
@@ -153,11 +153,11 @@ def test_every_declared_option_is_on_the_command_line_and_in_plans():
 
     flags = {parameter.name: parameter for parameter in command.params}
     keys = {f.name for f in fields(RankingsKeys)} | {"ids", "baseline"}  # id; pairs = { baseline = NAME }
-    of_the_plan = {"seed", "alpha", "cluster", "workers"}
-    for name, said in {**RANKING_OPTIONS, **CANDIDATE_OPTIONS}.items():
+    shared_keys = {"seed", "alpha", "cluster", "workers"}
+    for name, option in {**RANKING_OPTIONS, **CANDIDATE_OPTIONS}.items():
         if name != "progress":
-            assert flags[name].help.startswith(said.help)
-            assert name in keys | of_the_plan
+            assert flags[name].help.startswith(option.help)
+            assert name in keys | shared_keys
 
 
 def test_candidates_of_python_are_checked():
@@ -184,13 +184,13 @@ def test_candidates_of_python_are_checked():
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    refused(called("rankings", "none.tsv", cwd=tmp_path), "none.tsv: no such file")
+    check_refusal(call_sigdask("rankings", "none.tsv", cwd=tmp_path), "none.tsv: no such file")
 
 
 def test_a_judged_sample_is_extrapolated(run):
     lines = ["id\tgold\tscore"]
     lines += [f"c{k}\t{'' if k % 4 else int(k < 100)}\t{200 - k}" for k in range(200)]
-    data = found(run("\n".join(lines), "--partial", "--n", "40,120", "--json", "-"))
+    data = load_output(run("\n".join(lines), "--partial", "--n", "40,120", "--json", "-"))
     assert (data["n_candidates"], data["n_judged"], data["n_true"]) == (200, 50, 25)
     first, second = data["sampled"]
     assert (first["n_judged"], first["true_judged"], first["precision"]) == (10, 10, 1.0)
@@ -202,7 +202,7 @@ def test_a_judged_sample_is_extrapolated(run):
 
 def test_samples_are_held_against_the_list_they_are_of(run):
     lines = ["gold\tscore", *(f"{int(k % 5 == 0 or k < 40)}\t{300 - k}" for k in range(300))]
-    data = found(run("\n".join(lines), "--samples", "200", "--sample-size", "100", "--n", "100", "--json", "-"))
+    data = load_output(run("\n".join(lines), "--samples", "200", "--sample-size", "100", "--n", "100", "--json", "-"))
     [row] = data["validation"]
     assert row["dispersion"]["precision"] == data["precision"][0]["precision"]
     assert row["dispersion"]["ratio"] == pytest.approx(1, abs=0.15)
@@ -211,7 +211,7 @@ def test_samples_are_held_against_the_list_they_are_of(run):
 
 
 def test_a_list_of_one_measure_has_precision_and_nothing_to_compare(run):
-    data = found(run(TABLE, "--measure", "good", "--json", "-"))
+    data = load_output(run(TABLE, "--measure", "good", "--json", "-"))
     assert data["differences"] == data["average_precision"] == []
     assert [row["n"] for row in data["precision"]] == [1, 2, 5]
 
@@ -224,7 +224,7 @@ def test_what_is_shown_fits_the_terminal(columns):
 
     gold = [k % 3 == 0 for k in range(300)]
     scores = {f"a long name of measure {m}": [(k * (m + 7)) % 301 for k in range(300)] for m in range(4)}
-    found = evaluate(Candidates.of(gold, scores), trials=100, samples=20, sample_size=100, cluster="none")
+    results = evaluate(Candidates.of(gold, scores), trials=100, samples=20, sample_size=100, cluster="none")
     for everything in (False, True):
-        text = wrap_lines(render(found, everything=everything, width=columns), columns)
+        text = wrap_lines(render(results, everything=everything, width=columns), columns)
         assert max(map(len, text.splitlines())) <= columns

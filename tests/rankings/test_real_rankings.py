@@ -1,4 +1,4 @@
-"""The German PP-verb pairs of Krenn and Evert, end to end: published precision, and R beside every test."""
+"""Tests on the German PP-verb pairs of Krenn and Evert: published precision, and R for every test."""
 
 import json
 import shutil
@@ -6,10 +6,10 @@ import subprocess
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 
 RSCRIPT = shutil.which("Rscript")
-IDS = ("--gold-column", "is.colloc", "--id", "PP", "--id", "verb", "--ignore", "freq")
+COLUMN_OPTIONS = ("--gold-column", "is.colloc", "--id", "PP", "--id", "verb", "--ignore", "freq")
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +19,11 @@ def folder(shared_data):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    done = called("rankings", "KrennPPV.tsv", *IDS, "--n", "50,100,200,500,1000,2000,5102", "--trials", "400",
+    result = call_sigdask("rankings", "KrennPPV.tsv", *COLUMN_OPTIONS, "--n", "50,100,200,500,1000,2000,5102", "--trials", "400",
                   "--json", "-", cwd=folder)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "is.SVC, is.figur: no measures, left out" in done.stderr
-    return json.loads(done.stdout)
+    assert result.returncode == 0, result.stderr
+    assert "is.SVC, is.figur: no measures, left out" in result.stderr
+    return json.loads(result.stdout)
 
 
 def test_eight_measures_of_5102_candidates_have_their_published_precision(folder, found):
@@ -32,10 +32,12 @@ def test_eight_measures_of_5102_candidates_have_their_published_precision(folder
     assert (found["n_candidates"], found["n_true"], len(found["measures"])) == (5102, 566, 8)
     assert len(found["precision"]) == 8 * 7
     for row in found["precision"]:
-        known = official[row["measure"]]["nbest_precision"][str(row["n"])]
+        published = official[row["measure"]]["nbest_precision"][str(row["n"])]
         numbers = [row["precision"], row["precision_lowest"], row["precision_highest"]]
-        assert numbers == pytest.approx([known["expected"], known["pessimistic"], known["optimistic"]], abs=6e-7)
-        assert row["n_tied"] == known["n_tied_at_cutoff"]
+        assert numbers == pytest.approx(
+            [published["expected"], published["pessimistic"], published["optimistic"]], abs=6e-7
+        )
+        assert row["n_tied"] == published["n_tied_at_cutoff"]
         assert row["recall"] == pytest.approx(row["true_positives"] / 566)
         assert row["low"] <= row["precision"] <= row["high"]
     for row in found["measures"]:  # scikit-learn takes tied candidates as one step: a little less than their mean
@@ -58,16 +60,18 @@ def test_ties_are_broken_as_they_are_asked_to_be(folder):
         "--n",
         "100,500,1000,2000",
     )
-    given, drawn = (
-        json.loads(called("rankings", "KrennPPV.tsv", *arguments, "--ties", ties, "--json", "-", cwd=folder).stdout)
+    in_file_order, in_random_order = (
+        json.loads(
+            call_sigdask("rankings", "KrennPPV.tsv", *arguments, "--ties", ties, "--json", "-", cwd=folder).stdout
+        )
         for ties in ("given", "random")
     )
-    for one, other in zip(given["precision"], drawn["precision"], strict=True):
-        known = official["freq"]["nbest_precision"][str(one["n"])]
-        assert one["precision"] == pytest.approx(known["stable_file_order"], abs=6e-7)
-        assert known["pessimistic"] - 1e-6 <= other["precision"] <= known["optimistic"] + 1e-6
-    assert "in which they were given" in given["ties"]
-    assert "random order" in drawn["ties"]
+    for row, random_row in zip(in_file_order["precision"], in_random_order["precision"], strict=True):
+        published = official["freq"]["nbest_precision"][str(row["n"])]
+        assert row["precision"] == pytest.approx(published["stable_file_order"], abs=6e-7)
+        assert published["pessimistic"] - 1e-6 <= random_row["precision"] <= published["optimistic"] + 1e-6
+    assert "in which they were given" in in_file_order["ties"]
+    assert "random order" in in_random_order["ties"]
 
 
 def test_pairs_and_families_are_all_there(found):
@@ -89,25 +93,25 @@ def test_intervals_and_pointwise_tests_are_those_of_r(found):
         [row[name] for name in ("only_a_true", "only_a_false", "only_b_true", "only_b_false")]
         for row in found["differences"]
     ])  # fmt: skip
-    whole = [row for row in found["precision"] if row["true_positives"] == int(row["true_positives"])]
+    integer_rows = [row for row in found["precision"] if row["true_positives"] == int(row["true_positives"])]
     script = f"""
     t <- matrix(c({", ".join(map(str, tables.ravel()))}), ncol=4, byrow=TRUE)
     for (k in seq_len(nrow(t))) cat(sprintf('%.17g ', fisher.test(matrix(t[k,], 2, byrow=TRUE))$p.value))
-    k <- c({", ".join(str(int(row["true_positives"])) for row in whole)}); n <- c({", ".join(str(row["n"]) for row in whole)})
+    k <- c({", ".join(str(int(row["true_positives"])) for row in integer_rows)}); n <- c({", ".join(str(row["n"]) for row in integer_rows)})
     for (i in seq_along(k)) cat(sprintf('%.17g ', binom.test(k[i], n[i])$conf.int))
     """
-    done = subprocess.run([RSCRIPT, "/dev/stdin"], input=script, capture_output=True, text=True, check=True)
-    numbers = [float(text) for text in done.stdout.split()]
-    own = [row["p_fisher"] for row in found["differences"]]
-    assert own == pytest.approx(numbers[: len(own)], rel=1e-6)
-    limits = [limit for row in whole for limit in (row["low"], row["high"])]
-    assert limits == pytest.approx(numbers[len(own) :], abs=1e-9)
+    result = subprocess.run([RSCRIPT, "/dev/stdin"], input=script, capture_output=True, text=True, check=True)
+    numbers = [float(text) for text in result.stdout.split()]
+    p_values = [row["p_fisher"] for row in found["differences"]]
+    assert p_values == pytest.approx(numbers[: len(p_values)], rel=1e-6)
+    limits = [limit for row in integer_rows for limit in (row["low"], row["high"])]
+    assert limits == pytest.approx(numbers[len(p_values) :], abs=1e-9)
 
 
 def test_a_smaller_sample_is_extrapolated_to_lists_that_are_known(folder):
-    done = called("rankings", "KrennPPV.tsv", *IDS, "--measure", "log.like", "--measure", "t.score", "--n", "500,2000",
+    result = call_sigdask("rankings", "KrennPPV.tsv", *COLUMN_OPTIONS, "--measure", "log.like", "--measure", "t.score", "--n", "500,2000",
                   "--trials", "50", "--samples", "100", "--sample-size", "510", "--json", "-", cwd=folder)  # fmt: skip
-    data = json.loads(done.stdout)
+    data = json.loads(result.stdout)
     for row in data["validation"]:  # a tenth of the candidates, as Evert & Krenn 2005 annotate
         assert row["dispersion"]["ratio"] == pytest.approx(1, abs=0.25)
         assert row["intervals"]["n_outside"] <= 10

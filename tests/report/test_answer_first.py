@@ -1,4 +1,4 @@
-"""What a terminal shows, in which order: the answer, what it stands on, what is to be known of it."""
+"""Tests of the terminal report's order: the answer first, then its basis, then notes and warnings."""
 
 import re
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from nights import write_plan
-from terminals import shown
+from terminals import run_in_terminal
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
@@ -14,10 +14,10 @@ from sigdask.report.summary import verdict
 from sigdask.report.terminal import MOST_CLOSEST, render, select_warnings
 from sigdask.results.table import DISAGREES
 
-ROWS = re.compile(r"^s\d+ +s\d+ +-?\d", re.MULTILINE)
+ROW_PATTERN = re.compile(r"^s\d+ +s\d+ +-?\d", re.MULTILINE)
 
 
-def systems(n, **options):
+def compare_random(n, **options):
     rng = np.random.default_rng(4)
     base = rng.normal(size=60)
     scores = {f"s{k}": base + rng.normal(size=60) * 0.5 + 0.05 * k for k in range(n)}
@@ -26,76 +26,76 @@ def systems(n, **options):
 
 @pytest.fixture(scope="module")
 def many():
-    return systems(24)
+    return compare_random(24)
 
 
-def places(text, *parts):
-    found = [text.index(part) for part in parts]
-    assert found == sorted(found), text
-    return found
+def find_positions(text, *parts):
+    positions = [text.index(part) for part in parts]
+    assert positions == sorted(positions), text
+    return positions
 
 
 def test_of_many_systems_the_ranking_stands_below_the_answer_then_the_close_calls_and_a_count_of_the_rest(many):
     text = render(many)
-    found = verdict.build_verdict(many)
-    assert text.startswith(found.headline)
-    n, n_close = len(many), len(found.close)
+    summary = verdict.build_verdict(many)
+    assert text.startswith(summary.headline)
+    n, n_close = len(many), len(summary.close)
     assert n_close > MOST_CLOSEST
-    places(
+    find_positions(
         text,
         "ranking by mean; systems that share a letter are not significantly different\n",
         "borderline results (a different seed or two more units could change the verdict)\n",
-        f"{n} comparisons: {found.n_significant} significant at 0.05, {n - found.n_significant} not significant (p "
+        f"{n} comparisons: {summary.n_significant} significant at 0.05, {n - summary.n_significant} not significant (p "
         f"adjusted by max-t); {n_close} borderline results, the {MOST_CLOSEST} closest shown (--all shows all, --json FILE keeps them)\n",
         "checks: second run ",
         "sigdask ",
     )
-    assert len(ROWS.findall(text)) == MOST_CLOSEST
-    assert len(ROWS.findall(render(many, verbose=True))) == min(n_close, 40)
-    assert len(ROWS.findall(render(many, everything=True))) == n
+    assert len(ROW_PATTERN.findall(text)) == MOST_CLOSEST
+    assert len(ROW_PATTERN.findall(render(many, verbose=True))) == min(n_close, 40)
+    assert len(ROW_PATTERN.findall(render(many, everything=True))) == n
     assert "discriminative power" in render(many, verbose=True)
     assert "discriminative power" not in text
 
 
 def test_the_table_of_close_calls_is_of_the_rows_that_the_verdict_names(many):
-    rows = [line.split()[:2] for line in render(many).splitlines() if ROWS.match(line)]
+    rows = [line.split()[:2] for line in render(many).splitlines() if ROW_PATTERN.match(line)]
     assert rows == [[many[int(k)].a, many[int(k)].b] for k in verdict.build_verdict(many).close[:MOST_CLOSEST]]
 
 
 def test_where_letters_are_too_many_to_read_those_as_good_as_the_best_are_marked():
-    found = systems(40, trials=9)
-    odd = replace(found, table=replace(found.table, p_adjusted=np.random.default_rng(0).random(780) ** 3))
-    text = render(odd)
+    results = compare_random(40, trials=9)
+    with_random_p = replace(results, table=replace(results.table, p_adjusted=np.random.default_rng(0).random(780) ** 3))
+    text = render(with_random_p)
     assert "= not significantly different from the best (groups are too many for letters)\n" in text
-    [best] = verdict.build_verdict(odd).best
-    marked = re.findall(r"^ +\d+ +(s\d+) .*=$", render(odd, everything=True), re.MULTILINE)
+    [best] = verdict.build_verdict(with_random_p).best
+    marked = re.findall(r"^ +\d+ +(s\d+) .*=$", render(with_random_p, everything=True), re.MULTILINE)
     assert {*marked} == {*best.names}
 
 
 def test_few_pairs_of_three_systems_are_all_shown_beside_the_ranking():
-    found = systems(3)
-    text = render(found)
-    assert len(ROWS.findall(text)) == 3
+    results = compare_random(3)
+    text = render(results)
+    assert len(ROW_PATTERN.findall(text)) == 3
     assert "comparisons:" not in text
 
 
 def test_others_than_a_baseline_stand_in_a_table_that_says_once_what_is_the_same_in_all_rows():
-    text = render(systems(5, baseline="s2"))
+    text = render(compare_random(5, baseline="s2"))
     assert "\nB is s2, mean " in text
     assert re.search("^A +score A +A - B +unadjusted p +adjusted p$", text, re.MULTILINE)
 
 
 def test_marks_are_explained_where_they_stand():
-    found = systems(2)
-    assert found.table.decision.tolist() == [0]
-    assert "\nnone significant at 0.05; ✓ checks agree; p of 999 trials\n" in render(found)
-    unchecked = systems(2, second_run=False, method="randomization")
+    results = compare_random(2)
+    assert results.table.decision.tolist() == [0]
+    assert "\nnone significant at 0.05; ✓ checks agree; p of 999 trials\n" in render(results)
+    unchecked = compare_random(2, second_run=False, method="randomization")
     assert "✓" not in render(unchecked)
     far = compare_all({"a": [1.0] * 20, "b": [0.0] * 20}, interval="none")
     assert "\n* significant at 0.05; ✓ checks agree; p exact\n" in render(far)
-    checked = found.table.checks["second run"]
+    checked = results.table.checks["second run"]
     wrong = replace(checked, verdict=np.array([DISAGREES], np.int8))
-    broken = render(replace(found, table=replace(found.table, checks={"second run": wrong})))
+    broken = render(replace(results, table=replace(results.table, checks={"second run": wrong})))
     assert broken.startswith("Do not rely on this, a check disagrees: ")
     assert "; ! a check disagrees; " in broken
     assert "!!! CROSS-CHECK DISAGREES: s0 and s1 by mean: second run: " in broken
@@ -103,10 +103,10 @@ def test_marks_are_explained_where_they_stand():
 
 def test_a_confidence_sequence_has_limits_in_the_place_of_p():
     rng = np.random.default_rng(0)
-    found = compare_all(
+    results = compare_all(
         {"a": rng.normal(1, 1, 80), "b": rng.normal(0, 1, 80)}, stop="confidence", method="randomization"
     )
-    text = render(found)
+    text = render(results)
     low, high = re.search(r"p in (\S+) to (\S+) \(99\.9 % interval; stopped after ", text).groups()
     assert re.search(rf"  {re.escape(low)} to {re.escape(high)}  \*", text)
     assert "; stopped after " in text
@@ -116,15 +116,15 @@ def test_a_confidence_sequence_has_limits_in_the_place_of_p():
 def test_notes_that_explain_are_details_and_those_that_warn_are_not():
     rng = np.random.default_rng(1)
     scores = {f"s{k}": rng.integers(0, 2, 200) for k in range(3)}
-    found = compare_all(scores, method="exact", interval="none")
-    assert [note.kind for note in found.notes] == ["exact-by-holm"]
-    assert select_warnings(found) == []
-    assert [note.kind for note in select_warnings(found, verbose=True)] == ["exact-by-holm"]
-    few = compare_all({"a": [1, 2, 3], "b": [2, 1, 2]}, interval="none")
-    assert [note.kind for note in select_warnings(few)] == ["few-units"]
+    results = compare_all(scores, method="exact", interval="none")
+    assert [note.kind for note in results.notes] == ["exact-by-holm"]
+    assert select_warnings(results) == []
+    assert [note.kind for note in select_warnings(results, verbose=True)] == ["exact-by-holm"]
+    few_units = compare_all({"a": [1, 2, 3], "b": [2, 1, 2]}, interval="none")
+    assert [note.kind for note in select_warnings(few_units)] == ["few-units"]
 
 
-def table_of(tmp_path, n_systems, n_items=12):
+def write_table(tmp_path, n_systems, n_items=12):
     rng = np.random.default_rng(3)
     names = [f"system-{k}" for k in range(n_systems)]
     rows = [",".join(f"{x:.2f}" for x in row) for row in rng.normal(size=(n_items, n_systems))]
@@ -132,35 +132,44 @@ def table_of(tmp_path, n_systems, n_items=12):
 
 
 def test_on_a_terminal_warnings_stand_in_one_place_below_the_answer(tmp_path):
-    table_of(tmp_path, 3)
-    seen = shown("compare", "scores.csv", "--trials", "999", "--cluster", "none", columns=100, cwd=tmp_path)
-    places(
-        seen.text, "scores best on mean", "ranking by mean", "checks: ", "sigdask 0.", "sigdask: warning: only 12 units"
+    write_table(tmp_path, 3)
+    terminal = run_in_terminal(
+        "compare", "scores.csv", "--trials", "999", "--cluster", "none", columns=100, cwd=tmp_path
     )
-    assert seen.text.count("warning") == 1
+    find_positions(
+        terminal.text,
+        "scores best on mean",
+        "ranking by mean",
+        "checks: ",
+        "sigdask 0.",
+        "sigdask: warning: only 12 units",
+    )
+    assert terminal.text.count("warning") == 1
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_no_line_of_many_systems_is_wider_than_the_terminal(tmp_path, columns):
-    table_of(tmp_path, 9)
+    write_table(tmp_path, 9)
     command = ("compare", "scores.csv", "--trials", "99", "--cluster", "none", "-v")
-    seen = shown(*command, columns=columns, cwd=tmp_path)
-    assert seen.status == 0
-    assert "ranking by mean" in " ".join(seen.text.split())
-    assert max(map(len, re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.written)))) <= columns
+    terminal = run_in_terminal(*command, columns=columns, cwd=tmp_path)
+    assert terminal.status == 0
+    assert "ranking by mean" in " ".join(terminal.text.split())
+    assert max(map(len, re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.written)))) <= columns
 
 
 def test_a_failed_gate_is_the_first_thing_that_a_run_says(tmp_path):
-    plan = write_plan(tmp_path, sets=2, systems=3, trials=999, more='pairs = { baseline = "s2" }')
+    plan = write_plan(tmp_path, sets=2, systems=3, trials=999, settings='pairs = { baseline = "s2" }')
     plan.write_text(plan.read_text() + '[gate]\nrules = [{ rule = "non-inferior", margin = 0.01, alpha = 0.01 }]\n')
-    seen = shown("run", "night.toml", "--cluster", "none", "-q", columns=120, cwd=tmp_path)
-    assert seen.status == 1
-    lines = [line for line in seen.screen if line and not line.startswith("sigdask: ")]
+    terminal = run_in_terminal("run", "night.toml", "--cluster", "none", "-q", columns=120, cwd=tmp_path)
+    assert terminal.status == 1
+    lines = [line for line in terminal.screen if line and not line.startswith("sigdask: ")]
     assert lines[0].startswith("gate: FAILED: s0 against s2 by mean on set0; s1 against s2 by mean on set0; ")
     assert next(line for line in lines if "FAILED  " in line).startswith("  FAILED  non-inferior(margin=0.01")
-    again = shown("report", "night.toml", columns=120, cwd=tmp_path)
-    assert again.screen[:2] == ["gate: FAILED", "  FAILED  non-inferior(margin=0.01, alpha=0.01), level 0.01"]
-    assert again.screen[2].startswith(
+    report = run_in_terminal("report", "night.toml", columns=120, cwd=tmp_path)
+    assert report.screen[:2] == ["gate: FAILED", "  FAILED  non-inferior(margin=0.01, alpha=0.01), level 0.01"]
+    assert report.screen[2].startswith(
         "      ! s0 is not shown non-inferior to s2 within 0.01 by mean on set0: -0.205, p = "
     )
-    places(seen.text, "gate: FAILED", "plan night, run 1 of ", "\nset0: ", "\nset1: ", "== set0 ==", "== set1 ==")
+    find_positions(
+        terminal.text, "gate: FAILED", "plan night, run 1 of ", "\nset0: ", "\nset1: ", "== set0 ==", "== set1 =="
+    )

@@ -1,4 +1,4 @@
-"""Comparisons opened on the page: in a browser, by mouse and by keyboard, with pictures, texts and numbers."""
+"""Tests of comparison details on the page, in a browser: mouse and keyboard, plots, texts and numbers."""
 
 import json
 import re
@@ -6,9 +6,9 @@ import shlex
 
 import numpy as np
 import pytest
-from browser import violations
+from browser import find_violations
 from click.testing import CliRunner
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.api import compare_opened
 from sigdask.cli import commands
@@ -20,56 +20,56 @@ from sigdask.report.summary import verdict
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
-def shown(counts, title="t", **options):
+def render_details(counts, title="t", **options):
     results, opened = compare_opened([counts], **options)
     return render_page(
         {counts.name: results}, title=title, parts=build_part(results.table, opened, reason="the close ones")
     )
 
 
-def data_of(text):
-    [found] = re.findall(r'<script type="application/json" id="data-details">(.*?)</script>', text)
-    return json.loads(found)
+def parse_details(text):
+    [text_of_script] = re.findall(r'<script type="application/json" id="data-details">(.*?)</script>', text)
+    return json.loads(text_of_script)
 
 
-def translations(n=40):
-    """Two systems' texts and their references, one of them hostile."""
-    rng, words = rng_of(5), ["the", "cat", "sat", "on", "a", "mat", "&", "dog"]
-    made = [[" ".join(rng.choice(words, 7)) for _ in range(n)] for _ in range(3)]
-    made[0][0] = made[2][0] = f"the cat {HOSTILE} sat on the mat"
+def build_translations(n=40):
+    """Build two systems' texts and their references, one of them hostile."""
+    rng, words = build_rng(5), ["the", "cat", "sat", "on", "a", "mat", "&", "dog"]
+    texts = [[" ".join(rng.choice(words, 7)) for _ in range(n)] for _ in range(3)]
+    texts[0][0] = texts[2][0] = f"the cat {HOSTILE} sat on the mat"
     gold = np.empty(n, object)
-    gold[:] = [(text,) for text in made[2]]
-    outputs = Outputs(tuple(np.array(own, object) for own in made[:2]), gold)
+    gold[:] = [(text,) for text in texts[2]]
+    outputs = Outputs(tuple(np.array(column, object) for column in texts[:2]), gold)
     return Counts(("new", "old"), {"segments": np.ones((n, 1), np.int64)}, n, outputs=outputs)
 
 
 def test_the_numbers_of_the_page_are_those_of_what_was_opened(yeh):
     results, opened = compare_opened([yeh], trials=4096)
-    data = data_of(render_page({"": results}, title="t", parts=build_part(results.table, opened)))
-    assert [own["row"] for own in data["opened"]] == [0, 1, 2]
-    for own, one, r in zip(data["opened"], opened, results, strict=True):
-        assert own["title"] == f"I and II by {r.metric}"
-        assert own["null"]["bars"]["n"] == one.null.histogram.counts.tolist()
-        assert own["runs"][0]["extreme"][-1] == r.n_extreme
-        assert own["runs"][1]["extreme"][-1] == r.second_run.n_extreme
-        assert own["exact"] == r.p_value
-        assert shlex.split(own["again"])[:3] == ["sigdask", "reproduce", r.test_signature]
-        assert sum(own["shares"]["counts"]) == r.n_units
+    data = parse_details(render_page({"": results}, title="t", parts=build_part(results.table, opened)))
+    assert [entry["row"] for entry in data["opened"]] == [0, 1, 2]
+    for entry, detail, r in zip(data["opened"], opened, results, strict=True):
+        assert entry["title"] == f"I and II by {r.metric}"
+        assert entry["null"]["bars"]["n"] == detail.null.histogram.counts.tolist()
+        assert entry["runs"][0]["extreme"][-1] == r.n_extreme
+        assert entry["runs"][1]["extreme"][-1] == r.second_run.n_extreme
+        assert entry["exact"] == r.p_value
+        assert shlex.split(entry["again"])[:3] == ["sigdask", "reproduce", r.test_signature]
+        assert sum(entry["shares"]["counts"]) == r.n_units
     assert data["opened"][0]["shares"]["counts"] == [28, 126, 6]  # recall: Yeh 2000, table 1
 
 
 def test_texts_travel_once_and_nothing_of_them_ends_a_script():
-    text = shown(translations(), metrics=["BLEU", "chrF"], trials=99)
+    text = render_details(build_translations(), metrics=["BLEU", "chrF"], trials=99)
     assert HOSTILE not in text
-    data = data_of(text)
+    data = parse_details(text)
     assert len(set(data["texts"])) == len(data["texts"])
-    assert any(HOSTILE in own for own in data["texts"])
+    assert any(HOSTILE in entry for entry in data["texts"])
 
 
 def test_nothing_is_opened_where_no_page_is_asked_for(monkeypatch, yeh_file):
     monkeypatch.setattr("sigdask.analysis.details.details.compute_details", lambda *_: pytest.fail("opened"))
-    found = CliRunner().invoke(commands, ["compare", str(yeh_file), "-m", "recall", "--trials", "99", "--json", "-"])
-    assert found.exit_code == 0, found.output
+    result = CliRunner().invoke(commands, ["compare", str(yeh_file), "-m", "recall", "--trials", "99", "--json", "-"])
+    assert result.exit_code == 0, result.output
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_the_page_of_a_command_says_how_it_is_made_again_and_of_what(tmp_path, y
 
 def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path, opened):
     file = tmp_path / "yeh.html"
-    file.write_text(shown(yeh, trials=4096, tests="sign"))
+    file.write_text(render_details(yeh, trials=4096, tests="sign"))
     browser = opened(file)
     heading = browser.locator("#detail h3")
     assert heading.inner_text() == "I and II by recall"
@@ -112,38 +112,38 @@ def test_a_comparison_opens_from_its_row_by_mouse_and_by_keyboard(yeh, tmp_path,
     assert "of the first 4,096 shuffles" in label
     assert browser.locator("#detail .units-table tbody tr").count() == 16
     assert browser.locator("#detail svg .tail").count() > 0
-    assert violations(browser) == []
+    assert find_violations(browser) == []
 
 
 @pytest.mark.parametrize("how", [{"width": 390}, {"dark": True}], ids=["phone", "dark"])
 def test_texts_of_the_units_that_decide_stand_side_by_side_with_their_reference(tmp_path, opened, how):
     file = tmp_path / "texts.html"
-    file.write_text(shown(translations(), metrics=["BLEU"], trials=500))
+    file.write_text(render_details(build_translations(), metrics=["BLEU"], trials=500))
     browser = opened(file, **how)
-    first = browser.locator("#detail .units > li").first
-    assert first.locator("dt").all_inner_texts() == ["reference", "new", "old"]
-    assert first.locator("mark").count() > 0
+    first_unit = browser.locator("#detail .units > li").first
+    assert first_unit.locator("dt").all_inner_texts() == ["reference", "new", "old"]
+    assert first_unit.locator("mark").count() > 0
     assert HOSTILE in browser.locator("#detail").inner_text()
     assert browser.locator("#detail img").count() == 0
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert violations(browser) == []
+    assert find_violations(browser) == []
 
 
 def test_all_are_opened_where_they_are_few_else_the_gates_and_the_close_ones():
-    scores = {f"s{k}": np.round(rng_of(k).normal(0.05 * k, 1, 50), 2) for k in range(8)}
+    scores = {f"s{k}": np.round(build_rng(k).normal(0.05 * k, 1, 50), 2) for k in range(8)}
     results, opened = compare_opened([Counts.from_scores(scores)], trials=499)
     assert len(results) == 28
-    assert [one.row for one in opened] == verdict.build_verdict(results).close.tolist()
+    assert [detail.row for detail in opened] == verdict.build_verdict(results).close.tolist()
     assert 0 < len(opened) < 28
     text = render_page({"": results}, title="t", parts=build_part(results.table, opened, reason="the close ones"))
     assert f"{len(opened)} of 28 can be opened here or from the table: the close ones." in text
 
 
 def test_an_exact_p_far_below_the_trials_does_not_press_their_picture_flat(tmp_path, opened):
-    base = rng_of(1).normal(size=60).round(2)
-    far = Counts.from_scores({"a": base + 1 + 0.1 * rng_of(2).normal(size=60).round(2), "b": base})
+    base = build_rng(1).normal(size=60).round(2)
+    far = Counts.from_scores({"a": base + 1 + 0.1 * build_rng(2).normal(size=60).round(2), "b": base})
     file = tmp_path / "far.html"
-    file.write_text(shown(far, trials=999))
+    file.write_text(render_details(far, trials=999))
     browser = opened(file)
     texts = browser.locator("#detail svg").nth(1).locator("text").all_text_contents()
     assert any(re.fullmatch(r"exact \d.\d+e-\d\d, below", text) for text in texts)

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and stay what they are."""
+"""Tests that files are written whole or not at all, and keep their permissions."""
 
 import os
 import stat
@@ -9,15 +9,15 @@ from sigdask.errors import UnfinishedError
 from sigdask.report.files import write_whole_text
 
 
-def mode_of(path):
+def get_mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.fixture
 def umask():
-    before = os.umask(0o077)
+    previous = os.umask(0o077)
     yield
-    os.umask(before)
+    os.umask(previous)
 
 
 def test_a_pipe_is_written_to_and_stays_one(tmp_path):
@@ -40,11 +40,11 @@ def test_a_device_is_written_to_and_stays_one(tmp_path):
 @pytest.mark.usefixtures("umask")
 def test_a_new_file_has_the_mode_of_the_umask_and_an_old_one_keeps_its_own(tmp_path):
     write_whole_text(tmp_path / "new", "text")
-    assert mode_of(tmp_path / "new") == 0o600
+    assert get_mode(tmp_path / "new") == 0o600
     (tmp_path / "old").write_text("before")
     (tmp_path / "old").chmod(0o664)
     write_whole_text(tmp_path / "old", "text")
-    assert mode_of(tmp_path / "old") == 0o664
+    assert get_mode(tmp_path / "old") == 0o664
     assert (tmp_path / "old").read_text() == "text"
 
 

@@ -1,4 +1,4 @@
-"""The page's text: what stands in it, and what cannot get into it."""
+"""Tests of the text of the HTML page: what it contains, and that names cannot inject markup."""
 
 import re
 from html.parser import HTMLParser
@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from panel_of import rng_of
+from panel_of import build_rng
 
 import sigdask
 from sigdask.api import compare_all, compare_sets
@@ -16,11 +16,11 @@ from sigdask.report import page as of_page
 from sigdask.report.page import ranked, render_page
 from sigdask.report.tables.cells import format_p_cell
 
-HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
+HOSTILE_NAMES = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "a & b</td>"]
 
 
 class Page(HTMLParser):
-    """Tags, and the text of cells."""
+    """Collects the tags, attributes and texts of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -35,47 +35,47 @@ class Page(HTMLParser):
         self.texts.append(text.strip())
 
 
-def results(names=("x", "y", "z"), **more):
-    rng = rng_of(1)
+def compare_names(names=("x", "y", "z"), **options):
+    rng = build_rng(1)
     scores = {n: np.round(rng.standard_normal(40) + k, 2) for k, n in enumerate(names)}
-    return compare_all(Counts.from_scores(scores, **more), metrics=["mean"], trials=999)
+    return compare_all(Counts.from_scores(scores, **options), metrics=["mean"], trials=999)
 
 
 def test_names_are_text_and_nothing_else():
-    found = Page(render_page({"": results(HOSTILE)}, title=HOSTILE[0], notes=HOSTILE))
-    assert "img" not in found.tags
-    assert found.tags.count("script") == 2  # the data and the page's own
-    assert not [a for a in found.attributes if a.startswith("on") or a == "style"]
-    assert set(HOSTILE) <= set(found.texts)
-    assert "49" not in found.texts
+    page = Page(render_page({"": compare_names(HOSTILE_NAMES)}, title=HOSTILE_NAMES[0], notes=HOSTILE_NAMES))
+    assert "img" not in page.tags
+    assert page.tags.count("script") == 2  # the data and the page's own
+    assert not [a for a in page.attributes if a.startswith("on") or a == "style"]
+    assert set(HOSTILE_NAMES) <= set(page.texts)
+    assert "49" not in page.texts
 
 
 def test_classical_tests_stand_on_the_page_beside_what_independence_costs(yeh):
-    found = compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="all", unit="item")
-    text = render_page({"": found}, title="t")
+    compared = compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="all", unit="item")
+    text = render_page({"": compared}, title="t")
     cells = Page(text).texts
     assert cells.count("mcnemar") == 1
     assert any(cell.startswith("for contrast, as if independent (r12 = 0.345: 1.24 times as wide)") for cell in cells)
     assert any(cell.startswith("f1: t, sign, wilcoxon,") and "does not fit" in cell for cell in cells)
-    assert "Classical tests" not in render_page({"": results()}, title="t")
+    assert "Classical tests" not in render_page({"": compare_names()}, title="t")
 
 
 def test_the_page_asks_for_nothing():
-    text = render_page({"": results()}, title="t")
+    text = render_page({"": compare_names()}, title="t")
     assert re.findall(r'(?:src|href)="(?!data:|#)', text) == []
     assert re.findall(r"https?:(?!//www.w3.org/2000/svg)", text) == []
     assert "default-src 'none'" in text
 
 
 def test_every_comparison_ranking_and_warning_stands_in_it():
-    own = results(name="news")
-    found = Page(render_page({"news": own}, title="night", created="today"))
-    for r in own:
-        assert {r.a, r.b, f"{r.difference:+.4f}"} <= set(found.texts)
-    assert {"night", "sigdask · today"} <= set(found.texts)
-    assert any("step-down max-T" in text for text in found.texts)
-    few = compare_all(Counts.from_scores({"a": [1, 2, 3], "b": [2, 2, 2]}), metrics=["mean"])
-    assert any("only 3 units" in text for text in Page(render_page({"": few}, title="t")).texts)
+    compared = compare_names(name="news")
+    page = Page(render_page({"news": compared}, title="night", created="today"))
+    for r in compared:
+        assert {r.a, r.b, f"{r.difference:+.4f}"} <= set(page.texts)
+    assert {"night", "sigdask · today"} <= set(page.texts)
+    assert any("step-down max-T" in text for text in page.texts)
+    few_units = compare_all(Counts.from_scores({"a": [1, 2, 3], "b": [2, 2, 2]}), metrics=["mean"])
+    assert any("only 3 units" in text for text in Page(render_page({"": few_units}, title="t")).texts)
 
 
 def test_subsets_and_verdicts_over_sets_are_shown():
@@ -86,7 +86,7 @@ def test_subsets_and_verdicts_over_sets_are_shown():
 
 
 def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
-    rng = rng_of(2)
+    rng = build_rng(2)
     monkeypatch.setattr(ranked, "MOST_IN_MATRIX", 12)
     sets = Counts.from_scores({f"s{k}": rng.integers(0, 9, 25) for k in range(13)})
     text = render_page(
@@ -99,10 +99,10 @@ def test_many_systems_have_no_matrix_and_no_results_make_a_page(monkeypatch):
 def test_the_command_line_writes_it(tmp_path):
     (tmp_path / "scores.csv").write_text("a,b,c\n" + "\n".join(f"{k},{k % 3},{k % 5}" for k in range(30)))
     out = tmp_path / "page.html"
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         commands, ["compare", str(tmp_path / "scores.csv"), "--trials", "99", "--html", str(out)]
     )
-    assert found.exit_code == 0, found.output
+    assert result.exit_code == 0, result.output
     assert out.read_text().startswith("<!DOCTYPE html>")
 
 
@@ -114,26 +114,26 @@ def errors(score, items):
 @pytest.mark.parametrize("metric", ["mean", errors])
 def test_a_ranking_draws_each_difference_from_the_best_with_its_interval(metric):
     """Against each comparison's own numbers, whichever of the two is A, and for a score of which less is better too."""
-    scores = {f"s{k}": np.round(rng_of(k).normal(k % 3, 1, 40), 2) for k in range(5)}
-    found = compare_all(Counts.from_scores(scores), metrics=[metric], trials=99, interval="auto", resamples=200)
-    [section], n_left_out = ranked.build_sections(found.table, 100, is_first=True, all_listed=True)
+    scores = {f"s{k}": np.round(build_rng(k).normal(k % 3, 1, 40), 2) for k in range(5)}
+    results = compare_all(Counts.from_scores(scores), metrics=[metric], trials=99, interval="auto", resamples=200)
+    [section], n_left_out = ranked.build_sections(results.table, 100, is_first=True, all_listed=True)
     assert n_left_out == 0
     best, *others = section.places
-    for place in others:
-        [r] = [r for r in found if {r.a, r.b} == {best.system, place.system}]
+    for entry in others:
+        [r] = [r for r in results if {r.a, r.b} == {best.system, entry.system}]
         sign = -1 if r.a == best.system else 1
         low, high = r.interval_simultaneous
         ends = sorted([sign * low, sign * high])
-        assert place.difference == f"{sign * r.difference:+.4f}"
-        assert place.interval == f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"
-        assert (place.p, place.verdict) == (format_p_cell(r.p_adjusted, 0.05), r.verdict(0.05))
-        drawn = [place.mark.low, place.mark.at, place.mark.high, section.zero]
+        assert entry.difference == f"{sign * r.difference:+.4f}"
+        assert entry.interval == f"[{ends[0]:+.4f}, {ends[1]:+.4f}]"
+        assert (entry.p, entry.verdict) == (format_p_cell(r.p_adjusted, 0.05), r.verdict(0.05))
+        positions = [entry.mark.low, entry.mark.at, entry.mark.high, section.zero]
         numbers = [ends[0], sign * r.difference, ends[1], 0.0]
-        assert np.corrcoef(drawn, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths
+        assert np.corrcoef(positions, numbers)[0, 1] == pytest.approx(1, abs=1e-5)  # places are rounded to tenths
 
 
 def test_rankings_of_all_sets_share_the_room(monkeypatch):
     monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 6)
-    text = render_page({name: results() for name in ("news", "talks", "books")}, title="t")
+    text = render_page({name: compare_names() for name in ("news", "talks", "books")}, title="t")
     assert text.count('<article class="ranking"') == 2
     assert "And 1 more ranking; the JSON has all." in text

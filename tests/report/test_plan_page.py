@@ -1,4 +1,4 @@
-"""The page of a plan's run: how the gate ended, what changed since the run before, scores and p over the nights."""
+"""Tests of the page of a plan's run: the gate, changes since the run before, scores and p over the nights."""
 
 import json
 import re
@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from browser import screens, violations
+from browser import find_violations, get_screenshot_folder
 from click.testing import CliRunner
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.cli import commands
 from sigdask.nightly.report.page import LOWEST_P, build_part
@@ -38,12 +38,12 @@ html = "night.html"
 rules = [{ rule = "not-worse", alpha = 0.05, test_sets = ["news & <i>"] }]
 """
 
-HOSTILE = 'new"<script>alert(1)</script>'
+HOSTILE_NAME = 'new"<script>alert(1)</script>'
 STORE = "plan.sigdask.sqlite"
 
 
-def scores(path, effects, seed=3):
-    rng = rng_of(seed)
+def write_scores(path, effects, seed=3):
+    rng = build_rng(seed)
     base = rng.standard_normal(60).round(3)
     columns = {name: (base + effect + 0.3 * rng.standard_normal(60)).round(3) for name, effect in effects.items()}
     names = ['"' + name.replace('"', '""') + '"' for name in ("base", *columns)]
@@ -51,63 +51,65 @@ def scores(path, effects, seed=3):
     path.write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in rows)]) + "\n")
 
 
-def night(folder, effect, *, web=None):
-    scores(folder / "scores.csv", {HOSTILE: effect, "steady": 0.4})
-    scores(folder / "web.csv", web or {"x": 0.01, "y": 0.02}, seed=5)
-    found = CliRunner().invoke(commands, ["run", str(folder / "plan.toml"), "--cluster", "none"], standalone_mode=False)
-    if found.exception is not None:
-        raise found.exception
-    return found.return_value
+def run_night(folder, effect, *, web=None):
+    write_scores(folder / "scores.csv", {HOSTILE_NAME: effect, "steady": 0.4})
+    write_scores(folder / "web.csv", web or {"x": 0.01, "y": 0.02}, seed=5)
+    result = CliRunner().invoke(
+        commands, ["run", str(folder / "plan.toml"), "--cluster", "none"], standalone_mode=False
+    )
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Four nights: new is better twice, then no more, then significantly worse; z is in the web's data but once."""
-    own = tmp_path_factory.mktemp("nights")
-    (own / "plan.toml").write_text(PLAN)
+    """Run four nights: new is better twice, then equal, then significantly worse; z has data only once."""
+    path = tmp_path_factory.mktemp("nights")
+    (path / "plan.toml").write_text(PLAN)
     for number, (effect, web) in enumerate(
         [(0.5, None), (0.5, {"x": 0.01, "y": 0.02, "z": 0.1}), (0.06, None), (-0.5, None)], 1
     ):
-        status = night(own, effect, web=web)
+        status = run_night(path, effect, web=web)
         assert status == (1 if number == 4 else 0)
-        (own / "night.html").rename(own / f"night-{number}.html")
-    return own
+        (path / "night.html").rename(path / f"night-{number}.html")
+    return path
 
 
-def reports(folder, number=None):
+def build_report(folder, number=None):
     [store] = folder.glob("*.sqlite")
     return views.build_report(str(store), None, number)
 
 
-class Words(HTMLParser):
-    """The words of the parts of a page, by the ids of sections; and all tags."""
+class SectionParser(HTMLParser):
+    """Collects the words of each section, by its id, and all tags."""
 
     def __init__(self, text):
         super().__init__()
-        self.within, self.words, self.tags = "", {}, []
+        self.section_id, self.words, self.tags = "", {}, []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
         if tag == "section":
-            self.within = dict(attrs).get("id", "")
+            self.section_id = dict(attrs).get("id", "")
 
     def handle_data(self, data):
         if self.tags[-1:] and self.tags[-1][0] not in {"script", "style"}:
-            self.words[self.within] = f"{self.words.get(self.within, '')} {data}"
+            self.words[self.section_id] = f"{self.words.get(self.section_id, '')} {data}"
 
 
-def words(file, section):
-    return " ".join(Words(file.read_text()).words.get(section, "").split())
+def read_section(file, section):
+    return " ".join(SectionParser(file.read_text()).words.get(section, "").split())
 
 
 def test_the_card_says_first_that_the_gate_failed_and_why(folder):
-    card = words(folder / "night-4.html", "verdict")
+    card = read_section(folder / "night-4.html", "verdict")
     assert card.startswith("✗ Gate FAILED 1 of 1 rule does not hold")
     finding = re.search(
         r"is significantly worse than base by mean on news & <i>: (-[\d.]+), p = ([\d.e-]+) adjusted", card
     )
-    [result] = [r for r in reports(folder).results["news & <i>"] if HOSTILE in {r.a, r.b}]
+    [result] = [r for r in build_report(folder).results["news & <i>"] if HOSTILE_NAME in {r.a, r.b}]
     assert abs(float(finding[1])) == pytest.approx(abs(result.difference), rel=1e-3)
     assert float(finding[2]) <= 0.05
     assert "by the rule not-worse(alpha=0.05, adjust=holm" in card
@@ -115,11 +117,11 @@ def test_the_card_says_first_that_the_gate_failed_and_why(folder):
 
 
 def test_a_gate_that_passed_says_so(folder):
-    assert words(folder / "night-2.html", "verdict").startswith("✓ Gate passed the rule holds Run 2 of ")
+    assert read_section(folder / "night-2.html", "verdict").startswith("✓ Gate passed the rule holds Run 2 of ")
 
 
 def test_the_first_night_has_no_history(folder):
-    card = words(folder / "night-1.html", "verdict")
+    card = read_section(folder / "night-1.html", "verdict")
     assert "The first run: there is none before it." in card
     text = (folder / "night-1.html").read_text()
     assert 'id="changes"' not in text
@@ -127,15 +129,15 @@ def test_the_first_night_has_no_history(folder):
 
 
 def test_significances_that_were_lost_stand_first(folder):
-    report = reports(folder, 3)
-    first = build_part(report).shown["changes"][0]
-    assert first.kinds == f"significance lost: {HOSTILE} was better, other scores"
-    assert first.test_set == "news & <i>"
-    assert HOSTILE in {first.a, first.b}
-    text = words(folder / "night-3.html", "changes")
+    report = build_report(folder, 3)
+    first_change = build_part(report).shown["changes"][0]
+    assert first_change.kinds == f"significance lost: {HOSTILE_NAME} was better, other scores"
+    assert first_change.test_set == "news & <i>"
+    assert HOSTILE_NAME in {first_change.a, first_change.b}
+    text = read_section(folder / "night-3.html", "changes")
     assert text.startswith("Since run 2 1 significance lost, ")
-    listed = text.partition("now: scores, p")[2]
-    assert listed.index("significance lost: ") < listed.index("gone")
+    details = text.partition("now: scores, p")[2]
+    assert details.index("significance lost: ") < details.index("gone")
     kinds = [change.kinds for change in build_part(report).shown["changes"]]
     assert sum(kind == "gone" for kind in kinds) == 3  # z against three others
     assert len(kinds) == len(report.changes)
@@ -144,102 +146,102 @@ def test_significances_that_were_lost_stand_first(folder):
 def test_nothing_changed_is_said(folder, tmp_path):
     from shutil import copytree
 
-    again = copytree(folder, tmp_path / "again")
-    night(again, -0.5)
-    assert "Nothing changed since run 4." in words(again / "night.html", "verdict")
-    assert "Nothing changed." in words(again / "night.html", "changes")
+    copied = copytree(folder, tmp_path / "again")
+    run_night(copied, -0.5)
+    assert "Nothing changed since run 4." in read_section(copied / "night.html", "verdict")
+    assert "Nothing changed." in read_section(copied / "night.html", "changes")
 
 
-def numbers(said):
-    """The numbers of each run that a drawing says, NaN for p that it does not."""
-    found = re.findall(r"run (\d+): (\S+) / (\S+?)(?:, p = ([^;]+))?(?:;|$)", said)
-    return {int(run): (float(a), float(b), float(p) if p else np.nan) for run, a, b, p in found}
+def parse_series(description):
+    """Return the numbers of each run that a drawing's description names, NaN for a missing p."""
+    matches = re.findall(r"run (\d+): (\S+) / (\S+?)(?:, p = ([^;]+))?(?:;|$)", description)
+    return {int(run): (float(a), float(b), float(p) if p else np.nan) for run, a, b, p in matches}
 
 
 def test_the_nights_have_the_numbers_of_each_run(folder):
-    shown = build_part(reports(folder)).shown
-    assert [run.number for run in shown["nights"].runs] == [1, 2, 3, 4]
-    assert shown["series"][0].why == "fails the gate"
-    drawn = {(s.test_set, s.a, s.b): numbers(s.said) for s in shown["series"]}
+    content = build_part(build_report(folder)).shown
+    assert [run.number for run in content["nights"].runs] == [1, 2, 3, 4]
+    assert content["series"][0].why == "fails the gate"
+    by_comparison = {(s.test_set, s.a, s.b): parse_series(s.said) for s in content["series"]}
     for number in (1, 2, 3, 4):  # what the store gave after each night is the oracle
-        for results in reports(folder, number).results.values():
+        for results in build_report(folder, number).results.values():
             for r in results:
-                if (key := (r.test_set, r.a, r.b)) in drawn:
+                if (key := (r.test_set, r.a, r.b)) in by_comparison:
                     p = r.p_value if r.p_adjusted is None else r.p_adjusted
-                    assert drawn[key][number][:2] == (round(r.score_a, 4), round(r.score_b, 4))
-                    assert drawn[key][number][2] == pytest.approx(p, rel=5e-3)
-    assert ("web", "base", "z") not in drawn  # it is gone
+                    assert by_comparison[key][number][:2] == (round(r.score_a, 4), round(r.score_b, 4))
+                    assert by_comparison[key][number][2] == pytest.approx(p, rel=5e-3)
+    assert ("web", "base", "z") not in by_comparison  # it is gone
 
 
 def test_nights_draw_higher_scores_above_and_small_p_at_the_bottom(folder):
-    [series] = [s for s in build_part(reports(folder)).shown["series"] if HOSTILE in {s.a, s.b}]
-    own = series.score_a if series.a == HOSTILE else series.score_b
-    said = numbers(series.said)
-    side = 0 if series.a == HOSTILE else 1
-    by_score = sorted(range(4), key=lambda k: said[k + 1][side])
-    assert min(range(4), key=lambda k: -own.points[k][1]) == by_score[0]
-    assert [x for x, _, _ in own.points] == sorted(x for x, _, _ in own.points)
-    p = [said[k][2] for k in (1, 2, 3, 4)]
-    down = [y for _, y, _ in series.p.points]
-    assert (np.argsort(np.maximum(p, LOWEST_P), kind="stable")[-1]) == int(np.argmin(down))
-    assert max(down) <= 44
+    [series] = [s for s in build_part(build_report(folder)).shown["series"] if HOSTILE_NAME in {s.a, s.b}]
+    line = series.score_a if series.a == HOSTILE_NAME else series.score_b
+    numbers_of_runs = parse_series(series.said)
+    side = 0 if series.a == HOSTILE_NAME else 1
+    by_score = sorted(range(4), key=lambda k: numbers_of_runs[k + 1][side])
+    assert min(range(4), key=lambda k: -line.points[k][1]) == by_score[0]
+    assert [x for x, _, _ in line.points] == sorted(x for x, _, _ in line.points)
+    p = [numbers_of_runs[k][2] for k in (1, 2, 3, 4)]
+    heights = [y for _, y, _ in series.p.points]
+    assert (np.argsort(np.maximum(p, LOWEST_P), kind="stable")[-1]) == int(np.argmin(heights))
+    assert max(heights) <= 44
 
 
 def test_gaps_stay_gaps_and_old_nights_are_left_out(folder):
     from sigdask.nightly.store.status import read_nights
     from sigdask.results.table import Table
 
-    report = reports(folder, 2)
+    report = build_report(folder, 2)
     table = Table.join([results.table for results in report.results.values()])
     [store] = folder.glob("*.sqlite")
-    latest = reports(folder).run
-    seen = read_nights(str(store), latest, table)
+    latest = build_report(folder).run
+    nights = read_nights(str(store), latest, table)
     with_z = np.array(["z" in pair for pair in zip(table.a.to_list(), table.b.to_list(), strict=True)])
-    assert np.isnan(seen.score_a[with_z]).tolist() == [[True, False, True, True]] * 3
-    assert not np.isnan(seen.score_a[~with_z]).any()
-    few = read_nights(str(store), latest, table, limit=2)
-    assert ([run.number for run in few.runs], few.n_before) == ([3, 4], 2)
-    np.testing.assert_array_equal(few.p_value, seen.p_value[:, 2:])
+    assert np.isnan(nights.score_a[with_z]).tolist() == [[True, False, True, True]] * 3
+    assert not np.isnan(nights.score_a[~with_z]).any()
+    last_nights = read_nights(str(store), latest, table, limit=2)
+    assert ([run.number for run in last_nights.runs], last_nights.n_before) == ([3, 4], 2)
+    np.testing.assert_array_equal(last_nights.p_value, nights.p_value[:, 2:])
 
 
 def test_the_verdict_is_kept_so_that_a_later_report_has_it(folder, tmp_path):
     [store] = folder.glob("*.sqlite")
     out = tmp_path / "later.html"
-    found = CliRunner().invoke(commands, ["report", str(store), "--html", str(out)])
-    assert found.exit_code == 0, found.output
-    assert words(out, "verdict").startswith("✗ Gate FAILED")
-    kept = reports(folder).run.details["verdict"]
-    assert json.loads(json.dumps(kept)) == kept
-    assert [(rule["n_failed"], rule["n_passed"]) for rule in kept["rules"]] == [(1, 1)]
+    result = CliRunner().invoke(commands, ["report", str(store), "--html", str(out)])
+    assert result.exit_code == 0, result.output
+    assert read_section(out, "verdict").startswith("✗ Gate FAILED")
+    record = build_report(folder).run.details["verdict"]
+    assert json.loads(json.dumps(record)) == record
+    assert [(rule["n_failed"], rule["n_passed"]) for rule in record["rules"]] == [(1, 1)]
 
 
 def test_a_run_without_a_verdict_says_that_it_was_not_judged(folder, tmp_path):
     from shutil import copytree
 
-    again = copytree(folder, tmp_path / "again")
-    [path] = again.glob("*.sqlite")
-    run = reports(again).run
+    copied = copytree(folder, tmp_path / "again")
+    [path] = copied.glob("*.sqlite")
+    run = build_report(copied).run
     with open_store(str(path), run.plan) as store:
         store.amend_run(run.number, {"verdict": None})
-    shown = build_part(reports(again)).shown
-    assert shown["gate"] is None
-    assert shown["is_unjudged"]
+    content = build_part(build_report(copied)).shown
+    assert content["gate"] is None
+    assert content["is_unjudged"]
 
 
 def test_names_are_escaped(folder):
     for number in (1, 4):
         text = (folder / f"night-{number}.html").read_text()
-        assert HOSTILE not in text.replace("<script>alert", "", 0)
-        assert [tag for tag, _ in Words(text).tags].count("i") == 0
+        assert HOSTILE_NAME not in text.replace("<script>alert", "", 0)
+        assert [tag for tag, _ in SectionParser(text).tags].count("i") == 0
         assert "alert(1)</script>" not in text
 
 
 def test_report_draws_the_nights_as_figures(folder, tmp_path):
     [store] = folder.glob("*.sqlite")
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         commands, ["report", str(store), "--figures", str(tmp_path / "figs"), "--figure-format", "svg"]
     )
-    assert found.exit_code == 0, found.output
+    assert result.exit_code == 0, result.output
     names = {path.name for path in (tmp_path / "figs").iterdir()}
     assert {
         "nights-web-mean.svg",
@@ -256,22 +258,22 @@ def test_a_browser_shows_the_verdict_on_the_first_screen(opened, folder, width, 
     page = opened(folder / "night-4.html", width=width, dark=dark)
     gate = page.locator(".gate")
     assert gate.inner_text().startswith("✗ Gate FAILED")
-    why = page.locator("#verdict .why li").first
-    assert "is significantly worse than base" in why.inner_text()
-    box = why.bounding_box()
+    reason = page.locator("#verdict .why li").first
+    assert "is significantly worse than base" in reason.inner_text()
+    box = reason.bounding_box()
     assert box["y"] + box["height"] <= 800
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.locator("#nights svg.nights").count() == 2 * len(build_part(reports(folder)).shown["series"])
-    assert HOSTILE in page.locator("#changes").inner_text()
-    assert violations(page) == []
-    if folder_of_screens := screens():
+    assert page.locator("#nights svg.nights").count() == 2 * len(build_part(build_report(folder)).shown["series"])
+    assert HOSTILE_NAME in page.locator("#changes").inner_text()
+    assert find_violations(page) == []
+    if folder_of_screens := get_screenshot_folder():
         page.screenshot(path=folder_of_screens / f"plan-{width}{'-dark' if dark else ''}.png", full_page=True)
 
 
 def test_a_plan_draws_its_figures_into_a_folder_it_names(tmp_path):
     text = PLAN.replace('html = "night.html"', 'figures = "figs/{date}"\nfigure_format = ["svg"]')
     (tmp_path / "plan.toml").write_text(text)
-    assert night(tmp_path, 0.5) == 0
+    assert run_night(tmp_path, 0.5) == 0
     [dated] = (tmp_path / "figs").iterdir()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", dated.name)
     assert {"forest-web-mean.svg", "matrix-web-mean.svg"} <= {path.name for path in dated.iterdir()}
@@ -282,19 +284,19 @@ def test_without_matplotlib_the_night_is_kept_and_it_is_said(tmp_path, monkeypat
 
     (tmp_path / "plan.toml").write_text(PLAN.replace('html = "night.html"', 'figures = "figs"'))
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert night(tmp_path, 0.5) == 3  # what was asked for is not all written
-    assert reports(tmp_path).run.state == "finished"
+    assert run_night(tmp_path, 0.5) == 3  # what was asked for is not all written
+    assert build_report(tmp_path).run.state == "finished"
 
 
 def test_the_history_says_first_how_the_latest_night_ended(folder):
     [store] = folder.glob("*.sqlite")
-    found = CliRunner().invoke(commands, ["history", str(store)])
-    assert found.exit_code == 0, found.output
-    first, why, blank, head, _, *rows = found.output.splitlines()
-    assert first == (
+    result = CliRunner().invoke(commands, ["history", str(store)])
+    assert result.exit_code == 0, result.output
+    headline, reason, blank, head, _, *rows = result.output.splitlines()
+    assert headline == (
         "plan nightly <b>, run 4: finished, gate FAILED, 1 result changed; the gate failed in 1 of these 4 runs"
     )
-    assert why.startswith(f"    ! {HOSTILE} is significantly worse than base by mean")
+    assert reason.startswith(f"    ! {HOSTILE_NAME} is significantly worse than base by mean")
     assert blank == ""
     assert head.split()[:7] == ["run", "started", "took", "state", "gate", "level", "comparisons"]
     assert {row.split()[-5] for row in rows} == {"0.05"}
@@ -310,10 +312,10 @@ def test_a_record_of_a_verdict_is_bounded_and_says_why_a_rule_without_comparison
             ("set", None, f"s{k}", "base", "F1"), f"s{k}", "base", -0.1, 0.01, k % 2 == 0, None, f"text {k}"
         )
 
-    many = RuleVerdict(NotWorse(0.05), "many", False, 0.01, 0.05, tuple(map(finding, range(500))), 1.0, ())
+    failed_rule = RuleVerdict(NotWorse(0.05), "many", False, 0.01, 0.05, tuple(map(finding, range(500))), 1.0, ())
     none = RuleVerdict(NotWorse(0.05), "none", False, 1.0, 0.05, (), 0.0, ("speaks of no comparison",))
-    kept = build_record(GateVerdict((many, none)))
-    first = kept["rules"][0]
-    assert (len(first["findings"]), first["n_failed"], first["n_passed"]) == (MOST_KEPT, 250, 250)
-    assert not any(f["passed"] for f in first["findings"])
-    assert [*iter_reasons(kept)][-1] == {"rule": "none", "text": "speaks of no comparison"}
+    record = build_record(GateVerdict((failed_rule, none)))
+    rule = record["rules"][0]
+    assert (len(rule["findings"]), rule["n_failed"], rule["n_passed"]) == (MOST_KEPT, 250, 250)
+    assert not any(f["passed"] for f in rule["findings"])
+    assert [*iter_reasons(record)][-1] == {"rule": "none", "text": "speaks of no comparison"}

@@ -1,32 +1,32 @@
-"""Where a person sees intervals: sentences of few comparisons, a column of many, the page."""
+"""Tests of intervals in reports: sentences for few comparisons, a column for many, the page."""
 
 import re
 
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask import compare_all
 from sigdask.report.page import render_page
 from sigdask.report.terminal import render
 
 
-def found(n_systems, **options):
-    scores = {f"s{k}": rng_of(k).normal(0, 1, 30).round(2) for k in range(n_systems)}
+def compare_random(n_systems, **options):
+    scores = {f"s{k}": build_rng(k).normal(0, 1, 30).round(2) for k in range(n_systems)}
     return compare_all(scores, trials=200, resamples=200, **options)
 
 
 def test_intervals_have_a_column_and_details_say_how_they_were_had():
-    few, many = render(found(2), verbose=True), render(found(6), everything=True)
+    few, many = render(compare_random(2), verbose=True), render(compare_random(6), everything=True)
     ends = r"\[[+-]\d\.\d{4}, [+-]\d\.\d{4}\]"
     assert re.search(rf"s0 - s1 = \S+, 95 % interval {ends} \(the test inverted by item, 200 trials\); paired d", few)
-    assert "the test inverted" not in render(found(2))
+    assert "the test inverted" not in render(compare_random(2))
     assert re.search("A - B +95 % interval +p", few)
     assert re.search("A - B +simultaneous 95 % interval +unadjusted p", many)
     assert len(re.findall(r"^s\d .* \[-?\d\.\d+, -?\d\.\d+\] ", many, re.MULTILINE)) == 15
-    assert "95 % interval" not in render(found(6, interval="none"))
+    assert "95 % interval" not in render(compare_random(6, interval="none"))
 
 
 def test_the_page_has_intervals_where_they_were_asked_for():
-    with_them, without = (render_page({"": found(3, interval=kind)}, title="t") for kind in ("auto", "none"))
+    with_them, without = (render_page({"": compare_random(3, interval=kind)}, title="t") for kind in ("auto", "none"))
     plain = with_them.split("<noscript>")[-1].split("</noscript>")[0]
     assert (
         len(re.findall(r"\[[+-]\d\.\d{4}, [+-]\d\.\d{4}\]", plain)) == 2 * plain.count("95 %, the test inverted") == 6

@@ -1,4 +1,4 @@
-"""What is printed of results on a terminal."""
+"""Tests of what is printed about results on a terminal."""
 
 import math
 import re
@@ -31,12 +31,12 @@ def test_an_r12_that_rounds_to_1_costs_without_bound(shift, told):
 
 
 def test_classical_tests_stand_below_the_table_those_for_contrast_with_their_cost(yeh):
-    shown = render(compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="sign,two-sample-t"))
-    assert re.search(r"I  II  recall  sign +28  0\.000196   34  exact; 69 without a difference dropped\n", shown)
+    text = render(compare_all(yeh, metrics=["recall", "f1"], trials=99, tests="sign,two-sample-t"))
+    assert re.search(r"I  II  recall  sign +28  0\.000196   34  exact; 69 without a difference dropped\n", text)
     assert re.search(
-        r"two-sample-t +3\.282 .* for contrast, as if independent \(r12 = 0\.345: 1\.24 times as wide\)\n", shown
+        r"two-sample-t +3\.282 .* for contrast, as if independent \(r12 = 0\.345: 1\.24 times as wide\)\n", text
     )
-    assert "f1: sign, two-sample-t: does not fit: the denominator depends on the system" in shown
+    assert "f1: sign, two-sample-t: does not fit: the denominator depends on the system" in text
     assert "sign  " not in render(compare_all(yeh, metrics=["recall"], trials=99))
 
 
@@ -46,8 +46,8 @@ def test_what_independence_costs_units_is_told_by_the_two_t():
     results = compare_all(counts, metrics=["mean"], unit="document", trials=99, tests="t,two-sample-t")
     matched, two = results[0].tests
     assert f"as if independent ({matched.statistic / two.statistic:.2f} times as wide by document)" in render(results)
-    alone = compare_all(counts, metrics=["mean"], unit="document", trials=99, tests="two-sample-t")
-    assert re.search("for contrast, as if independent\n", render(alone))
+    two_sample_only = compare_all(counts, metrics=["mean"], unit="document", trials=99, tests="two-sample-t")
+    assert re.search("for contrast, as if independent\n", render(two_sample_only))
 
 
 def test_classical_tests_of_many_comparisons_are_shown_where_all_are_asked_for():
@@ -57,18 +57,18 @@ def test_classical_tests_of_many_comparisons_are_shown_where_all_are_asked_for()
     assert render(results, everything=True).count("n - 1 degrees of freedom") == 15
 
 
-def result_of(**changes):
-    """One comparison of Yeh's recall, 198 of 2^20, or as changed."""
-    known = {
+def build_result(**changes):
+    """Build one comparison of Yeh's recall with 198 of 2^20 extreme trials, or with these changes."""
+    values = {
         "test_set": "", "subset": None, "unit": "item", "a": "I", "b": "II", "metric": "recall", "higher_is_better": True,
         "score_a": 0.4563, "score_b": 0.2427, "difference": 0.2136, "alternative": "two-sided", "n_items": 160,
         "n_units": 160, "n_discordant": 34, "method": "approximate", "n_trials": 2**20, "n_extreme": 198,
         "p_value": float(compute_bound(198, 2**20)), "p_interval": tuple(map(float, clopper_pearson(198, 2**20))),
     }  # fmt: skip
-    return Result(**known | changes)
+    return Result(**values | changes)
 
 
-def told(result):
+def describe(result):
     return describe_standing(result, 0.05)
 
 
@@ -76,27 +76,27 @@ SAMPLED = "p = 0.00019 (99 % interval 0.00015 to 0.00023; 1,048,576 trials; two-
 
 
 def test_a_sampled_p_stands_with_its_interval_and_an_exact_one_alone():
-    assert told(result_of()) == f"I is better than II, 0.4563 against 0.2427; {SAMPLED}: significant at 0.05."
-    exact = result_of(method="exact", p_value=0.0235, p_interval=(0.0235, 0.0235))
-    assert "; p = 0.0235 (exact; two-sided; " in told(exact)
+    assert describe(build_result()) == f"I is better than II, 0.4563 against 0.2427; {SAMPLED}: significant at 0.05."
+    exact = build_result(method="exact", p_value=0.0235, p_interval=(0.0235, 0.0235))
+    assert "; p = 0.0235 (exact; two-sided; " in describe(exact)
 
 
 def test_only_a_significant_difference_makes_a_system_better():
     weak = {"p_value": 0.3, "p_interval": (0.29, 0.31)}
-    assert told(result_of(**weak)).startswith("I scores higher than II, ")
-    assert told(result_of(**weak)).endswith(": not significant at 0.05.")
-    errors = result_of(**weak, higher_is_better=False)
-    assert told(errors).startswith("II scores lower than I, 0.2427 against 0.4563 (lower is better); p = 0.3 ")
-    undecided = result_of(p_value=0.05, p_interval=(0.049, 0.051))
-    assert told(undecided).startswith("I scores higher than II, ")
-    assert told(undecided).endswith(": undecided at 0.05.")
+    assert describe(build_result(**weak)).startswith("I scores higher than II, ")
+    assert describe(build_result(**weak)).endswith(": not significant at 0.05.")
+    errors = build_result(**weak, higher_is_better=False)
+    assert describe(errors).startswith("II scores lower than I, 0.2427 against 0.4563 (lower is better); p = 0.3 ")
+    undecided = build_result(p_value=0.05, p_interval=(0.049, 0.051))
+    assert describe(undecided).startswith("I scores higher than II, ")
+    assert describe(undecided).endswith(": undecided at 0.05.")
 
 
 @pytest.mark.parametrize(
     ("p", "words", "verdict"), [(0.4, "scores higher", "not significant"), (0.01, "is better", "significant")]
 )
 def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdict):
-    line = told(result_of(p_adjusted=p))
+    line = describe(build_result(p_adjusted=p))
     assert line == (
         f"I {words} than II, 0.4563 against 0.2427; unadjusted {SAMPLED}; adjusted p = {p}: {verdict} at 0.05."
     )
@@ -104,10 +104,10 @@ def test_the_verdict_is_of_the_adjusted_p_and_the_other_is_named(p, words, verdi
 
 def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
     sampled = {"n_trials": 1000, "n_extreme": 50, "p_value": 51 / 1001, "p_interval": (0.04, 0.06)}
-    table = replace(results_to_table([result_of(**sampled, n_discordant=0)], 0.05), notes={})
+    table = replace(results_to_table([build_result(**sampled, n_discordant=0)], 0.05), notes={})
     assert [note.kind for note in get_result(table, 0).notes] == ["identical", "undecided"]
-    [own, low, high] = np.array([[0.2], [0.19], [0.21]])
-    result = get_result(replace(table, p_adjusted=own, p_adjusted_low=low, p_adjusted_high=high), 0)
+    [adjusted, low, high] = np.array([[0.2], [0.19], [0.21]])
+    result = get_result(replace(table, p_adjusted=adjusted, p_adjusted_low=low, p_adjusted_high=high), 0)
     assert [note.kind for note in result.notes] == ["identical", "unadjusted-undecided"]
     words = "undecided at 0.05: the 99 % interval of p is 0.04 to 0.06; "
     assert get_result(table, 0).warnings[1].startswith(words)
@@ -117,19 +117,19 @@ def test_what_is_undecided_of_the_unadjusted_p_is_said_of_it():
 
 def test_a_confidence_sequence_has_limits_and_no_p():
     stopped = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
-    result = result_of(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
-    assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in told(result)
-    assert told(result).endswith(": significant at 0.05.")
+    result = build_result(p_value=math.nan, p_interval=(0.0112, 0.0311), n_trials=4096, stopped=stopped)
+    assert "; p in 0.011 to 0.032 (99.9 % interval; stopped after 4,096 trials; " in describe(result)
+    assert describe(result).endswith(": significant at 0.05.")
     text = render(Results(results_to_table((result,), 0.05), 0, 0.05))
     assert "none" not in text
-    made = render_page({"": Results(results_to_table((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
-    assert "none" not in made.split("<script>")[0]
+    page = render_page({"": Results(results_to_table((result,), 0.05), 0, 0.05)}, title="t").split("<h2>Comparisons")[1]
+    assert "none" not in page.split("<script>")[0]
 
 
 def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power():
-    found = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
+    stopped = Stopped("confidence-sequence", 2**20, is_early=True, is_significant=True, epsilon=0.001)
     results = [
-        replace(result_of(p_value=math.nan, stopped=replace(found, is_significant=yes)), a=a, b=b)
+        replace(build_result(p_value=math.nan, stopped=replace(stopped, is_significant=yes)), a=a, b=b)
         for a, b, yes in (("x", "y", True), ("x", "z", False), ("y", "z", True))
     ]
     [ranking] = Results(results_to_table(results, 0.05), 0, 0.05).rankings()
@@ -140,9 +140,9 @@ def test_what_a_confidence_sequence_decides_counts_in_the_discriminative_power()
 def test_what_a_stopping_rules_p_decides_is_not_undecided(is_early):
     n = 4096 if is_early else 8192
     stopped = Stopped("besag-clifford", 8192, is_early=is_early, h=10)
-    result = result_of(p_value=0.048, p_interval=(0.03, 0.07), n_trials=n, stopped=stopped)
+    result = build_result(p_value=0.048, p_interval=(0.03, 0.07), n_trials=n, stopped=stopped)
     assert result.verdict(0.05) == "significant"
-    assert "undecided" not in told(result)
+    assert "undecided" not in describe(result)
     unfinished = replace(result, n_trials=4096, stopped=replace(stopped, is_early=False))
     assert unfinished.verdict(0.05) == "undecided at 0.05"
 
@@ -161,9 +161,9 @@ def test_nothing_that_is_printed_bounds_p():
 def test_no_cell_of_a_narrow_table_loses_its_end(width):
     names = ["test set", "comparisons", "with a bound", "finished", "of trials"]
     row = ["harness", "14", "15", "16", "100 %"]
-    found = format_table(names, [row], width)
-    assert max(map(len, found.split("\n"))) <= width
-    assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", found))
+    table = format_table(names, [row], width)
+    assert max(map(len, table.split("\n"))) <= width
+    assert set(" ".join([*names, *row]).split()) <= set(re.split(r"[\s:,]+", table))
 
 
 def test_a_table_in_a_pipe_is_laid_out_as_on_a_wide_terminal():

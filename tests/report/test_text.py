@@ -1,4 +1,4 @@
-"""Printed numbers never flatter, held against Fractions; printed names never command."""
+"""Tests that printed numbers never flatter, against Fractions, and printed names hold no commands."""
 
 import json
 import math
@@ -12,11 +12,11 @@ from sigdask.statistics.bounds import clopper_pearson
 from sigdask.statistics.rounding import format_limits, format_lower_limit, format_p, format_p_equals, format_upper_limit
 from sigdask.text import escape_json, make_printable
 
-P = st.floats(1e-12, 1.0)
+P_VALUES = st.floats(1e-12, 1.0)
 LEVELS = st.sampled_from([0.05, 0.01, 0.001, 0.1, 0.05 / 3, 0.01 / 7])
 
 
-@given(P, LEVELS)
+@given(P_VALUES, LEVELS)
 @example(205 / 4096, 0.05)
 @example(0.0500000001, 0.05)
 @example(math.nextafter(0.05, 1), 0.05)
@@ -34,11 +34,11 @@ def test_p_is_printed_rounded_up_and_on_its_side_of_the_level(p, level):
 @given(st.integers(0, 5000), st.integers(1, 10**6), LEVELS)
 def test_limits_are_printed_outwards_and_on_their_side_of_the_level(k, n, level):
     low, high = map(float, clopper_pearson(min(k, n), n))
-    shown = [Fraction(text) for text in format_limits(low, high, level).split(" to ")]
-    assert shown[0] <= Fraction(repr(low))
-    assert Fraction(repr(high)) <= shown[1]
-    assert shown[1] - shown[0] <= (Fraction(high) - Fraction(low)) * Fraction(3, 2)
-    assert [float(limit) <= level for limit in shown] == [low <= level, high <= level]
+    limits = [Fraction(text) for text in format_limits(low, high, level).split(" to ")]
+    assert limits[0] <= Fraction(repr(low))
+    assert Fraction(repr(high)) <= limits[1]
+    assert limits[1] - limits[0] <= (Fraction(high) - Fraction(low)) * Fraction(3, 2)
+    assert [float(limit) <= level for limit in limits] == [low <= level, high <= level]
 
 
 @given(st.floats(1e-9, 1e9))
@@ -59,6 +59,6 @@ def test_letters_and_blanks_of_any_language_stay(text):
 @pytest.mark.parametrize("text", ["a\x1b[31m", "a\nb", "a\x9b1m", "a\x7f", "a\u2028b", "a\u202eb", "a\tb"])
 def test_commands_are_replaced_in_texts_and_escaped_in_json(text):
     assert make_printable(text).isprintable()
-    written = escape_json(json.dumps({"name": text}, ensure_ascii=False))
-    assert written.isprintable()
-    assert json.loads(written) == {"name": text}
+    escaped = escape_json(json.dumps({"name": text}, ensure_ascii=False))
+    assert escaped.isprintable()
+    assert json.loads(escaped) == {"name": text}

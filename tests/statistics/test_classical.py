@@ -1,4 +1,4 @@
-"""The classical tests against enumeration in fractions, SciPy where it is right, and published figures."""
+"""Tests of the classical tests against enumeration in fractions, SciPy and published figures."""
 
 from fractions import Fraction
 from itertools import product
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import rng_of
+from panel_of import build_rng
 from scipy import stats
 
 from sigdask.errors import InputError
@@ -16,67 +16,70 @@ from sigdask.statistics.classical.proportions import chi_square, two_proportion_
 from sigdask.statistics.classical.student import matched_t, two_sample_t
 from sigdask.statistics.classical.wilcoxon import EXACT_UP_TO, wilcoxon
 
-SIDES = ("two-sided", "greater", "less")
-RULES = ("wilcox", "pratt")
+ALTERNATIVES = ("two-sided", "greater", "less")
+ZERO_RULES = ("wilcox", "pratt")
 
 
-def enumerated(d, side, zeros):
-    """Sum of positive ranks and its p over all signs of the ranks, by definition."""
-    kept = [x for x in d if x] if zeros == "wilcox" else list(d)
-    sizes = [abs(x) for x in kept]
+def enumerate_wilcoxon(d, side, zeros):
+    """Return the sum of positive ranks and its p over all signs of the ranks, by definition."""
+    differences = [x for x in d if x] if zeros == "wilcox" else list(d)
+    sizes = [abs(x) for x in differences]
     ranks = [Fraction(sum(s < t for s in sizes) * 2 + sum(s == t for s in sizes) + 1, 2) for t in sizes]
-    own = [(r, x > 0) for r, x in zip(ranks, kept, strict=True) if x]
-    seen = sum(r for r, up in own if up)
-    mean = sum(r for r, _ in own) / 2
-    sums = [sum(r for (r, _), up in zip(own, signs, strict=True) if up) for signs in product((0, 1), repeat=len(own))]
+    signed_ranks = [(r, x > 0) for r, x in zip(ranks, differences, strict=True) if x]
+    statistic = sum(r for r, is_positive in signed_ranks if is_positive)
+    mean = sum(r for r, _ in signed_ranks) / 2
+    sums = [
+        sum(r for (r, _), is_positive in zip(signed_ranks, signs, strict=True) if is_positive)
+        for signs in product((0, 1), repeat=len(signed_ranks))
+    ]
     extreme = {
-        "greater": lambda s: s >= seen,
-        "less": lambda s: s <= seen,
-        "two-sided": lambda s: abs(s - mean) >= abs(seen - mean),
+        "greater": lambda s: s >= statistic,
+        "less": lambda s: s <= statistic,
+        "two-sided": lambda s: abs(s - mean) >= abs(statistic - mean),
     }[side]
-    return seen, Fraction(sum(map(extreme, sums)), len(sums))
+    return statistic, Fraction(sum(map(extreme, sums)), len(sums))
 
 
 @settings(deadline=None)  # compiled on the first call
-@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.sampled_from(SIDES), st.sampled_from(RULES))
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=9), st.sampled_from(ALTERNATIVES), st.sampled_from(ZERO_RULES))
 def test_wilcoxon_is_exact_with_ties_and_zeros(d, side, zeros):
-    seen, p = enumerated(d, side, zeros)
-    found = wilcoxon([d], side, zeros=zeros)
-    assert found.statistic[0] == seen
-    assert found.p_value[0] == pytest.approx(float(p), rel=1e-13)
-    assert found.n[0] == sum(x != 0 for x in d)
+    statistic, p = enumerate_wilcoxon(d, side, zeros)
+    result = wilcoxon([d], side, zeros=zeros)
+    assert result.statistic[0] == statistic
+    assert result.p_value[0] == pytest.approx(float(p), rel=1e-13)
+    assert result.n[0] == sum(x != 0 for x in d)
 
 
 @settings(deadline=None)  # compiled on the first call
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=8), st.sampled_from(RULES))
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=8), st.sampled_from(ZERO_RULES))
 def test_zeros_that_are_not_listed_count_as_those_that_are(d, zeros):
-    listed, rest = wilcoxon([[*d, 0, 0, 0]], zeros=zeros), wilcoxon([d], zeros=zeros, n_units=[len(d) + 3])
-    assert (listed.statistic[0], listed.p_value[0]) == (rest.statistic[0], rest.p_value[0])
+    with_zeros, with_n_units = wilcoxon([[*d, 0, 0, 0]], zeros=zeros), wilcoxon([d], zeros=zeros, n_units=[len(d) + 3])
+    assert (with_zeros.statistic[0], with_zeros.p_value[0]) == (with_n_units.statistic[0], with_n_units.p_value[0])
 
 
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("side", ALTERNATIVES)
 def test_wilcoxon_of_distinct_sizes_is_scipys_exact_one_up_to_the_last_exact_size(side):
-    rng = rng_of(1)
+    rng = build_rng(1)
     for n in (3, 20, 50, EXACT_UP_TO):
         d = rng.normal(0.2, 1, n)
         want = stats.wilcoxon(d, alternative=side, method="exact")
         assert wilcoxon([d], side).p_value[0] == pytest.approx(want.pvalue, rel=1e-11)
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("zeros", RULES)
+@pytest.mark.parametrize("side", ALTERNATIVES)
+@pytest.mark.parametrize("zeros", ZERO_RULES)
 def test_wilcoxon_of_many_is_scipys_normal_approximation(side, zeros):
-    d = rng_of(2).integers(-20, 23, (5, 400)).astype(float)
-    found = wilcoxon(d, side, zeros=zeros)
+    d = build_rng(2).integers(-20, 23, (5, 400)).astype(float)
+    result = wilcoxon(d, side, zeros=zeros)
     want = [stats.wilcoxon(x, zero_method=zeros, alternative=side, method="approx", correction=False) for x in d]
-    assert found.p_value == pytest.approx([w.pvalue for w in want], rel=1e-12)
+    assert result.p_value == pytest.approx([w.pvalue for w in want], rel=1e-12)
     sums = [stats.wilcoxon(x, zero_method=zeros, alternative="greater", method="approx").statistic for x in d]
-    assert found.statistic.tolist() == sums
+    assert result.statistic.tolist() == sums
 
 
 def test_scipys_exact_method_is_wrong_with_ties_where_enumeration_is_right():
     d = [1, 1, 1, 1, -2, 3]
-    _, p = enumerated(d, "two-sided", "wilcox")
+    _, p = enumerate_wilcoxon(d, "two-sided", "wilcox")
     assert wilcoxon([d]).p_value[0] == float(p)
     assert stats.wilcoxon(d, method="exact").pvalue != pytest.approx(float(p), rel=1e-3)
 
@@ -87,18 +90,18 @@ def test_sizes_within_the_tolerance_are_tied_and_no_larger_ones_zero():
 
 
 def test_rows_are_tested_each_on_its_own_whatever_stands_beside_them():
-    d = rng_of(3).integers(-5, 6, (300, 2000)).astype(float)  # sorted in parts
+    d = build_rng(3).integers(-5, 6, (300, 2000)).astype(float)  # sorted in parts
     alone = [wilcoxon(d[k : k + 1]).p_value[0] for k in (0, 150, 299)]
     assert wilcoxon(d).p_value[[0, 150, 299]].tolist() == alone
 
 
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("side", ALTERNATIVES)
 def test_t_is_scipys_matched_and_of_two_samples(side):
-    a, b = rng_of(4).normal(size=(2, 7, 30)) + np.array([0.3, 0.0])[:, None, None]
-    for own, other in ((matched_t(a - b, side), stats.ttest_rel), (two_sample_t(a, b, side), stats.ttest_ind)):
-        want = other(a, b, axis=1, alternative=side)
-        assert own[0] == pytest.approx(want.statistic, rel=1e-12)
-        assert own[1] == pytest.approx(want.pvalue, rel=1e-11)
+    a, b = build_rng(4).normal(size=(2, 7, 30)) + np.array([0.3, 0.0])[:, None, None]
+    for result, scipy_test in ((matched_t(a - b, side), stats.ttest_rel), (two_sample_t(a, b, side), stats.ttest_ind)):
+        want = scipy_test(a, b, axis=1, alternative=side)
+        assert result[0] == pytest.approx(want.statistic, rel=1e-12)
+        assert result[1] == pytest.approx(want.pvalue, rel=1e-11)
 
 
 def test_t_of_what_does_not_vary_is_1_without_a_difference_and_none_with_one():
@@ -120,8 +123,8 @@ def test_chi_square_is_scipys_and_the_square_of_z(right_a, wrong_a, right_b, wro
         return
     for corrected in (False, True):
         want = stats.chi2_contingency(table, correction=corrected)
-        found = chi_square(*shares, corrected=corrected)
-        assert [float(x) for x in found] == pytest.approx([want.statistic, want.pvalue], rel=1e-9, abs=1e-15)
+        result = chi_square(*shares, corrected=corrected)
+        assert [float(x) for x in result] == pytest.approx([want.statistic, want.pvalue], rel=1e-9, abs=1e-15)
     assert chi_square(*shares)[0] == pytest.approx(z**2)
     assert chi_square(*shares)[1] == p
     sides = [two_proportion_z(*shares, side)[1] for side in ("greater", "less")]

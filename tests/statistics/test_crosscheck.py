@@ -1,4 +1,4 @@
-"""Cross-checks: agreement of runs, counts against known values."""
+"""Tests of cross-checks: agreement of runs, and counts against known values."""
 
 import math
 
@@ -109,10 +109,10 @@ def test_the_sign_test_is_scipys_binomial_test_in_every_tail(wins, losses, alter
 def test_correlations_are_numpys_at_any_size_and_undefined_for_a_constant(scale):
     values = np.random.default_rng(1).standard_normal((40, 4)) * scale
     values[:, 3] = 0.1 * scale
-    found = compute_correlations(values)
-    assert found[:3, :3] == pytest.approx(np.corrcoef(values[:, :3] / scale, rowvar=False), rel=1e-12)
-    assert np.isnan(found[3]).all()
-    assert np.isnan(found[:, 3]).all()
+    correlations = compute_correlations(values)
+    assert correlations[:3, :3] == pytest.approx(np.corrcoef(values[:, :3] / scale, rowvar=False), rel=1e-12)
+    assert np.isnan(correlations[3]).all()
+    assert np.isnan(correlations[:, 3]).all()
 
 
 def test_systems_that_go_together_wholly_inflate_without_limit():

@@ -1,8 +1,8 @@
-"""Intraclass correlation against SciPy's analysis of variance and the textbook's formulas; nested units."""
+"""Tests of intraclass correlation against SciPy's analysis of variance and textbooks; nested units."""
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 from scipy import stats
 
 from sigdask.analysis.comparison.nesting import find_coarsest
@@ -12,76 +12,78 @@ from sigdask.errors import InputError
 from sigdask.statistics.dependence import Dependence, SumsOfSquares, compute_naive_size
 
 
-def clustered(n_groups, size, icc, rng):
-    """Differences with an intraclass correlation."""
+def draw_clustered(n_groups, size, icc, rng):
+    """Draw differences with an intraclass correlation."""
     between = np.sqrt(icc) * rng.standard_normal((n_groups, 1))
     return (between + np.sqrt(1 - icc) * rng.standard_normal((n_groups, size))).ravel()
 
 
-def dependence(grams, weights):
-    """Of one combination of all columns; None where nothing varies."""
+def compute_dependence(grams, weights):
+    """Return the dependence of one combination of columns, None where nothing varies."""
     icc, effect, p = (x[0] for x in grams.compute_dependence(np.arange(len(weights))[None], np.array([weights])))
     return None if np.isnan(p) else Dependence(grams.column, len(grams.sizes), icc, effect, p)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_f_test_is_scipys_and_the_icc_the_textbooks(seed):
-    rng = rng_of(seed)
+    rng = build_rng(seed)
     groups = np.sort(rng.integers(0, 8, 60))
     groups = np.unique(groups, return_inverse=True)[1]
     values = rng.standard_normal((60, 2)) + (seed / 2) * groups[:, None] / 8
-    found = dependence(SumsOfSquares.from_values("g", values, groups, np.ones(60, int)), [1.0, -1.0])
+    result = compute_dependence(SumsOfSquares.from_values("g", values, groups, np.ones(60, int)), [1.0, -1.0])
     d = values[:, 0] - values[:, 1]
     parts = [d[groups == g] for g in range(groups.max() + 1)]
     f = stats.f_oneway(*parts)
-    assert found.p_value == pytest.approx(f.pvalue, rel=1e-9)
+    assert result.p_value == pytest.approx(f.pvalue, rel=1e-9)
     # Donner & Koval 1980, the ANOVA estimator: (MSB - MSW) / (MSB + (n0 - 1) MSW)
     msw = sum(((p - p.mean()) ** 2).sum() for p in parts) / (60 - len(parts))
     n0 = (60 - sum(len(p) ** 2 for p in parts) / 60) / (len(parts) - 1)
     icc = (f.statistic * msw - msw) / (f.statistic * msw + (n0 - 1) * msw)
-    assert found.icc == pytest.approx(icc, rel=1e-9)
-    assert found.design_effect == pytest.approx(max(0, 1 + (sum(len(p) ** 2 for p in parts) / 60 - 1) * icc), rel=1e-9)
+    assert result.icc == pytest.approx(icc, rel=1e-9)
+    assert result.design_effect == pytest.approx(max(0, 1 + (sum(len(p) ** 2 for p in parts) / 60 - 1) * icc), rel=1e-9)
 
 
 def test_icc_finds_what_was_put_in():
-    d = clustered(2000, 10, 0.1, rng_of(0))
-    found = dependence(
+    d = draw_clustered(2000, 10, 0.1, build_rng(0))
+    result = compute_dependence(
         SumsOfSquares.from_values(
             "g", np.column_stack([d, 0 * d]), np.repeat(np.arange(2000), 10), np.ones(20_000, int)
         ),
         [1.0, -1.0],
     )
-    assert found.icc == pytest.approx(0.1, abs=0.015)
-    assert found.design_effect == pytest.approx(1.9, abs=0.15)
+    assert result.icc == pytest.approx(0.1, abs=0.015)
+    assert result.design_effect == pytest.approx(1.9, abs=0.15)
     assert compute_naive_size(1.0) == pytest.approx(0.05)
 
 
 def test_nothing_varies_within_or_at_all():
     groups = np.repeat(np.arange(4), 3)
-    same = dependence(SumsOfSquares.from_values("g", np.ones((12, 2)), groups, np.ones(12, int)), [1.0, -1.0])
-    assert same is None
-    whole = dependence(
+    constant = compute_dependence(
+        SumsOfSquares.from_values("g", np.ones((12, 2)), groups, np.ones(12, int)), [1.0, -1.0]
+    )
+    assert constant is None
+    constant_within = compute_dependence(
         SumsOfSquares.from_values("g", np.column_stack([groups, 0 * groups]).astype(float), groups, np.ones(12, int)),
         [1.0, -1.0],
     )
-    assert (whole.icc, whole.p_value) == (pytest.approx(1.0), 0.0)
+    assert (constant_within.icc, constant_within.p_value) == (pytest.approx(1.0), 0.0)
 
 
 def test_groups_of_equal_means_have_an_f_of_0_whatever_rounding_leaves():
-    rng = rng_of(5)
+    rng = build_rng(5)
     for _ in range(50):
         half = np.append(rng.integers(0, 2, 8), [0, 1])
         d, x = np.concatenate([half, half[::-1]]), rng.random(20)
-        found = dependence(
+        result = compute_dependence(
             SumsOfSquares.from_values("g", np.column_stack([x + d, x]), np.repeat([0, 1], 10), np.ones(20, int)),
             [1, -1],
         )
-        assert found.p_value == pytest.approx(1.0, abs=1e-6)  # scipy.stats.f.sf(0, 1, 18)
+        assert result.p_value == pytest.approx(1.0, abs=1e-6)  # scipy.stats.f.sf(0, 1, 18)
 
 
 def test_what_nowhere_differs_has_no_dependence():
     assert (
-        dependence(
+        compute_dependence(
             SumsOfSquares.from_values("g", np.zeros((12, 2)), np.repeat(np.arange(4), 3), np.ones(12, int)), [1.0, 1.0]
         )
         is None
@@ -89,9 +91,9 @@ def test_what_nowhere_differs_has_no_dependence():
 
 
 def test_groups_of_one_unit_and_one_group_of_all_have_no_dependence():
-    values = rng_of(1).standard_normal((12, 2))
+    values = build_rng(1).standard_normal((12, 2))
     for groups in (np.arange(12), np.zeros(12, int)):
-        assert dependence(SumsOfSquares.from_values("g", values, groups, np.ones(12, int)), [1.0, -1.0]) is None
+        assert compute_dependence(SumsOfSquares.from_values("g", values, groups, np.ones(12, int)), [1.0, -1.0]) is None
 
 
 @pytest.mark.parametrize(
@@ -105,38 +107,38 @@ def test_dependence_is_clear_where_it_matters_and_is_not_chance(effect, p, n_tes
     assert Dependence("document", 60, 0.1, effect, p).is_clear(n_tested) == clear
 
 
-def data_of(icc, *, columns=("document",), n_groups=60, size=8, seed=1):
-    d = np.round(clustered(n_groups, size, icc, rng_of(seed)) + 0.1, 2)
+def draw_data(icc, *, columns=("document",), n_groups=60, size=8, seed=1):
+    d = np.round(draw_clustered(n_groups, size, icc, build_rng(seed)) + 0.1, 2)
     names = [f"d{k // size:03}" for k in range(len(d))]
     groups = {"document": names, "domain": [f"m{int(n[1:]) % 6}" for n in names]}
     return Counts.from_scores({"a": d, "b": np.zeros(len(d))}, groups={c: groups[c] for c in columns})
 
 
 def test_dependent_items_are_warned_of_and_both_ps_stand_side_by_side():
-    results = compare_all(data_of(0.5), metrics=["mean"], trials=4095)
+    results = compare_all(draw_data(0.5), metrics=["mean"], trials=4095)
     [r] = results
     assert [(d.column, d.n_groups) for d in r.dependence] == [("document", 60)]
     assert r.dependence[0].icc == pytest.approx(0.5, abs=0.15)
     [warning] = results.warnings
     assert "are correlated within document" in warning
     assert "--unit document" in warning
-    [beside] = r.beside
-    [by_document] = compare_all(data_of(0.5), metrics=["mean"], trials=4095, unit="document")
-    assert (beside.unit, beside.n_extreme) == ("document", by_document.n_extreme)
-    assert beside.p_value > r.p_value
+    [by_other_unit] = r.beside
+    [by_document] = compare_all(draw_data(0.5), metrics=["mean"], trials=4095, unit="document")
+    assert (by_other_unit.unit, by_other_unit.n_extreme) == ("document", by_document.n_extreme)
+    assert by_other_unit.p_value > r.p_value
     assert [(b.unit, b.n_extreme) for b in by_document.beside] == [("item", r.n_extreme)]
-    assert compare_all(data_of(0.5), metrics=["mean"], trials=99, beside=False)[0].beside == ()
+    assert compare_all(draw_data(0.5), metrics=["mean"], trials=99, beside=False)[0].beside == ()
 
 
 def test_independent_items_are_not_warned_of():
-    results = compare_all(data_of(0.0), metrics=["mean"], trials=99)
+    results = compare_all(draw_data(0.0), metrics=["mean"], trials=99)
     assert results.warnings == ()
     assert results[0].beside == ()
     assert abs(results[0].dependence[0].icc) < 0.1
 
 
 def test_nested_units_swap_at_the_highest_level():
-    data = data_of(0.2, columns=("document", "domain"))
+    data = draw_data(0.2, columns=("document", "domain"))
     results = compare_all(data, metrics=["mean"], unit=("document", "domain"))
     assert (results[0].unit, results[0].n_units) == ("domain", 6)
     assert [b.unit for b in results[0].beside] == ["item", "document"]
@@ -148,24 +150,24 @@ def test_nested_units_swap_at_the_highest_level():
 
 
 def test_gaps_and_many_systems_give_the_dependence_of_the_pair_alone():
-    whole = data_of(0.4)
-    scores = {"a": whole.fields["score"][:, 0], "b": whole.fields["score"][:, 1], "c": rng_of(4).random(480)}
+    complete = draw_data(0.4)
+    scores = {"a": complete.fields["score"][:, 0], "b": complete.fields["score"][:, 1], "c": build_rng(4).random(480)}
     scores["c"][:50] = np.nan
-    data = Counts.from_scores(scores, groups=dict(whole.groups), missing="pairwise")
-    found = {(r.a, r.b): r.dependence for r in compare_all(data, metrics=["mean"], trials=99)}
-    [alone] = compare_all(whole, metrics=["mean"], trials=99)[0].dependence
-    assert found["a", "b"][0].icc == pytest.approx(alone.icc, rel=1e-9)
-    assert found["a", "c"][0].n_groups == 54
+    data = Counts.from_scores(scores, groups=dict(complete.groups), missing="pairwise")
+    by_pair = {(r.a, r.b): r.dependence for r in compare_all(data, metrics=["mean"], trials=99)}
+    [expected] = compare_all(complete, metrics=["mean"], trials=99)[0].dependence
+    assert by_pair["a", "b"][0].icc == pytest.approx(expected.icc, rel=1e-9)
+    assert by_pair["a", "c"][0].n_groups == 54
 
 
 def test_the_dependence_of_a_ratio_is_that_of_its_linearisation():
-    rng = rng_of(9)
+    rng = build_rng(9)
     gold = rng.random(600) < 0.4
-    found = {"a": (rng.random(600) < 0.7) & gold, "b": rng.random(600) < 0.5}
-    data = Counts.from_responses(gold, found, groups={"document": [f"d{k // 10}" for k in range(600)]})
+    predictions = {"a": (rng.random(600) < 0.7) & gold, "b": rng.random(600) < 0.5}
+    data = Counts.from_responses(gold, predictions, groups={"document": [f"d{k // 10}" for k in range(600)]})
     [r] = compare_all(data, metrics=["precision"], trials=99)
-    tp = np.column_stack([f & gold for f in found.values()]).astype(float)
-    predicted = np.column_stack(list(found.values())).astype(float)
+    tp = np.column_stack([f & gold for f in predictions.values()]).astype(float)
+    predicted = np.column_stack(list(predictions.values())).astype(float)
     n, d = tp.sum(0).mean(), predicted.sum(0).mean()
     effect = (tp[:, 0] - tp[:, 1]) / d - (predicted[:, 0] - predicted[:, 1]) * n / d**2
     f = stats.f_oneway(*effect.reshape(60, 10))
@@ -174,7 +176,7 @@ def test_the_dependence_of_a_ratio_is_that_of_its_linearisation():
 
 def test_units_of_different_sizes_with_one_effect_an_item_do_not_hang_together():
     # documents of 1 to 40 items, long ones in one domain: every item differs by the same on average
-    rng = rng_of(2)
+    rng = build_rng(2)
     sizes = np.concatenate([rng.integers(1, 6, 40), rng.integers(30, 41, 40)])
     documents = np.repeat(np.arange(80), sizes)
     d = np.round(1.0 + rng.standard_normal(len(documents)), 2)

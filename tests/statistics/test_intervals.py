@@ -1,19 +1,19 @@
-"""Intervals of arrays and numbers: BCa, Wilson's, Tango's, the inverted test, each against what is had otherwise."""
+"""Tests of intervals against other computations: BCa, Wilson's, Tango's, and the inverted test."""
 
 import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 from scipy import stats
 
 from sigdask.statistics.intervals import compute_bca_shares, compute_level, count_rejected, invert_test, wilson
 from sigdask.statistics.matched_proportions import MatchedProportions, compute_score_interval, compute_score_margin
 
 
-def two_sided(above, below, shift):
-    """The exact p of the sign-flip test of differences shifted by so much, in fractions."""
+def compute_two_sided_p(above, below, shift):
+    """Return the exact p of the sign-flip test of differences shifted by so much, in fractions."""
     units = [Fraction(int(a)) - shift * int(b) for a, b in zip(above, below, strict=True)]
     extreme = sum(
         abs(sum(s * d for s, d in zip(signs, units, strict=True))) >= abs(sum(units))
@@ -24,14 +24,14 @@ def two_sided(above, below, shift):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_inverted_test_rejects_beyond_its_ends_and_not_at_them(seed):
-    rng = rng_of(seed)
+    rng = build_rng(seed)
     n = int(rng.integers(5, 9))
     above = rng.integers(-5, 12, n)
     below = rng.integers(1, 4, n) if seed % 2 else np.ones(n, np.int64)
     low, high = (Fraction(end).limit_denominator(100) for end in invert_test(above, below, 0.9))
     beyond = Fraction(1, 10**9)
-    assert two_sided(above, below, low) > Fraction(1, 10) >= two_sided(above, below, low - beyond)
-    assert two_sided(above, below, high) > Fraction(1, 10) >= two_sided(above, below, high + beyond)
+    assert compute_two_sided_p(above, below, low) > Fraction(1, 10) >= compute_two_sided_p(above, below, low - beyond)
+    assert compute_two_sided_p(above, below, high) > Fraction(1, 10) >= compute_two_sided_p(above, below, high + beyond)
 
 
 def test_so_few_units_reject_no_difference():
@@ -39,7 +39,7 @@ def test_so_few_units_reject_no_difference():
 
 
 def test_an_interval_that_is_inverted_by_all_subsets_turns_with_the_signs():
-    above, below = rng_of(3).integers(-9, 30, 11), np.ones(11, np.int64)
+    above, below = build_rng(3).integers(-9, 30, 11), np.ones(11, np.int64)
     low, high = invert_test(above, below, 0.95)
     assert invert_test(-above, below, 0.95) == (-high, -low)
 
@@ -75,13 +75,13 @@ def test_tangos_interval_is_where_his_score_test_ceases_to_reject():
     assert (round(float(low), 3), round(float(high), 3)) == (-0.096, 0.037)
     wins, losses, n = np.array([0, 12, 0, 7]), np.array([0, 3, 9, 7]), np.array([20, 50, 9, 300])
     low, high = compute_score_interval(wins, losses, n, 0.95)
-    each = [(-compute_score_margin(*one, 0.025), compute_score_margin(one[1], one[0], one[2], 0.025))
-            for one in zip(wins, losses, n, strict=True)]  # fmt: skip
-    assert np.column_stack([low, high]) == pytest.approx(np.array(each), abs=1e-12)
+    limits = [(-compute_score_margin(*table, 0.025), compute_score_margin(table[1], table[0], table[2], 0.025))
+            for table in zip(wins, losses, n, strict=True)]  # fmt: skip
+    assert np.column_stack([low, high]) == pytest.approx(np.array(limits), abs=1e-12)
     assert low[0] == -high[0] < 0  # no discordance: still, others may differ
 
 
 def test_tangos_interval_and_the_gate_are_one_function():
-    matched = MatchedProportions(wins=3, losses=9, n_items=400)
+    proportions = MatchedProportions(wins=3, losses=9, n_items=400)
     low, _ = compute_score_interval(3, 9, 400, 0.9)
-    assert matched.find_smallest_margin(0.05) == pytest.approx(-float(low), abs=1e-12)
+    assert proportions.find_smallest_margin(0.05) == pytest.approx(-float(low), abs=1e-12)

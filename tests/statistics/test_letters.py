@@ -1,4 +1,4 @@
-"""Letters, ranks and discriminative power."""
+"""Tests of compact letter displays, ranks and discriminative power."""
 
 from itertools import combinations
 
@@ -21,38 +21,38 @@ from sigdask.statistics.letters import (
 @given(n=st.integers(2, 9), data=st.data())
 def test_two_systems_share_a_letter_exactly_when_they_are_not_told_apart(n, data):
     pairs = list(combinations(range(n), 2))
-    apart = data.draw(st.lists(st.sampled_from(pairs), unique=True))
-    groups = [*map(set, find_letter_groups(n, apart))]
+    different = data.draw(st.lists(st.sampled_from(pairs), unique=True))
+    groups = [*map(set, find_letter_groups(n, different))]
     for i, j in pairs:
-        assert any({i, j} <= group for group in groups) == ((i, j) not in apart)
+        assert any({i, j} <= group for group in groups) == ((i, j) not in different)
     assert all(any(k in group for group in groups) for k in range(n))
-    assert not any(one < other for one in groups for other in groups)
+    assert not any(smaller_group < other_group for smaller_group in groups for other_group in groups)
 
 
-def inserted_and_absorbed(n, apart):
-    """Piepho's (2004) own way, column by column: as the package went it at first."""
+def insert_and_absorb(n, different):
+    """Return letter groups by Piepho's (2004) own algorithm, column by column."""
     groups = [set(range(n))]
-    for i, j in apart:
+    for i, j in different:
         for group in [group for group in groups if {i, j} <= group]:
             groups.remove(group)
-            for part in (group - {i}, group - {j}):
-                if not any(part <= other for other in groups):
-                    groups = [other for other in groups if not other < part] + [part]
+            for smaller in (group - {i}, group - {j}):
+                if not any(smaller <= other_group for other_group in groups):
+                    groups = [other_group for other_group in groups if not other_group < smaller] + [smaller]
     return sorted(map(sorted, groups))
 
 
 @given(n=st.integers(1, 12), data=st.data())
 def test_the_groups_are_those_of_insert_and_absorb(n, data):
     pairs = list(combinations(range(n), 2))
-    apart = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    assert find_letter_groups(n, apart) == inserted_and_absorbed(n, apart)
+    different = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    assert find_letter_groups(n, different) == insert_and_absorb(n, different)
 
 
 def test_a_thousand_systems_get_letters():
-    place = np.arange(1000)
-    apart = np.argwhere(place[None, :] - place[:, None] > 30)
-    ranked = rank_systems([f"s{k}" for k in place], place / 7.0, apart, higher_is_better=False)
-    assert find_letter_groups(1000, apart) == [list(range(k, k + 31)) for k in range(970)]
+    index = np.arange(1000)
+    different = np.argwhere(index[None, :] - index[:, None] > 30)
+    ranked = rank_systems([f"s{k}" for k in index], index / 7.0, different, higher_is_better=False)
+    assert find_letter_groups(1000, different) == [list(range(k, k + 31)) for k in range(970)]
     assert [len(s.letters) for s in ranked[:35]] == [*range(1, 32), 31, 31, 31, 31]
 
 

@@ -20,8 +20,8 @@ from sigdask.statistics.matched_proportions import (
 )
 
 
-def interval(wins, losses, n, confidence):
-    """The score test's limits of the difference, by the smallest margins of both directions."""
+def compute_interval(wins, losses, n, confidence):
+    """Return the score test's limits of the difference, by the smallest margins of both directions."""
     alpha = (1 - confidence) / 2
     limits = [
         optimize.brentq(lambda m, w=w, x=x: compute_score(w, x, n, m) + stats.norm.ppf(alpha), -1 + 1e-12, 1 - 1e-12)
@@ -43,9 +43,9 @@ def interval(wins, losses, n, confidence):
 )
 def test_limits_are_those_of_published_examples(wins, losses, n, confidence, low, high):
     digits, alpha = len(str(low).split(".")[1]), (1 - confidence) / 2
-    found = -compute_score_margin(wins, losses, n, alpha), compute_score_margin(losses, wins, n, alpha)
-    assert found == pytest.approx((low, high), abs=0.5 * 10**-digits + 1e-9)
-    assert found == pytest.approx(interval(wins, losses, n, confidence), abs=1e-9)
+    limits = -compute_score_margin(wins, losses, n, alpha), compute_score_margin(losses, wins, n, alpha)
+    assert limits == pytest.approx((low, high), abs=0.5 * 10**-digits + 1e-9)
+    assert limits == pytest.approx(compute_interval(wins, losses, n, confidence), abs=1e-9)
 
 
 def test_the_statistic_of_the_cross_over_trial():
@@ -69,26 +69,26 @@ def test_the_nuisance_parameter_is_the_likeliest(wins, losses, n, margin):
         return -sum(k * math.log(max(p, 1e-300)) for k, p in cells if k)
 
     low, high = max(margin, 0.0), (1 + margin) / 2
-    found = optimize.minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    optimum = optimize.minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
     q = float(estimate_loss_probability(wins, losses, n, margin))
     assert low <= q <= high
-    assert cost(q) <= found.fun + 1e-9
+    assert cost(q) <= optimum.fun + 1e-9
 
 
 @pytest.mark.parametrize("n", [1, 7, 30])
 @pytest.mark.parametrize("margin", [-0.3, 0.0, 0.01, 0.1, 0.5, 0.9])
 def test_more_wins_fewer_losses_and_larger_margins_never_lower_the_statistic(n, margin):
-    both = np.arange(n + 1)
-    table = compute_score(both, both[:, None], n, margin)  # (losses, wins)
-    fits = both + both[:, None] <= n
+    counts = np.arange(n + 1)
+    table = compute_score(counts, counts[:, None], n, margin)  # (losses, wins)
+    fits = counts + counts[:, None] <= n
     assert (np.diff(table, axis=1)[fits[:, 1:]] >= -1e-12).all()
     assert (np.diff(table, axis=0)[fits[1:]] <= 1e-12).all()
-    assert (compute_score(both, both[:, None], n, margin + 0.01)[fits] >= table[fits] - 1e-12).all()
+    assert (compute_score(counts, counts[:, None], n, margin + 0.01)[fits] >= table[fits] - 1e-12).all()
 
 
-def trinomial(wins, losses, n, won, lost):
-    ways = math.comb(n, wins) * math.comb(n - wins, losses)
-    return ways * won**wins * lost**losses * (1 - won - lost) ** (n - wins - losses)
+def compute_trinomial(wins, losses, n, won, lost):
+    n_orders = math.comb(n, wins) * math.comb(n - wins, losses)
+    return n_orders * won**wins * lost**losses * (1 - won - lost) ** (n - wins - losses)
 
 
 @pytest.mark.parametrize(("wins", "losses", "n"), [(0, 0, 5), (0, 1, 8), (2, 1, 8), (1, 3, 7), (4, 0, 8)])
@@ -96,43 +96,43 @@ def trinomial(wins, losses, n, won, lost):
 def test_the_exact_p_is_the_largest_sum_over_all_tables(wins, losses, n, margin):
     """Every table, probabilities as fractions, 2,000 values of the nuisance parameter."""
     alpha = 0.05
-    at = -interval(wins, losses, n, 1 - 2 * alpha)[0]
+    margin_limit = -compute_interval(wins, losses, n, 1 - 2 * alpha)[0]
     tables = [
         (w, x)
         for w in range(n + 1)
         for x in range(n + 1 - w)
-        if float(compute_score(w, x, n, at)) >= float(compute_score(wins, losses, n, at)) - 1e-9
+        if float(compute_score(w, x, n, margin_limit)) >= float(compute_score(wins, losses, n, margin_limit)) - 1e-9
     ]
-    most = max(
-        sum(trinomial(w, x, n, lost - margin, lost) for w, x in tables)
+    largest = max(
+        sum(compute_trinomial(w, x, n, lost - margin, lost) for w, x in tables)
         for lost in (margin + Fraction(k, 400) * ((1 + margin) / 2 - margin) for k in range(401))
     )
-    found = compute_exact_p(wins, losses, n, float(margin), alpha)
-    assert found >= float(most) - 1e-12
-    assert found == pytest.approx(float(most), rel=1e-4)
+    p = compute_exact_p(wins, losses, n, float(margin), alpha)
+    assert p >= float(largest) - 1e-12
+    assert p == pytest.approx(float(largest), rel=1e-4)
 
 
 def test_a_finer_grid_of_the_nuisance_parameter_finds_no_larger_tail(monkeypatch):
     tables = [(2, 5, 200, 0.05), (0, 3, 200, 0.02), (30, 30, 200, 0.1), (1, 0, 60, 0.03), (12, 2, 150, -0.01)]
-    found = [compute_exact_p(*table, 0.05) for table in tables]
+    p_values = [compute_exact_p(*table, 0.05) for table in tables]
     monkeypatch.setattr(matched_proportions, "GRID", 4000)
-    assert found == pytest.approx([compute_exact_p(*table, 0.05) for table in tables], rel=1e-7)
+    assert p_values == pytest.approx([compute_exact_p(*table, 0.05) for table in tables], rel=1e-7)
 
 
 @pytest.mark.parametrize("alpha", [0.001, 0.5, 0.8])
 @pytest.mark.parametrize("n", [40, 400])
 def test_any_level_and_any_margin_has_an_answer(n, alpha):
-    for matched in (
+    for proportions in (
         MatchedProportions(0, 0, n),
         MatchedProportions(2, 1, n),
         MatchedProportions(0, n, n),
         MatchedProportions(n, 0, n),
     ):
-        p_values = [matched.compute_p_value(margin, alpha) for margin in (1e-9, 0.2, 0.9999, 1.0, 50.0)]
+        p_values = [proportions.compute_p_value(margin, alpha) for margin in (1e-9, 0.2, 0.9999, 1.0, 50.0)]
         assert all(0 <= p <= 1 for p in p_values)
         assert p_values == sorted(p_values, reverse=True)
-        assert -1 <= matched.find_smallest_margin(alpha) <= 1
-        assert 0 <= matched.compute_power(0.1, alpha) <= 1
+        assert -1 <= proportions.find_smallest_margin(alpha) <= 1
+        assert 0 <= proportions.compute_power(0.1, alpha) <= 1
 
 
 @pytest.mark.parametrize("n", [1, 10, 200])
@@ -141,36 +141,40 @@ def test_systems_that_agree_everywhere_are_shown_within_one_minus_the_root_of_al
     assert compute_exact_margin(0, 0, n, 0.05) == pytest.approx(1 - 0.05 ** (1 / n), abs=1e-6)
 
 
-def size(shown, n, margin, wins_of=(0.0, 0.002, 0.01, 0.05, 0.2)):
-    """The exact probability that a system worse by just the margin is shown, at the worst of these rates of wins."""
-    wins, losses = np.nonzero(shown)
+def compute_size(is_shown, n, margin, win_rates=(0.0, 0.002, 0.01, 0.05, 0.2)):
+    """Return the exact probability of showing a system worse by the margin, at the worst rate of wins."""
+    wins, losses = np.nonzero(is_shown)
     return max(
         float(
             stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, [w, w + margin, 1 - 2 * w - margin]).sum()
         )
-        for w in wins_of
+        for w in win_rates
         if 2 * w + margin < 1
     )
 
 
 def test_the_size_of_the_score_test_where_losses_are_few_and_one_sided():
     """Exactly, by enumeration: 300 items, margin 0.01; shifted shuffles had 0.212 there."""
-    both = np.arange(301)
-    shown = (compute_score(both[:, None], both, 300, 0.01) >= stats.norm.ppf(0.95)) & (both[:, None] + both <= 300)
-    assert size(shown, 300, 0.01, wins_of=[0.0]) == pytest.approx(0.0490, abs=5e-4)  # no loss at all: 0.99 ** 300
-    assert size(shown, 300, 0.01) <= 0.06
+    counts = np.arange(301)
+    is_shown = (compute_score(counts[:, None], counts, 300, 0.01) >= stats.norm.ppf(0.95)) & (
+        counts[:, None] + counts <= 300
+    )
+    assert compute_size(is_shown, 300, 0.01, win_rates=[0.0]) == pytest.approx(
+        0.0490, abs=5e-4
+    )  # no loss at all: 0.99 ** 300
+    assert compute_size(is_shown, 300, 0.01) <= 0.06
 
 
 @pytest.mark.parametrize(("n", "margin"), [(12, 0.1), (12, 0.3), (24, 0.2)])
 def test_the_exact_test_never_exceeds_its_level(n, margin):
-    shown = np.zeros((n + 1, n + 1), bool)
+    is_shown = np.zeros((n + 1, n + 1), bool)
     for wins in range(n + 1):
         for losses in range(n + 1 - wins):
-            shown[wins, losses] = compute_exact_p(wins, losses, n, margin, 0.1) <= 0.1
-    assert 0 < size(shown, n, margin, wins_of=np.linspace(0, (1 - margin) / 2, 200)[:-1]) <= 0.1
+            is_shown[wins, losses] = compute_exact_p(wins, losses, n, margin, 0.1) <= 0.1
+    assert 0 < compute_size(is_shown, n, margin, win_rates=np.linspace(0, (1 - margin) / 2, 200)[:-1]) <= 0.1
 
 
-MATCHED = [
+PROPORTIONS = [
     MatchedProportions(0, 0, 50), MatchedProportions(3, 9, 120), MatchedProportions(9, 3, 200), MatchedProportions(0, 4, 300), MatchedProportions(40, 55, 5000),
     MatchedProportions(40, 20, 900, 2.5, 60), MatchedProportions(2, 5, 600, 10.0, 60), MatchedProportions(12, 30, 700, worth=100.0),
     MatchedProportions(0, 60, 60), MatchedProportions(60, 0, 60),
@@ -178,7 +182,7 @@ MATCHED = [
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
-@pytest.mark.parametrize("matched", MATCHED)
+@pytest.mark.parametrize("matched", PROPORTIONS)
 def test_the_smallest_margin_is_where_p_crosses_the_level(matched, alpha):
     """Against inversion by Brent's method; p falls as margins grow."""
     smallest = matched.find_smallest_margin(alpha)
@@ -198,26 +202,33 @@ def test_the_smallest_margin_is_where_p_crosses_the_level(matched, alpha):
 
 def test_the_power_for_an_equal_system_is_nearly_that_of_enumeration():
     n, alpha, differ, margin = 400, 0.05, 0.1, 0.04
-    matched = MatchedProportions(20, 20, n)
-    both = np.arange(n + 1)
-    shown = (compute_score(both[:, None], both, n, margin) >= stats.norm.ppf(1 - alpha)) & (both[:, None] + both <= n)
-    wins, losses = np.nonzero(shown)
+    proportions = MatchedProportions(20, 20, n)
+    counts = np.arange(n + 1)
+    is_shown = (compute_score(counts[:, None], counts, n, margin) >= stats.norm.ppf(1 - alpha)) & (
+        counts[:, None] + counts <= n
+    )
+    wins, losses = np.nonzero(is_shown)
     cells = [differ / 2, differ / 2, 1 - differ]
     true = stats.multinomial.pmf(np.c_[wins, losses, n - wins - losses], n, cells).sum()
-    assert matched.compute_power(margin, alpha) == pytest.approx(true, abs=0.02)
-    assert matched.compute_power(matched.find_margin_of_power(0.8, alpha), alpha) == pytest.approx(0.8, abs=1e-6)
+    assert proportions.compute_power(margin, alpha) == pytest.approx(true, abs=0.02)
+    assert proportions.compute_power(proportions.find_margin_of_power(0.8, alpha), alpha) == pytest.approx(
+        0.8, abs=1e-6
+    )
     assert MatchedProportions(0, 0, 1000).compute_power(0.01, alpha) == 1.0
     assert MatchedProportions(0, 0, 100).compute_power(0.01, alpha) == 0.0
 
 
 @pytest.mark.parametrize(("n", "alpha"), [(1, 0.1), (19, 0.05), (150, 0.01), (200, 0.05)])
 def test_an_equal_system_is_promised_no_smaller_margin_than_one_that_agrees_everywhere_is_shown_within(n, alpha):
-    least = compute_exact_margin(0, 0, n, alpha)
+    smallest_margin = compute_exact_margin(0, 0, n, alpha)
     agrees = MatchedProportions(0, 0, n)
-    assert agrees.find_margin_of_power(0.8, alpha) == pytest.approx(least, abs=1e-8)
-    assert (agrees.compute_power(least * 0.99, alpha), agrees.compute_power(least * 1.01, alpha)) == (0.0, 1.0)
+    assert agrees.find_margin_of_power(0.8, alpha) == pytest.approx(smallest_margin, abs=1e-8)
+    assert (
+        agrees.compute_power(smallest_margin * 0.99, alpha),
+        agrees.compute_power(smallest_margin * 1.01, alpha),
+    ) == (0.0, 1.0)
     if n > 2:
-        assert MatchedProportions(1, 1, n).find_margin_of_power(0.8, alpha) >= least - 1e-8
+        assert MatchedProportions(1, 1, n).find_margin_of_power(0.8, alpha) >= smallest_margin - 1e-8
 
 
 def test_a_design_effect_is_the_variance_of_sums_over_clusters_above_that_of_items():
@@ -235,9 +246,9 @@ def test_copies_of_items_count_as_one_item():
     copies, clusters = np.repeat(once, 7), np.repeat(np.arange(400), 7)
     assert estimate_design_effect(copies, clusters) == pytest.approx(7 * 400 / 399)
     wins, losses = (int((once == sign).sum()) for sign in (1, -1))
-    one = MatchedProportions(wins, losses, 400).compute_p_value(0.08, 0.05)
-    many = MatchedProportions.from_differences(copies, clusters).compute_p_value(0.08, 0.05)
-    assert many == pytest.approx(one, rel=0.05)
+    p = MatchedProportions(wins, losses, 400).compute_p_value(0.08, 0.05)
+    p_of_copies = MatchedProportions.from_differences(copies, clusters).compute_p_value(0.08, 0.05)
+    assert p_of_copies == pytest.approx(p, rel=0.05)
 
 
 def test_few_clusters_that_differ_count_as_one_item_each():
@@ -264,7 +275,7 @@ def test_the_size_of_the_cluster_robust_test(n_clusters, within, margin, won, de
     """Clusters of beta-distributed losses; 1,000 sets, nominal 0.05, three standard errors above are 0.071."""
     rng = np.random.default_rng([3, n_clusters, int(10 * dependence)])
     clusters = np.repeat(np.arange(n_clusters), within)
-    shown = 0
+    n_shown = 0
     for _ in range(1000):
         u = rng.random(n_clusters * within)
         if dependence == 1.0:
@@ -275,6 +286,6 @@ def test_the_size_of_the_cluster_robust_test(n_clusters, within, margin, won, de
             lost = rng.beta((margin + won) * strength, (1 - margin - won) * strength, n_clusters)
         losses = u < lost[clusters]
         wins = ~losses & (u < lost[clusters] + won / (1 - margin - won) * (1 - lost[clusters]))
-        matched = MatchedProportions.from_differences(wins.astype(int) - losses, clusters)
-        shown += matched.compute_p_value(margin, 0.05) <= 0.05
-    assert shown / 1000 <= 0.071
+        proportions = MatchedProportions.from_differences(wins.astype(int) - losses, clusters)
+        n_shown += proportions.compute_p_value(margin, 0.05) <= 0.05
+    assert n_shown / 1000 <= 0.071

@@ -1,10 +1,10 @@
-"""Adjusted p-values against R, and the count of sets in which a difference replicates."""
+"""Tests of adjusted p-values against R, and of the number of sets where a difference replicates."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import rng_of
+from panel_of import build_rng
 from scipy import stats
 
 from sigdask.statistics.multiplicity import (
@@ -14,7 +14,7 @@ from sigdask.statistics.multiplicity import (
     enforce_step_down,
 )
 
-P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ def test_adjusted_p_values_are_rs(method, oracle, oracles):
 @pytest.mark.parametrize("method", ["bh", "by"])
 def test_false_discovery_rates_are_scipys(method):
     for n in (1, 2, 30):
-        p = rng_of(n).random(n) ** 3
+        p = build_rng(n).random(n) ** 3
         expected = stats.false_discovery_control(p, method=method)
         assert P_VALUE_ADJUSTMENTS[method](p) == pytest.approx(expected, rel=1e-12)
 
 
 @settings(deadline=None)
-@given(p=P, data=st.data())
+@given(p=P_VALUES, data=st.data())
 def test_adjustments_know_no_order_and_never_lower_p(p, data):
     order = data.draw(st.permutations(range(len(p))))
     for adjusted in P_VALUE_ADJUSTMENTS.values():
@@ -45,7 +45,7 @@ def test_adjustments_know_no_order_and_never_lower_p(p, data):
 
 
 def test_holm_rejects_no_more_than_hochberg_and_bh_no_less_than_by():
-    p = rng_of(1).random(40) ** 4
+    p = build_rng(1).random(40) ** 4
     by_method = {name: adjusted(p) for name, adjusted in P_VALUE_ADJUSTMENTS.items()}
     assert (by_method["holm"] >= by_method["hochberg"]).all()
     assert (by_method["by"] >= by_method["bh"]).all()
@@ -58,11 +58,11 @@ def test_step_down_p_values_rise_from_the_most_extreme():
 
 def test_partial_conjunctions_by_hand():
     # p(u/n) = max over v <= u of (n - v + 1) p_(v)
-    of_four = [[0.01, 0.02, 0.03, 0.9], [0.01, 0.01, 0.02, 0.9], [0.01] * 4]
-    shown, p = count_replicated(of_four, 0.05)
-    assert (shown.tolist(), p.tolist()) == ([1, 3, 4], [0.04, 0.04, 0.04])
-    shown, p = count_replicated([[0.9, 0.3], [0.6, 0.9]], 0.05)
-    assert (shown.tolist(), p.tolist()) == ([0, 0], [0.6, 1.0])
+    p_values = [[0.01, 0.02, 0.03, 0.9], [0.01, 0.01, 0.02, 0.9], [0.01] * 4]
+    n_replicated, p = count_replicated(p_values, 0.05)
+    assert (n_replicated.tolist(), p.tolist()) == ([1, 3, 4], [0.04, 0.04, 0.04])
+    n_replicated, p = count_replicated([[0.9, 0.3], [0.6, 0.9]], 0.05)
+    assert (n_replicated.tolist(), p.tolist()) == ([0, 0], [0.6, 1.0])
 
 
 @pytest.mark.parametrize(("m", "alpha"), [(1, 0.05), (8256, 0.05), (325, 0.01), (7, 0.3)])

@@ -1,4 +1,4 @@
-"""Exact power of sign tests against enumeration and published figures; tilts; the search for where power crosses."""
+"""Tests of exact power of sign tests, of tilted weights, and of the search for a required power."""
 
 import json
 from fractions import Fraction
@@ -18,16 +18,16 @@ ORACLES = {one["name"]: one for one in json.loads((ROOT / "tests/data/oracles.js
 
 
 def test_size_and_power_of_the_sign_test_are_those_of_the_oracle():
-    known = ORACLES["sign_test_size_power_n34"]
-    n, alpha, p = (known["inputs"][key] for key in ("n", "alpha", "p1"))
-    found = compute_sign_power(n, 0.5, 0.5, alpha, 2), compute_sign_power(n, p, 1 - p, alpha, 2)
-    assert found == pytest.approx(known["expected"], abs=known["tolerance"])
+    oracle = ORACLES["sign_test_size_power_n34"]
+    n, alpha, p = (oracle["inputs"][key] for key in ("n", "alpha", "p1"))
+    power = compute_sign_power(n, 0.5, 0.5, alpha, 2), compute_sign_power(n, p, 1 - p, alpha, 2)
+    assert power == pytest.approx(oracle["expected"], abs=oracle["tolerance"])
 
 
-def rejected(wins, losses, alpha, sides):
-    """Whether the exact sign test rejects, by its definition in fractions."""
-    n, more = wins + losses, max(wins, losses) if sides == 2 else wins
-    tail = sum(Fraction(comb(n, k), 2**n) for k in range(more, n + 1))
+def is_rejected(wins, losses, alpha, sides):
+    """Return whether the exact sign test rejects, by its definition in fractions."""
+    n, n_more = wins + losses, max(wins, losses) if sides == 2 else wins
+    tail = sum(Fraction(comb(n, k), 2**n) for k in range(n_more, n + 1))
     return min(1, tail * (sides if wins != losses or sides == 1 else 1)) <= Fraction(alpha)
 
 
@@ -38,7 +38,7 @@ def test_power_is_the_sum_over_all_numbers_of_wins_and_losses(wins, losses, side
     expected = sum(
         comb(n, w) * comb(n - w, lost) * p**w * q**lost * (1 - p - q) ** (n - w - lost)
         for w, lost in product(range(n + 1), repeat=2)
-        if w + lost <= n and rejected(w, lost, "1/20", sides)
+        if w + lost <= n and is_rejected(w, lost, "1/20", sides)
     )
     assert compute_sign_power(n, float(p), float(q), 0.05, sides) == pytest.approx(float(expected), abs=1e-12)
 
@@ -54,11 +54,11 @@ def test_the_critical_number_of_wins_is_the_smallest_that_rejects():
 def test_exact_power_of_many_units_meets_the_normal_approximation():
     share, n = 0.55, 200_000
     z = (share - 0.5) * 2 * np.sqrt(n * 0.01) - stats.norm.isf(0.025) * 1
-    found = compute_sign_power(n, 0.01 * share, 0.01 * (1 - share), 0.05, 2)
-    assert found == pytest.approx(stats.norm.cdf(z / np.sqrt(4 * share * (1 - share))), abs=0.01)
+    power = compute_sign_power(n, 0.01 * share, 0.01 * (1 - share), 0.05, 2)
+    assert power == pytest.approx(stats.norm.cdf(z / np.sqrt(4 * share * (1 - share))), abs=0.01)
 
 
-def connor(p_changed, p_apart, power=0.8, alpha=0.05):
+def compute_connor_units(p_changed, p_apart, power=0.8, alpha=0.05):
     """Units for McNemar's test: Connor 1987, "Sample size for testing differences in proportions for the
     paired-sample design", Biometrics 43, formula (3)."""
     z, w = stats.norm.isf(alpha / 2), stats.norm.ppf(power)
@@ -66,26 +66,28 @@ def connor(p_changed, p_apart, power=0.8, alpha=0.05):
 
 
 def test_the_formula_is_the_one_of_the_published_example():
-    assert np.ceil(connor(0.5, 0.4)) == 23  # p01 = 0.45, p10 = 0.05: page 209 there, as powerandsamplesize.com has it
+    assert (
+        np.ceil(compute_connor_units(0.5, 0.4)) == 23
+    )  # p01 = 0.45, p10 = 0.05: page 209 there, as powerandsamplesize.com has it
 
 
 @pytest.mark.parametrize(("p_changed", "p_apart"), [(0.5, 0.4), (0.3, 0.1), (0.5, 0.2), (0.2, 0.05), (0.6, 0.1)])
 def test_units_of_the_exact_test_are_those_of_connor_and_some_more_for_its_conservatism(p_changed, p_apart):
     p, q = (p_changed + p_apart) / 2, (p_changed - p_apart) / 2
-    search = PowerCrossing(0.8, 1.96, connor(p_changed, p_apart), 6, 1e6, is_integer=True)
+    search = PowerCrossing(0.8, 1.96, compute_connor_units(p_changed, p_apart), 6, 1e6, is_integer=True)
     while search.answer is None:
         search.add_power(compute_sign_power(int(search.place), p, q, 0.05, 2), 0.0)
-    n, expected = search.answer.value, connor(p_changed, p_apart)
+    n, expected = search.answer.value, compute_connor_units(p_changed, p_apart)
     assert compute_sign_power(int(n), p, q, 0.05, 2) >= 0.8 > compute_sign_power(int(n) - 1, p, q, 0.05, 2)
     assert expected <= n <= 1.01 * expected + 2 / p_apart + 2  # the exact test's correction is about 1 / |p - q| units
 
 
 def test_a_tilt_gives_the_difference_wanted_and_keeps_the_units():
     d = np.array([-0.5, -0.1, 0.0, 0.2, 0.4, 1.0])
-    for wanted in (-0.49, -0.2, 0.1, 0.166, 0.99):
-        strength = tilting.find_strength(d, lambda w: float(w @ d), wanted)
+    for target in (-0.49, -0.2, 0.1, 0.166, 0.99):
+        strength = tilting.find_strength(d, lambda w: float(w @ d), target)
         weights = tilting.compute_weights(d, strength)
-        assert float(weights @ d) == pytest.approx(wanted, abs=1e-12)
+        assert float(weights @ d) == pytest.approx(target, abs=1e-12)
         assert (weights > 0).all()
         ratios = np.diff(np.log(weights)) / np.diff(d)  # exponential: log weights are linear in what units add
         assert np.ptp(ratios) < 1e-6 * max(1, abs(strength))

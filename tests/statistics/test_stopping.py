@@ -1,4 +1,4 @@
-"""Stopping rules: the figures of their papers, validity, and independence of the partition."""
+"""Tests of stopping rules: figures of their papers, validity, independence of the partition."""
 
 import math
 from fractions import Fraction
@@ -28,12 +28,12 @@ from sigdask.statistics.stopping import (
 )
 
 
-def trials_until_decided(p, rng, rule, replications, most):
-    """Trials of the confidence sequence looked at after every trial, by simulation."""
+def simulate_trials(p, rng, rule, replications, limit):
+    """Return after how many trials the confidence sequence decides if it checks after every one."""
     used = []
     for _ in range(replications):
         k, n, step = 0, 0, 64
-        while n < most:
+        while n < limit:
             hits = np.cumsum(rng.random(step) < p) + k
             looks = np.arange(n + 1, n + step + 1)
             reached = rule.is_reached(hits, looks)
@@ -49,7 +49,7 @@ def trials_until_decided(p, rng, rule, replications, most):
     ("p", "mean"), [(0.5, 10), (0.1, 475), (0.001, 264), (0.04, 10_600)], ids=["0.5", "0.1", "0.001", "0.04"]
 )
 def test_the_confidence_sequence_needs_the_published_mean_number_of_trials(p, mean):
-    used = trials_until_decided(p, np.random.default_rng(1), ConfidenceSequence(0.05, 1e-3), 400, 10**6)
+    used = simulate_trials(p, np.random.default_rng(1), ConfidenceSequence(0.05, 1e-3), 400, 10**6)
     error = used.std(ddof=1) / math.sqrt(len(used))
     assert abs(used.mean() - mean) < 4 * error + 0.06 * mean
 
@@ -67,8 +67,8 @@ def test_the_confidence_sequence_decides_wrongly_at_most_epsilon_of_the_time(p):
     replications = 500
     for _ in range(replications):
         tallies = rng.binomial(256, p, 400)
-        found = decide(rule, tallies, np.full(400, 256), limit=400 * 256)
-        wrong += found.is_significant == int(p > 0.05)
+        decision = decide(rule, tallies, np.full(400, 256), limit=400 * 256)
+        wrong += decision.is_significant == int(p > 0.05)
     assert wrong <= rule.epsilon * replications + 3 * math.sqrt(rule.epsilon * replications)
 
 
@@ -76,17 +76,17 @@ def test_the_interval_of_the_sequence_holds_at_the_time_of_stopping():
     rng, rule, missed = np.random.default_rng(3), ConfidenceSequence(0.05, 0.05), 0
     for _ in range(400):
         p = rng.uniform(0.02, 0.12)
-        found = decide(rule, rng.binomial(64, p, 500), np.full(500, 64), limit=500 * 64)
-        missed += not found.p_low <= p <= found.p_high
+        decision = decide(rule, rng.binomial(64, p, 500), np.full(500, 64), limit=500 * 64)
+        missed += not decision.p_low <= p <= decision.p_high
     assert missed <= 0.05 * 400 + 3 * math.sqrt(20)
 
 
 def test_a_decision_has_alpha_outside_its_interval():
     rule = ConfidenceSequence(0.05, 1e-3)
     for k, n in [(130, 4096), (300, 4096), (2, 4096), (0, 4096), (4096, 4096)]:
-        found = decide(rule, [k], [n], limit=n)
-        low, high = found.p_low, found.p_high
-        assert found.is_significant == (high <= 0.05 + 1e-12 if k / n < 0.05 else False)
+        decision = decide(rule, [k], [n], limit=n)
+        low, high = decision.p_low, decision.p_high
+        assert decision.is_significant == (high <= 0.05 + 1e-12 if k / n < 0.05 else False)
         assert not low < 0.05 < high
 
 
@@ -103,33 +103,33 @@ def test_the_ends_of_the_interval_are_where_the_formula_is_epsilon():
 def test_nothing_is_decided_before_the_limit_and_undecided_at_it():
     rule = ConfidenceSequence(0.05, 1e-3)
     assert not decide(rule, [205], [4096], limit=8192).is_final
-    found = decide(rule, [205, 205], [4096, 4096], limit=8192)
-    assert (found.is_final, found.is_significant) == (True, -1)
-    assert (found.n_trials, found.n_extreme) == (8192, 410)
+    decision = decide(rule, [205, 205], [4096, 4096], limit=8192)
+    assert (decision.is_final, decision.is_significant) == (True, -1)
+    assert (decision.n_trials, decision.n_extreme) == (8192, 410)
 
 
-def counter(flags):
-    """Count again in flags, shape (n_comparisons, n_trials): each of a few trials for itself, else added."""
+def build_recount(flags):
+    """Build a function that counts flags again, shape (n_comparisons, n_trials), trial by trial if few."""
 
-    def recount(first, n, some):
-        here = flags[some, first : first + n].T
-        return here if n <= SINGLE_TRIALS else here.sum(axis=0, keepdims=True)
+    def recount(first, n, indices):
+        selected = flags[indices, first : first + n].T
+        return selected if n <= SINGLE_TRIALS else selected.sum(axis=0, keepdims=True)
 
     return recount
 
 
-def flags_counter(flags):
-    return counter(np.asarray(flags)[None])
+def build_recount_of_one(flags):
+    return build_recount(np.asarray(flags)[None])
 
 
-def p_of(rule, n_extreme, n_trials, recount, *, limit):
-    """One comparison: find the trial, then say p."""
+def compute_p(rule, n_extreme, n_trials, recount, *, limit):
+    """Find the trial at which one comparison stops, and return its p."""
     block = find_hidden_blocks(rule, n_extreme, n_trials)
-    place = NOT_YET
+    trial = NOT_YET
     if block.has_come:
-        own = np.array([0]), np.array([block.ordinals])
-        [(_, [place])] = locate_exceedances(int(block.first), int(block.n_trials), *own, recount)
-    return compute_sequential_p(rule, n_extreme, n_trials, place, limit=limit)
+        target = np.array([0]), np.array([block.ordinals])
+        [(_, [trial])] = locate_exceedances(int(block.first), int(block.n_trials), *target, recount)
+    return compute_sequential_p(rule, n_extreme, n_trials, trial, limit=limit)
 
 
 def test_besag_and_clifford_find_the_very_trial():
@@ -138,30 +138,30 @@ def test_besag_and_clifford_find_the_very_trial():
         flags = rng.random(rng.integers(50, 5000)) < rng.uniform(0.001, 0.5)
         h, size = int(rng.integers(1, 12)), int(rng.integers(1, 300))
         starts = range(0, len(flags), size)
-        found = p_of(
+        result = compute_p(
             BesagClifford(h), [int(flags[s : s + size].sum()) for s in starts],
-            [len(flags[s : s + size]) for s in starts], flags_counter(flags), limit=len(flags),
+            [len(flags[s : s + size]) for s in starts], build_recount_of_one(flags), limit=len(flags),
         )  # fmt: skip
-        at = np.flatnonzero(flags)
-        if len(at) >= h:
-            assert found.n_trials == at[h - 1] + 1
-            assert found.p_value == h / (at[h - 1] + 1)
-            assert found.is_early
+        extreme_trials = np.flatnonzero(flags)
+        if len(extreme_trials) >= h:
+            assert result.n_trials == extreme_trials[h - 1] + 1
+            assert result.p_value == h / (extreme_trials[h - 1] + 1)
+            assert result.is_early
         else:
-            assert found.p_value == (len(at) + 1) / (len(flags) + 1)
-            assert not found.is_early
+            assert result.p_value == (len(extreme_trials) + 1) / (len(flags) + 1)
+            assert not result.is_early
 
 
 def test_the_partition_into_blocks_changes_no_sequential_p():
     flags = np.random.default_rng(5).random(2**15) < 0.003
-    found = {
-        float(p_of(
+    results = {
+        float(compute_p(
             BesagClifford(20), flags.reshape(-1, size).sum(axis=1), np.full(len(flags) // size, size),
-            flags_counter(flags), limit=len(flags),
+            build_recount_of_one(flags), limit=len(flags),
         ).p_value)
         for size in (256, 1024, 4096, 2**15)
     }  # fmt: skip
-    assert len(found) == 1
+    assert len(results) == 1
 
 
 def test_besag_and_clifford_are_valid_at_every_level():
@@ -170,8 +170,10 @@ def test_besag_and_clifford_are_valid_at_every_level():
     rates = rng.random(replications)
     values = np.empty(replications)
     for r, rate in enumerate(rates):
-        places = np.flatnonzero(rng.random(limit) < rate)
-        values[r] = h / (places[h - 1] + 1) if len(places) >= h else (len(places) + 1) / (limit + 1)
+        extreme_trials = np.flatnonzero(rng.random(limit) < rate)
+        values[r] = (
+            h / (extreme_trials[h - 1] + 1) if len(extreme_trials) >= h else (len(extreme_trials) + 1) / (limit + 1)
+        )
     for alpha in (0.01, 0.05, 0.1, 0.5):
         size = np.mean(values <= alpha)
         assert size <= alpha + 4 * math.sqrt(alpha * (1 - alpha) / replications)
@@ -192,21 +194,21 @@ def test_peeking_would_not_be_valid():
 def test_many_places_in_one_block_are_found_together():
     rng = np.random.default_rng(12)
     flags = rng.random((40, 5000)) < rng.uniform(0.01, 0.5, (40, 1))
-    asked = []
+    ranges = []
 
-    def recount(first, n, some):
-        asked.append(n)
-        return counter(flags)(first, n, some)
+    def recount(first, n, indices):
+        ranges.append(n)
+        return build_recount(flags)(first, n, indices)
 
-    wanted = np.array([rng.integers(1, flags[k].sum() + 1) for k in range(40)])
-    found = {
-        k: at
-        for some, ats in locate_exceedances(0, 5000, np.arange(40), wanted, recount)
-        for k, at in zip(some, ats, strict=True)
+    targets = np.array([rng.integers(1, flags[k].sum() + 1) for k in range(40)])
+    trials = {
+        k: trial
+        for indices, trials_of_block in locate_exceedances(0, 5000, np.arange(40), targets, recount)
+        for k, trial in zip(indices, trials_of_block, strict=True)
     }
-    assert found == {k: int(np.flatnonzero(flags[k])[n - 1]) + 1 for k, n in enumerate(wanted)}
-    assert asked.count(313) <= 16  # the sixteen parts, once
-    assert len(asked) < 40 * 11
+    assert trials == {k: int(np.flatnonzero(flags[k])[n - 1]) + 1 for k, n in enumerate(targets)}
+    assert ranges.count(313) <= 16  # the sixteen parts, once
+    assert len(ranges) < 40 * 11
 
 
 def test_a_place_not_looked_for_yet_bounds_p_from_above():
@@ -218,7 +220,7 @@ def test_a_place_not_looked_for_yet_bounds_p_from_above():
         if not (block := find_hidden_blocks(BesagClifford(10), blocks, trials)).has_come:
             continue
         bounded = compute_sequential_p(BesagClifford(10), blocks, trials, NOT_YET, limit=4000)
-        exact = p_of(BesagClifford(10), blocks, trials, flags_counter(flags), limit=4000)
+        exact = compute_p(BesagClifford(10), blocks, trials, build_recount_of_one(flags), limit=4000)
         assert exact.p_value <= bounded.p_value == 10 / (block.first + block.ordinals)
 
 
@@ -237,14 +239,14 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
 
     flags = np.array([panel.tally(first=t, n_trials=1).counts[0, 0, 2] for t in range(8192)])
     blocks = [int(panel.tally(first=first, n_trials=4096).counts[0, 0, 2]) for first in (0, 4096)]
-    each = np.concatenate(
+    by_trial = np.concatenate(
         [count_by_trial(panel, run=0, first=t, n_trials=1024)[:, 0, 0, 2] for t in range(0, 8192, 1024)]
     )
-    assert each.tolist() == flags.tolist()
+    assert by_trial.tolist() == flags.tolist()
     h = int(flags.sum()) - 3
     assert h > 30
-    found = p_of(BesagClifford(h), blocks, [4096, 4096], flags_counter(flags), limit=2**20)
-    assert found.n_trials == np.flatnonzero(flags)[h - 1] + 1
+    result = compute_p(BesagClifford(h), blocks, [4096, 4096], build_recount_of_one(flags), limit=2**20)
+    assert result.n_trials == np.flatnonzero(flags)[h - 1] + 1
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,7 @@ def test_a_real_comparison_stops_at_the_trial_that_the_kernel_says():
 )
 def test_counts_that_changed_in_between_are_refused(h, recount):
     with pytest.raises(InputError, match="trials 0 to 4095 were counted again and gave other counts"):
-        p_of(BesagClifford(h), [5], [4096], recount, limit=4096)
+        compute_p(BesagClifford(h), [5], [4096], recount, limit=4096)
 
 
 def test_many_comparisons_at_once_stop_where_each_alone_would():
@@ -265,8 +267,8 @@ def test_many_comparisons_at_once_stop_where_each_alone_would():
     tallies = rng.binomial(4096, rng.uniform(0, 0.1, (3, 7)), (20, 3, 7))
     for rule in (BesagClifford(500), ConfidenceSequence(0.05, 1e-3)):
         together = find_stopping_block(rule, tallies, np.full(20, 4096))
-        for place in np.ndindex(3, 7):
-            assert together[place] == find_stopping_block(rule, tallies[(slice(None), *place)], np.full(20, 4096))
+        for cell in np.ndindex(3, 7):
+            assert together[cell] == find_stopping_block(rule, tallies[(slice(None), *cell)], np.full(20, 4096))
 
 
 def test_the_rules_stop_by_default_as_documented():
@@ -281,8 +283,8 @@ def test_the_lower_end_is_found_however_small_p_is():
         assert log_likelihood(3, 2**20, end) == pytest.approx(math.log(1e-3), abs=1e-5)
 
 
-def by_bisection(k, n, epsilon):
-    """The interval by SciPy's root of the formula, one at a time: absolute within 1e-15."""
+def solve_interval(k, n, epsilon):
+    """Return the interval by SciPy's root of the formula, to an absolute error of 1e-15."""
     from scipy import optimize
 
     def above(p):
@@ -297,23 +299,23 @@ def test_intervals_of_many_are_those_of_each_and_those_of_a_root_finder():
     n = rng.choice([1, 10, 1000, 4096, 2**20], 400)
     k = np.minimum((n * rng.choice([0, 0.001, 0.05, 0.5, 0.99, 1], 400)).astype(int) + rng.integers(0, 3, 400), n)
     low, high = compute_sequence_interval(k, n, 1e-3)
-    for place in range(400):
-        alone = compute_sequence_interval(k[place], n[place], 1e-3)
-        assert alone == (low[place], high[place])  # whatever stands beside it
-        if k[place] < n[place] - 1:
-            assert alone == pytest.approx(by_bisection(k[place], n[place], 1e-3), rel=1e-9, abs=2e-15)
+    for index in range(400):
+        alone = compute_sequence_interval(k[index], n[index], 1e-3)
+        assert alone == (low[index], high[index])  # whatever stands beside it
+        if k[index] < n[index] - 1:
+            assert alone == pytest.approx(solve_interval(k[index], n[index], 1e-3), rel=1e-9, abs=2e-15)
 
 
 def test_rules_say_of_many_what_they_say_of_each():
     rng = np.random.default_rng(15)
     trials = np.array([4096, 12288, 3616])[:, None] * (np.arange(3)[:, None] < rng.integers(1, 4, 60))
     extreme = rng.binomial(trials, rng.choice([1e-4, 0.002, 0.05, 0.4], 60))
-    place = np.full(60, NOT_YET)
+    trials_found = np.full(60, NOT_YET)
     for rule, say, some in (
         (BesagClifford(10), lambda *a: compute_sequential_p(*a[:3], a[3], limit=20_000), ("is_final", "n_trials", "p_value", "is_early")),
         (ConfidenceSequence(), lambda *a: decide(*a[:3], limit=20_000), ("is_final", "n_trials", "is_significant", "p_low", "p_high")),
     ):  # fmt: skip
-        many = say(rule, extreme, trials, place)
+        many = say(rule, extreme, trials, trials_found)
         for k in range(60):
             whole = trials[:, k] > 0
             alone = say(rule, extreme[whole, k], trials[whole, k], NOT_YET)

@@ -1,4 +1,4 @@
-"""What is worked out of thousands of counts at once is what one count gives, by other code."""
+"""Tests that functions of whole columns of counts give what one count gives, by other code."""
 
 from fractions import Fraction
 from math import comb
@@ -16,7 +16,7 @@ from sigdask.statistics.crosscheck import compute_agreement_p, compute_fit_p, ma
 from sigdask.statistics.distinct import find_distinct_pairs
 
 
-def exact_sign_test(wins: int, losses: int, alternative: str) -> Fraction:
+def compute_sign_test_p(wins: int, losses: int, alternative: str) -> Fraction:
     n = wins + losses
     below = {"two-sided": min(wins, losses), "greater": losses, "less": wins}[alternative]
     share = Fraction(sum(comb(n, i) for i in range(below + 1)), 2**n)
@@ -28,7 +28,9 @@ def test_sign_tests_of_many_are_the_nearest_floats_to_fractions(alternative):
     rng = np.random.default_rng(5)
     wins, losses = rng.integers(0, 60, 400), rng.integers(0, 60, 400)
     wins[:3], losses[:3] = [0, 7, 0], [0, 0, 7]
-    expected = [float(exact_sign_test(w, x, alternative)) for w, x in zip(wins.tolist(), losses.tolist(), strict=True)]
+    expected = [
+        float(compute_sign_test_p(w, x, alternative)) for w, x in zip(wins.tolist(), losses.tolist(), strict=True)
+    ]
     assert sign_test(wins, losses, alternative).tolist() == expected
 
 
@@ -62,8 +64,8 @@ def test_intervals_of_many_are_those_of_clopper_and_pearson(pairs):
 
 def test_fits_of_many_are_twice_the_smaller_tail_and_certain_ones_are_certain():
     k, n, p = np.array([3, 10, 9, 0]), np.array([10, 10, 10, 10]), np.array([0.2, 1.0, 1.0, 0.3])
-    of_three = min(binomtest(3, 10, 0.2, alternative=side).pvalue for side in ("less", "greater"))
-    assert compute_fit_p(k, n, p) == pytest.approx([2 * of_three, 1.0, 0.0, 2 * 0.7**10])
+    p_of_three = min(binomtest(3, 10, 0.2, alternative=side).pvalue for side in ("less", "greater"))
+    assert compute_fit_p(k, n, p) == pytest.approx([2 * p_of_three, 1.0, 0.0, 2 * 0.7**10])
 
 
 def test_bounds_and_shares_of_many():
@@ -74,22 +76,22 @@ def test_bounds_and_shares_of_many():
 
 def test_nothing_gives_nothing():
     none = np.empty(0, np.int64)
-    for found in (
+    for values in (
         sign_test(none, none),
         compute_agreement_p(none, none, none),
         *clopper_pearson(none, none),
         compute_bound(none, none),
     ):
-        assert found.shape == (0,)
+        assert values.shape == (0,)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=40))
 def test_distinct_pairs_give_back_every_row(pairs):
     k, n = np.array(pairs, np.int64).reshape(-1, 2).T
-    few_k, few_n, places = find_distinct_pairs(k, n)
-    assert (few_k[places] == k).all()
-    assert (few_n[places] == n).all()
+    few_k, few_n, positions = find_distinct_pairs(k, n)
+    assert (few_k[positions] == k).all()
+    assert (few_n[positions] == n).all()
     assert len(few_k) == len(set(pairs))
 
 
@@ -99,6 +101,6 @@ def test_correlations_are_numpys_however_the_items_are_laid_out():
     values[:, 3] += values[:, 0]
     expected = np.corrcoef(values[:, :4].T)
     for size in (1, 10, 101):
-        found = compute_correlations(lambda size=size: (values[k : k + size] for k in range(0, 101, size)))
-        assert found[:4, :4] == pytest.approx(expected, rel=1e-11)
-        assert np.isnan(found[4]).all()
+        correlations = compute_correlations(lambda size=size: (values[k : k + size] for k in range(0, 101, size)))
+        assert correlations[:4, :4] == pytest.approx(expected, rel=1e-11)
+        assert np.isnan(correlations[4]).all()

@@ -1,4 +1,4 @@
-"""A store keeps what metrics took from outputs: replaced, bounded, and in both databases alike."""
+"""Tests of the extraction cache in a store: entries are replaced and bounded, alike in both databases."""
 
 import numpy as np
 import pytest
@@ -35,21 +35,21 @@ def test_entries_come_back_and_are_replaced(where):
         store.extraction_cache.put({"a": pack_statistics("a", array), "b": b"damaged"})
         store.extraction_cache.put({"b": pack_statistics("b", -array), "c": b""})
     with open_store(where, "p") as store:
-        found = store.extraction_cache.get(["a", "b", "c", "d"])
-    assert found.keys() == {"a", "b", "c"}
-    assert (unpack_statistics("a", found["a"]) == array).all()
-    assert (unpack_statistics("b", found["b"]) == -array).all()
-    assert unpack_statistics("c", found["c"]) is None
+        entries = store.extraction_cache.get(["a", "b", "c", "d"])
+    assert entries.keys() == {"a", "b", "c"}
+    assert (unpack_statistics("a", entries["a"]) == array).all()
+    assert (unpack_statistics("b", entries["b"]) == -array).all()
+    assert unpack_statistics("c", entries["c"]) is None
 
 
 def test_many_keys_are_many_entries(where):
     with open_store(where, "p") as store:
         store.extraction_cache.put({f"{k}": b"x" * k for k in range(1200)})
-        found = store.extraction_cache.get([f"{k}" for k in range(0, 3000, 2)])
-    assert found == {f"{k}": b"x" * k for k in range(0, 1200, 2)}
+        entries = store.extraction_cache.get([f"{k}" for k in range(0, 3000, 2)])
+    assert entries == {f"{k}": b"x" * k for k in range(0, 1200, 2)}
 
 
-def used(connection):
+def read_use_times(connection):
     return {row[0]: row[1] for row in connection.execute(text("SELECT digest, used FROM extracted"))}
 
 
@@ -63,31 +63,31 @@ def test_what_no_night_used_for_longest_makes_room(where):
         assert store.extraction_cache.get(["0"])  # used again
         store.extraction_cache.put({"x": bytes(100)})
     with open_for_reading(where) as connection:
-        assert used(connection).keys() == {"0", "x", *map(str, range(3, 10))}
+        assert read_use_times(connection).keys() == {"0", "x", *map(str, range(3, 10))}
 
 
 def test_a_night_that_only_looks_writes_nothing(where):
     with open_store(where, "p") as store:
         store.extraction_cache.put({"a": b"1"})
         with store.database.transaction() as connection:
-            before = used(connection)
+            before = read_use_times(connection)
         store.extraction_cache.get(["a"])
         with store.database.transaction() as connection:
-            assert used(connection) == before
+            assert read_use_times(connection) == before
             connection.execute(
                 text("UPDATE extracted SET used = used - :day"), {"day": 2 * extraction_cache.FRESH_SECONDS}
             )
         store.extraction_cache.get(["a"])
         with store.database.transaction() as connection:
-            assert used(connection)["a"] >= before["a"]
+            assert read_use_times(connection)["a"] >= before["a"]
 
 
 def test_a_store_of_the_version_before_gets_the_table(tmp_path):
     from sigdask.nightly.store.checksums import SEALED
     from sigdask.nightly.store.migrations import COLUMNAR, MIGRATIONS, read_version
 
-    where = str(tmp_path / "old.sqlite")
-    database = open_to_write(where)
+    path = str(tmp_path / "old.sqlite")
+    database = open_to_write(path)
     with database.transaction() as connection:
         connection.execute(text("DROP TABLE extracted"))
         for table in ("tallies", *SEALED):
@@ -95,7 +95,7 @@ def test_a_store_of_the_version_before_gets_the_table(tmp_path):
         connection.execute(text("ALTER TABLE runs DROP COLUMN seconds_left"))
         connection.execute(text("UPDATE schema_version SET version = :v"), {"v": COLUMNAR})
     database.close()
-    with open_store(where, "p") as store:
+    with open_store(path, "p") as store:
         store.extraction_cache.put({"a": b"1"})
         with store.database.transaction() as connection:
             assert read_version(connection) == len(MIGRATIONS)

@@ -1,4 +1,4 @@
-"""What is damaged in a store is told, row by row, is never taken for what was kept, and is counted again on request."""
+"""Tests that damage in a store is reported row by row, never used, and repaired on request."""
 
 import random
 import re
@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from command import called
-from nights import tallies_in, write_plan
+from command import call_sigdask
+from nights import read_tallies, write_plan
 from servers import start_postgres
 from sqlalchemy import create_engine, text
 
@@ -25,8 +25,8 @@ from sigdask.nightly.store.database import open_to_write, parse_url
 BITS64 = 2**64 - 1
 
 
-def splitmix(key, values):
-    """The checksum in Python's integers."""
+def compute_splitmix(key, values):
+    """Compute the checksum in Python's integers."""
     mixed = key
     for value in values:
         mixed ^= value
@@ -35,28 +35,28 @@ def splitmix(key, values):
     return mixed >> 33
 
 
-def checksum(key, run, first, stop, *counts):
+def compute_single_checksum(key, run, first, stop, *counts):
     run, first, stop = (np.array([value]) for value in (run, first, stop))
-    [found] = compute_tally_checksums(np.array([key], np.uint64), run, first, stop, np.array([counts])).tolist()
-    return found
+    [result] = compute_tally_checksums(np.array([key], np.uint64), run, first, stop, np.array([counts])).tolist()
+    return result
 
 
 def test_the_checksum_of_a_tally_is_splitmix_of_what_it_says():
     rng = random.Random(0)
     for _ in range(50):
         key, values = rng.getrandbits(64), [rng.getrandbits(rng.choice([1, 12, 40])) for _ in range(6)]
-        assert checksum(key, *values) == splitmix(key, values) < 2**31
+        assert compute_single_checksum(key, *values) == compute_splitmix(key, values) < 2**31
 
 
 def test_every_bit_of_a_tally_and_of_the_digest_counts():
     digest, values = random.Random(1).randbytes(20), [1, 4096, 16_384, 17, 12_271, 30]
     [key] = compute_keys([digest]).tolist()
-    before = checksum(key, *values)
-    for place, bit in product(range(6), range(48)):
-        assert checksum(key, *(v ^ (k == place) << bit for k, v in enumerate(values))) != before
-    for place, bit in product(range(20), range(8)):
-        other = bytes(byte ^ (k == place) << bit for k, byte in enumerate(digest))
-        assert checksum(*compute_keys([other]).tolist(), *values) != before
+    before = compute_single_checksum(key, *values)
+    for index, bit in product(range(6), range(48)):
+        assert compute_single_checksum(key, *(v ^ (k == index) << bit for k, v in enumerate(values))) != before
+    for index, bit in product(range(20), range(8)):
+        changed = bytes(byte ^ (k == index) << bit for k, byte in enumerate(digest))
+        assert compute_single_checksum(*compute_keys([changed]).tolist(), *values) != before
 
 
 def test_a_row_has_another_checksum_where_types_or_borders_differ():
@@ -92,21 +92,21 @@ def server():
 
 @pytest.fixture(scope="module")
 def night(tmp_path_factory):
-    """A plan that was run twice, its results otherwise the second time."""
+    """Run a plan twice, with other results the second time."""
     folder = tmp_path_factory.mktemp("night")
     path = write_plan(folder / "calm", sets=2, systems=4, trials=6000)
-    assert ran(path).returncode == 0
-    assert ran(path).returncode == 0
+    assert run_plan_again(path).returncode == 0
+    assert run_plan_again(path).returncode == 0
     return path
 
 
-def ran(path, *more):
-    return called("run", path, "--cluster", "none", *more, cwd=path.parent)
+def run_plan_again(path, *options):
+    return call_sigdask("run", path, "--cluster", "none", *options, cwd=path.parent)
 
 
-def n_counted(done):
-    assert done.returncode == 0, done.stderr
-    return int(re.search(r"([\d,]+) trials counted", done.stderr)[1].replace(",", ""))
+def parse_n_counted(result):
+    assert result.returncode == 0, result.stderr
+    return int(re.search(r"([\d,]+) trials counted", result.stderr)[1].replace(",", ""))
 
 
 @pytest.fixture
@@ -115,95 +115,95 @@ def copy(night, tmp_path):
     return tmp_path / "calm" / night.name
 
 
-def change(store, *statements):
-    with closing(sqlite3.connect(store)) as opened:
+def execute(store, *statements):
+    with closing(sqlite3.connect(store)) as connection:
         for statement in statements:
-            assert opened.execute(statement).rowcount >= 1
-        opened.commit()
+            assert connection.execute(statement).rowcount >= 1
+        connection.commit()
 
 
-IMPOSSIBLE = "UPDATE tallies SET greater = 99999 WHERE comparison = 3 AND run = 0 AND first = 0"
+IMPOSSIBLE_TALLY = "UPDATE tallies SET greater = 99999 WHERE comparison = 3 AND run = 0 AND first = 0"
 
 
 def test_a_tally_that_no_trials_give_is_refused_told_and_alone_counted_again(copy):
     store = copy.parent / "night.sqlite"
-    before, said = tallies_in(store), ran(copy).stdout
-    change(store, IMPOSSIBLE)
-    refused = ran(copy)
+    before, report = read_tallies(store), run_plan_again(copy).stdout
+    execute(store, IMPOSSIBLE_TALLY)
+    refused = run_plan_again(copy)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "damaged: tallies: comparison 3, run 0, trials 0 to 4,095" in refused.stderr
     assert "intact" not in refused.stderr
     for command in ("check", "repair"):
-        done = called("store", command, copy, cwd=copy.parent)
-        assert done.returncode == {"check": 2, "repair": 0}[command]
-        assert "tallies: comparison 3, run 0, trials 0 to 4,095: counts that no trials give" in done.stdout
-    again = ran(copy)
-    assert n_counted(again) == 4096  # trials 4,096 to 5,999 are kept
-    assert again.stdout == said.replace("run 3 of", "run 4 of") or "Nothing changed" in again.stdout
-    assert tallies_in(store) == before
-    assert "none of them damaged" in called("store", "check", copy, cwd=copy.parent).stdout
+        result = call_sigdask("store", command, copy, cwd=copy.parent)
+        assert result.returncode == {"check": 2, "repair": 0}[command]
+        assert "tallies: comparison 3, run 0, trials 0 to 4,095: counts that no trials give" in result.stdout
+    recounted = run_plan_again(copy)
+    assert parse_n_counted(recounted) == 4096  # trials 4,096 to 5,999 are kept
+    assert recounted.stdout == report.replace("run 3 of", "run 4 of") or "Nothing changed" in recounted.stdout
+    assert read_tallies(store) == before
+    assert "none of them damaged" in call_sigdask("store", "check", copy, cwd=copy.parent).stdout
 
 
 def test_a_tally_that_was_changed_to_a_possible_one_is_told_by_its_checksum(copy):
-    change(
+    execute(
         copy.parent / "night.sqlite",
         "UPDATE tallies SET two_sided = two_sided + 1 WHERE comparison = 2 AND run = 1 AND first = 0",
     )
-    assert ran(copy).returncode == 2
+    assert run_plan_again(copy).returncode == 2
     assert (
         "comparison 2, run 1, trials 0 to 4,095: another checksum"
-        in called("store", "check", copy, cwd=copy.parent).stdout
+        in call_sigdask("store", "check", copy, cwd=copy.parent).stdout
     )
 
 
 def test_tallies_under_another_comparison_are_told(copy):
-    change(
+    execute(
         copy.parent / "night.sqlite",
         "UPDATE tallies SET comparison = 1000 WHERE comparison = 1",
         "UPDATE tallies SET comparison = 1 WHERE comparison = 2",
         "UPDATE tallies SET comparison = 2 WHERE comparison = 1000",
     )
-    done = ran(copy)
-    assert done.returncode == 2
-    assert "comparison 1, run 0" in done.stderr
+    result = run_plan_again(copy)
+    assert result.returncode == 2
+    assert "comparison 1, run 0" in result.stderr
 
 
 def test_missing_trials_are_noticed_and_they_alone_are_counted(copy):
     store = copy.parent / "night.sqlite"
-    before = tallies_in(store)
-    change(store, "DELETE FROM tallies WHERE comparison = 4 AND run = 0 AND first = 0")
-    done = called("store", "check", copy, cwd=copy.parent)
-    assert done.returncode == 2
-    assert "tallies: comparison 4, run 0, trials 0 to 4,095, are missing" in done.stdout
-    assert n_counted(ran(copy)) == 4096
-    assert tallies_in(store) == before
+    before = read_tallies(store)
+    execute(store, "DELETE FROM tallies WHERE comparison = 4 AND run = 0 AND first = 0")
+    result = call_sigdask("store", "check", copy, cwd=copy.parent)
+    assert result.returncode == 2
+    assert "tallies: comparison 4, run 0, trials 0 to 4,095, are missing" in result.stdout
+    assert parse_n_counted(run_plan_again(copy)) == 4096
+    assert read_tallies(store) == before
 
 
 def test_a_missing_round_of_a_family_is_counted_and_no_other(copy):
     store = copy.parent / "night.sqlite"
-    before = tallies_in(store)
-    change(store, "DELETE FROM arrays WHERE first = 0 AND run = 0")
-    assert n_counted(ran(copy)) > 0
-    assert tallies_in(store) == before
+    before = read_tallies(store)
+    execute(store, "DELETE FROM arrays WHERE first = 0 AND run = 0")
+    assert parse_n_counted(run_plan_again(copy)) > 0
+    assert read_tallies(store) == before
 
 
-RULE = 'adjust = "none"\n[stopping]\nrule = "confidence-sequence"\n'
+SEQUENCE_SETTINGS = 'adjust = "none"\n[stopping]\nrule = "confidence-sequence"\n'
 
 
 def test_rules_to_stop_early_go_on_beyond_trials_that_were_missing(tmp_path):
-    path = write_plan(tmp_path / "night", sets=1, systems=4, trials=20_000, more=RULE)
-    assert ran(path).returncode == 0
+    path = write_plan(tmp_path / "night", sets=1, systems=4, trials=20_000, settings=SEQUENCE_SETTINGS)
+    assert run_plan_again(path).returncode == 0
     store = path.parent / "night.sqlite"
-    before = tallies_in(store)
-    change(
+    before = read_tallies(store)
+    execute(
         store,
         "DELETE FROM tallies WHERE first = 0 AND comparison = (SELECT comparison FROM tallies WHERE first > 4096 LIMIT 1)",
     )
-    assert ran(path).returncode == 0
-    assert tallies_in(store) == before
+    assert run_plan_again(path).returncode == 0
+    assert read_tallies(store) == before
 
 
-DAMAGE = {
+DAMAGE_STATEMENTS = {
     "runs: run 1 of plan": "UPDATE runs SET details = replace(details, '0.05', '0.15') WHERE id = 1",
     "progress: how far run 1 came": "UPDATE progress SET counted = counted + 1 WHERE run = 1 AND position = 0",
     "found: block": "UPDATE found SET n = n + 1",
@@ -213,46 +213,46 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("named", DAMAGE)
+@pytest.mark.parametrize("named", DAMAGE_STATEMENTS)
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def test_damage_of_each_table_is_told_and_mended(named, kind, copy, request):
-    where = str(copy.parent / "night.sqlite")
+    store_url = str(copy.parent / "night.sqlite")
     if kind == "postgresql":
-        where = emptied(request.getfixturevalue("server"))
-    assert ran(copy, "--store", where).returncode == 0
+        store_url = create_empty_database(request.getfixturevalue("server"))
+    assert run_plan_again(copy, "--store", store_url).returncode == 0
     scores = (copy.parent / "set0.csv").read_text()
     (copy.parent / "set0.csv").write_text(scores.replace("0.1", "0.3"))  # so that results of before end
-    assert ran(copy, "--store", where).returncode == 0
+    assert run_plan_again(copy, "--store", store_url).returncode == 0
     (copy.parent / "set0.csv").write_text(scores)
-    assert ran(copy, "--store", where).returncode == 0
-    with open_store(where, "other") as store:
+    assert run_plan_again(copy, "--store", store_url).returncode == 0
+    with open_store(store_url, "other") as store:
         store.extraction_cache.put({"a": pack_statistics("a", np.arange(3))})
-    before = tallies_in(where)
-    with closing(open_to_write(where)) as database, database.transaction() as connection:
+    before = read_tallies(store_url)
+    with closing(open_to_write(store_url)) as database, database.transaction() as connection:
         if kind == "postgresql":
             connection.execute(text("SET session_replication_role = replica"))
-        connection.execute(text(DAMAGE[named]))
-    check = called("store", "check", where, cwd=copy.parent)
+        connection.execute(text(DAMAGE_STATEMENTS[named]))
+    check = call_sigdask("store", "check", store_url, cwd=copy.parent)
     assert check.returncode == 2
     assert named in check.stdout
     for command in (
-        ["status", where],
-        ["history", where],
-        ["report", where],
-        ["run", copy, "--store", where, "--cluster", "none"],
+        ["status", store_url],
+        ["history", store_url],
+        ["report", store_url],
+        ["run", copy, "--store", store_url, "--cluster", "none"],
     ):
-        done = called(*command, cwd=copy.parent)
-        assert done.returncode in {0, 2}
-        assert "intact" not in done.stderr
-    assert called("store", "repair", where, cwd=copy.parent).returncode == 0
-    assert ran(copy, "--store", where).returncode == 0
-    assert "none of them damaged" in called("store", "check", where, cwd=copy.parent).stdout
-    assert tallies_in(where) == before
-    assert called("report", where, cwd=copy.parent).returncode == 0
+        result = call_sigdask(*command, cwd=copy.parent)
+        assert result.returncode in {0, 2}
+        assert "intact" not in result.stderr
+    assert call_sigdask("store", "repair", store_url, cwd=copy.parent).returncode == 0
+    assert run_plan_again(copy, "--store", store_url).returncode == 0
+    assert "none of them damaged" in call_sigdask("store", "check", store_url, cwd=copy.parent).stdout
+    assert read_tallies(store_url) == before
+    assert call_sigdask("report", store_url, cwd=copy.parent).returncode == 0
 
 
-def emptied(server):
-    """A database without any table."""
+def create_empty_database(server):
+    """Create a database without any table and return its URL."""
     engine = create_engine(parse_url(server.url), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text("DROP DATABASE IF EXISTS nights WITH (FORCE)"))
@@ -262,34 +262,34 @@ def emptied(server):
 
 
 def test_a_damaged_run_is_still_listed_and_its_results_are_not_told(copy):
-    change(copy.parent / "night.sqlite", "UPDATE runs SET details = '{' WHERE id = 1")
+    execute(copy.parent / "night.sqlite", "UPDATE runs SET details = '{' WHERE id = 1")
     with pytest.raises(DamagedError, match="runs: run 1"):
-        report_of_the_first_run(copy)
-    assert called("store", "repair", copy, cwd=copy.parent).returncode == 0
-    assert "damaged" in called("history", copy, cwd=copy.parent).stdout
+        build_first_report(copy)
+    assert call_sigdask("store", "repair", copy, cwd=copy.parent).returncode == 0
+    assert "damaged" in call_sigdask("history", copy, cwd=copy.parent).stdout
     with pytest.raises(InputError, match="its record was damaged"):
-        report_of_the_first_run(copy)
+        build_first_report(copy)
 
 
-def report_of_the_first_run(path):
+def build_first_report(path):
     from sigdask.nightly.store import status
 
     return status.build_report(str(path.parent / "night.sqlite"), number=1)
 
 
 def test_a_store_that_a_driver_is_at_work_on_is_not_repaired(copy):
-    where = str(copy.parent / "night.sqlite")
-    with open_store(where, "night"), pytest.raises(HeldError):
-        mending.repair_store(where)
+    store = str(copy.parent / "night.sqlite")
+    with open_store(store, "night"), pytest.raises(HeldError):
+        mending.repair_store(store)
 
 
 def test_a_store_without_a_fault_is_left_as_it_is(copy):
     store = copy.parent / "night.sqlite"
     before = store.read_bytes()
-    assert called("store", "check", copy, cwd=copy.parent).returncode == 0
+    assert call_sigdask("store", "check", copy, cwd=copy.parent).returncode == 0
     assert store.read_bytes() == before
-    done = called("store", "repair", copy, cwd=copy.parent)
-    assert (done.returncode, "nothing was changed" in done.stdout) == (0, True)
+    result = call_sigdask("store", "repair", copy, cwd=copy.parent)
+    assert (result.returncode, "nothing was changed" in result.stdout) == (0, True)
     with open_for_reading(str(store)) as connection:
         assert connection.execute(text("SELECT count(*) FROM leases")).scalar_one() == 0
 
@@ -297,76 +297,81 @@ def test_a_store_without_a_fault_is_left_as_it_is(copy):
 def test_a_mistake_of_the_program_is_not_called_damage_of_the_store(copy):
     with pytest.raises(ZeroDivisionError), open_for_reading(str(copy.parent / "night.sqlite")):
         raise ZeroDivisionError
-    change(copy.parent / "night.sqlite", IMPOSSIBLE)
+    execute(copy.parent / "night.sqlite", IMPOSSIBLE_TALLY)
     with pytest.raises(DamagedError, match="comparison 3"), open_for_reading(str(copy.parent / "night.sqlite")):
         raise ZeroDivisionError
 
 
-PAGE = 4096
+PAGE_BYTES = 4096
 
 
-def spoiled(rng, how, whole):
-    """The bytes of a store with some of them otherwise."""
-    data = bytearray(whole)
-    if how == "cut":
+def damage_bytes(rng, kind, content):
+    """Return the bytes of a store with some of them changed."""
+    data = bytearray(content)
+    if kind == "cut":
         return data[: rng.randrange(1, len(data))]
-    if how == "page":
-        first = PAGE * rng.randrange(len(data) // PAGE)
-        data[first : first + PAGE] = rng.choice([bytes(PAGE), rng.randbytes(PAGE)])
-    for _ in range(rng.choice([1, 1, 1, 2, 8]) if how == "bits" else 0):
+    if kind == "page":
+        first = PAGE_BYTES * rng.randrange(len(data) // PAGE_BYTES)
+        data[first : first + PAGE_BYTES] = rng.choice([bytes(PAGE_BYTES), rng.randbytes(PAGE_BYTES)])
+    for _ in range(rng.choice([1, 1, 1, 2, 8]) if kind == "bits" else 0):
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    if how == "first page":
-        data[rng.choice([rng.randrange(100), rng.randrange(PAGE)])] ^= 1 << rng.randrange(8)
+    if kind == "first page":
+        data[rng.choice([rng.randrange(100), rng.randrange(PAGE_BYTES)])] ^= 1 << rng.randrange(8)
     return data
 
 
-QUICK = {0, 4, 8, 12}
+QUICK_NUMBERS = {0, 4, 8, 12}
 
 
-@pytest.mark.parametrize("number", [k if k in QUICK else pytest.param(k, marks=pytest.mark.chaos) for k in range(80)])
+@pytest.mark.parametrize(
+    "number", [k if k in QUICK_NUMBERS else pytest.param(k, marks=pytest.mark.chaos) for k in range(80)]
+)
 def test_whatever_of_a_file_is_spoiled_is_told_or_does_not_matter(copy, number):
     rng, store = random.Random(number), copy.parent / "night.sqlite"
-    before, told = tallies_in(store), results_of(copy)
-    store.write_bytes(spoiled(rng, ("bits", "first page", "page", "cut")[number // 4 % 4], store.read_bytes()))
+    before, reported = read_tallies(store), read_results(copy)
+    store.write_bytes(damage_bytes(rng, ("bits", "first page", "page", "cut")[number // 4 % 4], store.read_bytes()))
     for command in ("status", "history", "report"):
-        fine(called(command, store, cwd=copy.parent))
-    check, run = fine(called("store", "check", copy, cwd=copy.parent)), fine(ran(copy))
+        check_clean_end(call_sigdask(command, store, cwd=copy.parent))
+    check, run = (
+        check_clean_end(call_sigdask("store", "check", copy, cwd=copy.parent)),
+        check_clean_end(run_plan_again(copy)),
+    )
     assert run.returncode == 0 or check.returncode == 2
     if run.returncode == 0:
-        assert results_of(copy) == told
-    repair = fine(called("store", "repair", copy, cwd=copy.parent))
+        assert read_results(copy) == reported
+    repair = check_clean_end(call_sigdask("store", "repair", copy, cwd=copy.parent))
     if repair.returncode == 0:
-        assert ran(copy).returncode == 0
-        assert results_of(copy) == told
-        assert [*filter(before.count, tallies_in(store))] == before
-        assert called("store", "check", copy, cwd=copy.parent).returncode == 0
+        assert run_plan_again(copy).returncode == 0
+        assert read_results(copy) == reported
+        assert [*filter(before.count, read_tallies(store))] == before
+        assert call_sigdask("store", "check", copy, cwd=copy.parent).returncode == 0
     else:
         assert "no row of it can be read; move the file away" in repair.stderr
 
 
-def fine(done):
-    assert done.returncode in {0, 2}, done.stderr
-    assert "Traceback" not in done.stderr
-    assert "intact" not in done.stderr
-    return done
+def check_clean_end(result):
+    assert result.returncode in {0, 2}, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "intact" not in result.stderr
+    return result
 
 
-def results_of(path):
-    """What the latest run found, without when and which it was."""
-    done = called("report", path, cwd=path.parent)
-    assert done.returncode == 0, done.stderr
-    return re.split(r"\n(?:Changed since|Nothing changed)", done.stdout.partition("\n")[2])[0].strip()
+def read_results(path):
+    """Return the results of the latest run, without its time and number."""
+    result = call_sigdask("report", path, cwd=path.parent)
+    assert result.returncode == 0, result.stderr
+    return re.split(r"\n(?:Changed since|Nothing changed)", result.stdout.partition("\n")[2])[0].strip()
 
 
 def test_drivers_that_start_together_on_an_empty_database_make_its_schema_once(server):
     for _ in range(3):
-        where = emptied(server)
+        url = create_empty_database(server)
         start, failed = threading.Barrier(6), []
 
-        def open_it(where=where, start=start, failed=failed):
+        def open_it(url=url, start=start, failed=failed):
             start.wait()
             try:
-                open_to_write(where).close()
+                open_to_write(url).close()
             except Exception as error:  # noqa: BLE001  # whatever it is
                 failed.append(error)
 
@@ -383,18 +388,18 @@ def test_drivers_that_start_together_on_an_empty_database_make_its_schema_once(s
 def test_three_plans_that_start_together_on_an_empty_database_all_finish(server, tmp_path, night, number):
     import subprocess
 
-    from nights import sigdask
+    from nights import run_sigdask
 
-    where = emptied(server)
+    url = create_empty_database(server)
     plans = []
     for name in ("one", "two", "three"):
         path = write_plan(tmp_path / name, sets=2, systems=4, trials=6000)
         plans.append(path.rename(path.with_name(f"{name}.toml")))  # a plan is called as its file
     running = [
-        sigdask("run", path, "--cluster", "none", "--store", where, cwd=path.parent, start=True,
+        run_sigdask("run", path, "--cluster", "none", "--store", url, cwd=path.parent, start=True,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         for path in plans
     ]  # fmt: skip
-    said = [each.communicate()[1] for each in running]
-    assert [each.returncode for each in running] == [0, 0, 0], said
-    assert tallies_in(where) == tallies_in(night.parent / "night.sqlite")
+    errors = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], errors
+    assert read_tallies(url) == read_tallies(night.parent / "night.sqlite")

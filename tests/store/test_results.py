@@ -1,4 +1,4 @@
-"""What runs found is kept in blocks of columns, as long as it holds, and little is added by a night that changes little."""
+"""Tests of stored results, in blocks of columns: a night adds little to a store when little changes."""
 
 import shutil
 import sqlite3
@@ -26,71 +26,71 @@ from sigdask.results.record import Result
 from sigdask.results.rows import results_to_table
 from sigdask.results.views import iter_results
 
-KEPT = Path(__file__).parent.parent / "data" / "kept"
+KEPT_FOLDER = Path(__file__).parent.parent / "data" / "kept"
 
 
-def row(a, b, p=0.5, **more):
-    known = {
+def build_row(a, b, p=0.5, **changes):
+    values = {
         "test_set": "s", "subset": None, "unit": "item", "metric": "mean", "higher_is_better": True, "score_a": 0.25,
         "score_b": 0.125, "difference": 0.125, "alternative": "two-sided", "n_items": 9, "n_units": 9,
         "n_discordant": 5, "method": "approximate", "n_trials": 99, "n_extreme": 49, "p_interval": (0.25, 0.75),
     }  # fmt: skip
-    return Result(a=a, b=b, p_value=p, **known | more)
+    return Result(a=a, b=b, p_value=p, **values | changes)
 
 
-def many(n_systems, p):
-    """All pairs of systems, in columns."""
+def build_table(n_systems, p):
+    """Build a table of all pairs of systems, in columns."""
     i, j = np.triu_indices(n_systems, 1)
     names = tuple(f"system{k}" for k in range(n_systems))
-    one = results_to_table([row("a", "b")], 0.05)
-    whole = one.take(np.zeros(len(i), np.int64))
+    single = results_to_table([build_row("a", "b")], 0.05)
+    repeated = single.take(np.zeros(len(i), np.int64))
     scores = np.arange(n_systems) / 1000
     return replace(
-        whole, a=CodedColumn(i.astype(np.int32), names), b=CodedColumn(j.astype(np.int32), names), p_value=p, score_a=scores[i],
+        repeated, a=CodedColumn(i.astype(np.int32), names), b=CodedColumn(j.astype(np.int32), names), p_value=p, score_a=scores[i],
         score_b=scores[j], difference=scores[i] - scores[j],
     )  # fmt: skip
 
 
-def found_of(table):
-    """What a run records; comparisons are known by their systems."""
+def build_stored(table):
+    """Build what a run records, with comparisons identified by their systems."""
     number = np.array(
         [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
     )
     return StoredResults(table, number, np.ones(len(table), np.bool_))
 
 
-def night(store, table):
+def record_night(store, table):
     details = {"settings": {"alpha": 0.05, "seed": 0}}
     number = store.begin_run("p.toml", details, [])
-    changed = store.save_results([found_of(table)])
+    changed = store.save_results([build_stored(table)])
     store.end_run("finished", "", details)
     return number, changed
 
 
-def size_of(store):
-    """Rows and bytes that hold results."""
+def measure_results(store):
+    """Return the rows and bytes that hold results."""
     with open_for_reading(store) as connection:
         tables = {"found": "columns", "ended": "places"}
         return [
-            connection.execute(text(f"SELECT count(*), coalesce(sum(length({what})), 0) FROM {name}")).one()
-            for name, what in tables.items()
+            connection.execute(text(f"SELECT count(*), coalesce(sum(length({column})), 0) FROM {name}")).one()
+            for name, column in tables.items()
         ]
 
 
 def test_a_night_adds_what_it_changed_alone(tmp_path):
-    where, rng = str(tmp_path / "n.sqlite"), np.random.default_rng(0)
+    store_path, rng = str(tmp_path / "n.sqlite"), np.random.default_rng(0)
     p = rng.random(4950)
-    with open_store(where, "p") as store:
-        assert night(store, many(100, p))[1] == 4950
-        [(_, whole), _] = first = size_of(where)
-        assert night(store, many(100, p))[1] == 0
-        assert size_of(where) == first
+    with open_store(store_path, "p") as store:
+        assert record_night(store, build_table(100, p))[1] == 4950
+        [(_, n_first_bytes), _] = size = measure_results(store_path)
+        assert record_night(store, build_table(100, p))[1] == 0
+        assert measure_results(store_path) == size
         p[rng.choice(4950, 25, replace=False)] = 0.01
-        assert night(store, many(100, p))[1] == 25
-    [(blocks, more), (ended, places)] = size_of(where)
+        assert record_night(store, build_table(100, p))[1] == 25
+    [(blocks, n_bytes), (ended, n_ended_bytes)] = measure_results(store_path)
     assert (blocks, ended) == (2, 1)
-    assert more - whole + places < 25 * 100
-    assert [len(c) for c in (status.list_runs(where), status.build_report(where).results["s"])] == [3, 4950]
+    assert n_bytes - n_first_bytes + n_ended_bytes < 25 * 100
+    assert [len(c) for c in (status.list_runs(store_path), status.build_report(store_path).results["s"])] == [3, 4950]
 
 
 def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
@@ -99,34 +99,36 @@ def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
     with open_store(str(tmp_path / "n.sqlite"), "p") as store:
         for _ in range(12):
             names = [name for name in "abcdef" if rng.random() < 0.8]
-            rows = {(a, b): row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
-            nights.append((night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
+            rows = {(a, b): build_row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
+            nights.append((record_night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
         with open_for_reading(store.location) as connection:
             for number, rows in nights:
-                held = results.build_results_table(results.fetch_results_at(connection, "p", number), 0.05)
-                assert {(r.a, r.b): r for r in iter_results(held)} == rows
-            for before, was in nights:
-                for upto, now in nights:
-                    if before < upto:
-                        changed = status.Changes.from_changes(results.find_changes(connection, "p", before, upto), 0.05)
-                        other = {key for key in was | now if was.get(key) != now.get(key)}
-                        assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == other
-                        assert all((c.before, c.now) == (was.get(k), now.get(k)) for c in changed
+                table = results.build_results_table(results.fetch_results_at(connection, "p", number), 0.05)
+                assert {(r.a, r.b): r for r in iter_results(table)} == rows
+            for earlier, old_rows in nights:
+                for upto, new_rows in nights:
+                    if earlier < upto:
+                        changed = status.Changes.from_changes(
+                            results.find_changes(connection, "p", earlier, upto), 0.05
+                        )
+                        changed_keys = {key for key in old_rows | new_rows if old_rows.get(key) != new_rows.get(key)}
+                        assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == changed_keys
+                        assert all((c.before, c.now) == (old_rows.get(k), new_rows.get(k)) for c in changed
                                    for k in [((c.now or c.before).a, (c.now or c.before).b)])  # fmt: skip
 
 
 def test_columns_come_back_from_bytes_as_they_were_all_or_some():
     rows = [
-        row("a", "b", subset={"column": "kind", "value": "x"}, signature="v:2", r12=0.5, p_adjusted=1.0,
+        build_row("a", "b", subset={"column": "kind", "value": "x"}, signature="v:2", r12=0.5, p_adjusted=1.0,
             p_adjusted_interval=(0.5, 1.0), notes=(Note("earlier", "äöü"),)),
-        row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
+        build_row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
     ]  # fmt: skip
     columns = table_to_columns(results_to_table(rows * 3, 0.05))
-    again = list(iter_results(columns_to_table(unpack_columns(pack_columns(columns)), 0.05)))
-    assert [repr(r) for r in again] == [repr(r) for r in rows * 3]
-    some = unpack_columns(pack_columns(columns), {("p_value",), ("a",)})
-    assert some.keys() == {("p_value",), ("a",)}
-    assert [some["a",][k] for k in range(4)] == ["a", "b", "a", "b"]
+    restored = list(iter_results(columns_to_table(unpack_columns(pack_columns(columns)), 0.05)))
+    assert [repr(r) for r in restored] == [repr(r) for r in rows * 3]
+    selected = unpack_columns(pack_columns(columns), {("p_value",), ("a",)})
+    assert selected.keys() == {("p_value",), ("a",)}
+    assert [selected["a",][k] for k in range(4)] == ["a", "b", "a", "b"]
 
 
 def test_integers_and_floats_of_any_size_come_back_exactly():
@@ -137,50 +139,52 @@ def test_integers_and_floats_of_any_size_come_back_exactly():
         ("is",): rng.random(1000) < 0.5, ("few",): rng.integers(0, 9, 1000) / 7,
         ("all",): np.append(rng.normal(size=996), [np.nan, np.inf, -0.0, 5e-324]),
     }  # fmt: skip
-    back = unpack_columns(pack_columns(columns))
+    restored = unpack_columns(pack_columns(columns))
     for name, column in columns.items():
-        assert back[name].dtype == column.dtype
-        assert back[name].tobytes() == column.tobytes()
+        assert restored[name].dtype == column.dtype
+        assert restored[name].tobytes() == column.tobytes()
 
 
 def test_bytes_that_were_damaged_are_not_read_as_others():
-    whole = bytearray(pack_columns({("x",): np.random.default_rng(3).random(1000)}))
-    whole[-100] ^= 1
+    packed = bytearray(pack_columns({("x",): np.random.default_rng(3).random(1000)}))
+    packed[-100] ^= 1
     with pytest.raises(zlib.error):
-        unpack_columns(bytes(whole))
+        unpack_columns(bytes(packed))
 
 
 def test_what_is_asked_twice_is_matched_in_its_order():
-    one, other = (
-        table_to_columns(results_to_table([row(*names) for names in some], 0.05))
-        for some in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
+    columns_a, columns_b = (
+        table_to_columns(results_to_table([build_row(*names) for names in values], 0.05))
+        for values in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
     )
     names = (("a",), ("b",))
-    found = match_rows(*({name: columns[name] for name in names} for columns in (one, other)))
-    assert found.tolist() == [2, 0, 1, -1]
+    matches = match_rows(*({name: columns[name] for name in names} for columns in (columns_a, columns_b)))
+    assert matches.tolist() == [2, 0, 1, -1]
 
 
 def test_tables_with_other_checks_and_rules_stand_below_each_other():
     from sigdask.statistics.crosscheck import Check
 
-    rows = [row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), row("a", "c")]
-    whole = join_columns([table_to_columns(results_to_table([r], 0.05)) for r in rows])
-    assert list(iter_results(columns_to_table(whole, 0.05))) == rows
+    rows = [build_row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), build_row("a", "c")]
+    joined = join_columns([table_to_columns(results_to_table([r], 0.05)) for r in rows])
+    assert list(iter_results(columns_to_table(joined, 0.05))) == rows
 
 
 def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
-    where, n = tmp_path / "n.sqlite", 19_900
+    store_path, n = tmp_path / "n.sqlite", 19_900
     rng = np.random.default_rng(0)
-    with open_store(str(where), "p") as store:
+    with open_store(str(store_path), "p") as store:
         ids = store.fetch_ids(digests(rng.bytes(20) for _ in range(n)), ["pair"] * n)
         store.begin_run("p.toml", {}, [])
         for run in range(2):
             for first, stop in ((0, 4096), (4096, 10_000)):
-                some = rng.integers(0, stop - first, n)
-                store.commit([StoredTallies(ids, run, first, stop, np.column_stack([some, stop - first - some, some]))])
-        store.save_results([found_of(many(200, rng.random(n)))])
+                counts = rng.integers(0, stop - first, n)
+                store.commit(
+                    [StoredTallies(ids, run, first, stop, np.column_stack([counts, stop - first - counts, counts]))]
+                )
+        store.save_results([build_stored(build_table(200, rng.random(n)))])
         store.end_run("finished", "", {})
-    assert where.stat().st_size / n < 250  # 400 with all columns full of noise
+    assert store_path.stat().st_size / n < 250  # 400 with all columns full of noise
 
 
 @pytest.mark.parametrize("part", ["gaps", "segments"])
@@ -189,22 +193,22 @@ def test_what_an_earlier_version_found_holds_and_is_told_anew(version, part, tmp
     from test_identity import MAKE
 
     MAKE.write(tmp_path)
-    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as opened:
-        opened.executescript((KEPT / f"{version}.sql").read_text())
+    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as connection:
+        connection.executescript((KEPT_FOLDER / f"{version}.sql").read_text())
     shutil.copy(tmp_path / "kept.sqlite", tmp_path / "before.sqlite")
-    before = rows_of(status.build_report(str(tmp_path / "before.sqlite"), part))
+    before = list_results(status.build_report(str(tmp_path / "before.sqlite"), part))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(list_problems, "MAX_OPERATIONS", -1)  # such versions had no exact values but by enumeration
     outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
     assert outcome.n_changed == outcome.n_counted == 0
-    after = rows_of(status.build_report(str(tmp_path / "kept.sqlite"), part))
+    after = list_results(status.build_report(str(tmp_path / "kept.sqlite"), part))
     assert [r.warnings for r in after] == [r.warnings for r in before]
     assert not [note for r in after for note in r.notes if note.kind == "earlier"]
     assert run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none").n_changed == 0
 
 
-def rows_of(report):
-    return [r for own in report.results.values() for r in own]
+def list_results(report):
+    return [r for results in report.results.values() for r in results]
 
 
 def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path):
@@ -218,10 +222,10 @@ def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path
             connection.execute(text("INSERT INTO schema_version VALUES (2)"))
             for script in (V1, V2):
                 _build_step(script)(connection)
-            with closing(sqlite3.connect(":memory:")) as kept:
-                kept.executescript((KEPT / "store_before_rooms.sql").read_text())
+            with closing(sqlite3.connect(":memory:")) as old_store:
+                old_store.executescript((KEPT_FOLDER / "store_before_rooms.sql").read_text())
                 for name in ("comparisons", "tallies", "runs", "results"):
-                    rows = kept.execute(f"SELECT * FROM {name}")
+                    rows = old_store.execute(f"SELECT * FROM {name}")
                     names = [column[0] for column in rows.description]
                     marks = ", ".join(f":{column}" for column in names)
                     insert = text(f"INSERT INTO {name} ({', '.join(names)}) VALUES ({marks})")

@@ -1,4 +1,4 @@
-"""The store keeps each trial once, for one driver at a time, and says what is wrong in words."""
+"""Tests of the store: each trial is kept once, one driver writes at a time, errors are explained."""
 
 import errno
 import json
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from nights import write_plan
 from servers import start_postgres
 from sqlalchemy import text
@@ -57,7 +57,7 @@ def server():
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def where(request, tmp_path):
-    """Each test of the contract runs on both."""
+    """Run each test of the contract on both databases."""
     if request.param == "sqlite":
         return str(tmp_path / "night.sqlite")
     url = request.getfixturevalue("server").url
@@ -69,34 +69,38 @@ def where(request, tmp_path):
     return url
 
 
-def named(*letters):
-    """Digests that are told apart at sight."""
+def build_digests(*letters):
+    """Pack digests that are easy to tell apart."""
     return pack_digests(bytes.fromhex(40 * letter) for letter in letters)
 
 
-def counts_of(n, seed=0, most=4096):
-    """Exceedances that trials can give: whatever is of one side or the other, and of two sides not less often."""
-    greater = np.random.default_rng(seed).integers(0, most, n)
-    return np.column_stack([greater, most - greater, np.maximum(greater, most - greater)])
+def draw_tallies(n, seed=0, n_trials=4096):
+    """Draw tallies that trials can give: each trial is of one side, and two-sided counts are no smaller."""
+    greater = np.random.default_rng(seed).integers(0, n_trials, n)
+    return np.column_stack([greater, n_trials - greater, np.maximum(greater, n_trials - greater)])
 
 
 def test_trials_are_kept_by_round_and_read_back_as_sums(where):
     with open_store(where, "p") as store:
-        ids = store.fetch_ids(named("a", "b"), ["pair", "pair"])
+        ids = store.fetch_ids(build_digests("a", "b"), ["pair", "pair"])
         store.begin_run("p.toml", {}, [])
-        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(2))])
+        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(2))])
         store.commit(
             [
-                StoredTallies(ids[:1], 0, 4096, 10_000, counts_of(1, 1)),
-                StoredTallies(ids[:1], 1, 0, 5, counts_of(1, 2, 5)),
+                StoredTallies(ids[:1], 0, 4096, 10_000, draw_tallies(1, 1)),
+                StoredTallies(ids[:1], 1, 0, 5, draw_tallies(1, 2, 5)),
             ]
         )
-        store.commit([StoredTallies(ids[:1], 0, 4096, 16_384, counts_of(1, 1) + counts_of(1, 3))])  # the round so far
-        kept = store.fetch_prefixes(ids, 0)
-        assert kept.n_trials.tolist() == [16_384, 4096]
-        assert kept.counts[0].tolist() == (counts_of(2)[0] + counts_of(1, 1)[0] + counts_of(1, 3)[0]).tolist()
+        store.commit(
+            [StoredTallies(ids[:1], 0, 4096, 16_384, draw_tallies(1, 1) + draw_tallies(1, 3))]
+        )  # the round so far
+        prefixes = store.fetch_prefixes(ids, 0)
+        assert prefixes.n_trials.tolist() == [16_384, 4096]
+        assert (
+            prefixes.counts[0].tolist() == (draw_tallies(2)[0] + draw_tallies(1, 1)[0] + draw_tallies(1, 3)[0]).tolist()
+        )
         assert store.fetch_prefixes(ids, 1).n_trials.tolist() == [5, 0]
-        assert store.fetch_ids(named("b", "a"), ["", ""]).tolist() == ids[::-1].tolist()
+        assert store.fetch_ids(build_digests("b", "a"), ["", ""]).tolist() == ids[::-1].tolist()
     with open_for_reading(where) as connection:
         rows = connection.execute(text("SELECT first, stop FROM tallies WHERE run = 0 ORDER BY comparison, first"))
         assert [tuple(row) for row in rows] == [(0, 4096), (4096, 16_384), (0, 4096)]
@@ -105,82 +109,87 @@ def test_trials_are_kept_by_round_and_read_back_as_sums(where):
 @pytest.mark.parametrize("again", [(0, 4096), (4096, 8192), (0, 100), (4096, 5000)])
 def test_no_trial_is_kept_twice_and_none_left_out(where, again):
     with open_store(where, "p") as store:
-        ids = store.fetch_ids(named("a"), ["pair"])
+        ids = store.fetch_ids(build_digests("a"), ["pair"])
         store.begin_run("p.toml", {}, [])
-        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1)), StoredTallies(ids, 0, 4096, 8192, counts_of(1, 1))])
         store.commit(
-            [StoredTallies(ids, 0, *again, counts_of(1, 2, again[1] - again[0]))]
+            [StoredTallies(ids, 0, 0, 4096, draw_tallies(1)), StoredTallies(ids, 0, 4096, 8192, draw_tallies(1, 1))]
+        )
+        store.commit(
+            [StoredTallies(ids, 0, *again, draw_tallies(1, 2, again[1] - again[0]))]
         )  # no further than what is kept
-        kept = store.fetch_prefixes(ids, 0)
-        assert kept.n_trials.tolist() == [8192]
-        assert kept.counts.tolist() == (counts_of(1) + counts_of(1, 1)).tolist()
-        assert kept.before.tolist() == counts_of(1).tolist()
+        prefixes = store.fetch_prefixes(ids, 0)
+        assert prefixes.n_trials.tolist() == [8192]
+        assert prefixes.counts.tolist() == (draw_tallies(1) + draw_tallies(1, 1)).tolist()
+        assert prefixes.before.tolist() == draw_tallies(1).tolist()
 
 
 def test_of_a_transaction_that_fails_nothing_is_kept(where):
     with open_store(where, "p") as store:
-        ids = store.fetch_ids(named("a"), ["pair"])
+        ids = store.fetch_ids(build_digests("a"), ["pair"])
         store.begin_run("p.toml", {}, [])
         with pytest.raises(SigdaskError, match="constraint"):
             store.commit(
-                [StoredTallies(ids, 0, 0, 4096, counts_of(1)), StoredTallies(ids, 1, 4096, 4096, counts_of(1))]
+                [StoredTallies(ids, 0, 0, 4096, draw_tallies(1)), StoredTallies(ids, 1, 4096, 4096, draw_tallies(1))]
             )
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
 
 
 def test_trials_that_are_kept_beyond_a_gap_are_told_apart(where):
     with open_store(where, "p") as store:
-        ids = store.fetch_ids(named("a", "b"), ["pair", "pair"])
+        ids = store.fetch_ids(build_digests("a", "b"), ["pair", "pair"])
         store.begin_run("p.toml", {}, [])
         store.commit(
-            [StoredTallies(ids, 0, *bounds, counts_of(2)) for bounds in ((0, 4096), (4096, 16_384), (16_384, 20_480))]
+            [
+                StoredTallies(ids, 0, *bounds, draw_tallies(2))
+                for bounds in ((0, 4096), (4096, 16_384), (16_384, 20_480))
+            ]
         )
         with store.database.transaction() as connection:
             connection.execute(text("DELETE FROM tallies WHERE first = 4096 AND comparison = :c"), {"c": int(ids[1])})
-        kept = store.fetch_prefixes(ids, 0)
-        assert kept.n_trials.tolist() == [20_480, 4096]
-        assert kept.gap.tolist() == [0, 16_384]
-        assert kept.counts.tolist() == [(3 * counts_of(2)[0]).tolist(), counts_of(2)[1].tolist()]
+        prefixes = store.fetch_prefixes(ids, 0)
+        assert prefixes.n_trials.tolist() == [20_480, 4096]
+        assert prefixes.gap.tolist() == [0, 16_384]
+        assert prefixes.counts.tolist() == [(3 * draw_tallies(2)[0]).tolist(), draw_tallies(2)[1].tolist()]
         starts, stops, _ = store.fetch_blocks(ids, 0)
         assert starts.tolist() == [0, 4096, 16_384]
         assert stops.T.tolist() == [[4096, 16_384, 20_480], [4096, 0, 0]]
 
 
 def test_whole_rounds_are_read_up_to_a_trial_of_each_comparison(where):
-    first, second, third = counts_of(2), counts_of(2, 1), counts_of(1, 2, 3616)
+    first, second, third = draw_tallies(2), draw_tallies(2, 1), draw_tallies(1, 2, 3616)
     with open_store(where, "p") as store:
-        ids = store.fetch_ids(named("a", "b"), ["pair", "pair"])
+        ids = store.fetch_ids(build_digests("a", "b"), ["pair", "pair"])
         store.begin_run("p.toml", {}, [])
         store.commit([StoredTallies(ids, 0, 0, 4096, first)])
         store.commit([StoredTallies(ids, 0, 4096, 16_384, second)])
         store.commit([StoredTallies(ids[1:], 0, 16_384, 20_000, third)])
         with store.database.transaction() as connection:
-            keys = compute_keys(named("a", "b").tolist())
+            keys = compute_keys(build_digests("a", "b").tolist())
             starts, stops, counts = tallies.read_blocks(connection, ids, keys, 0)
-            some = tallies.read_rounds(connection, ids[::-1], keys[::-1], 0, np.array([16_384, 16_383]))
-            alike = tallies.read_rounds(connection, ids, keys, 0, np.array([20_000, 20_000]))
+            rounds = tallies.read_rounds(connection, ids[::-1], keys[::-1], 0, np.array([16_384, 16_383]))
+            partial_rounds = tallies.read_rounds(connection, ids, keys, 0, np.array([20_000, 20_000]))
             none = tallies.read_rounds(connection, ids, keys, 1, np.array([20_000, 20_000]))
     assert starts.tolist() == [0, 4096, 16_384]
     assert stops.tolist() == [[4096, 4096], [16_384, 16_384], [0, 20_000]]
     assert counts.tolist() == [first.tolist(), second.tolist(), [[0, 0, 0], third[0].tolist()]]
-    assert some.n_trials.tolist() == [16_384, 4096]
-    assert some.counts.tolist() == [(first + second)[1].tolist(), first[0].tolist()]
-    assert alike.n_trials.tolist() == [16_384, 20_000]
-    assert alike.counts.tolist() == [(first + second)[0].tolist(), (first + second + third)[1].tolist()]
+    assert rounds.n_trials.tolist() == [16_384, 4096]
+    assert rounds.counts.tolist() == [(first + second)[1].tolist(), first[0].tolist()]
+    assert partial_rounds.n_trials.tolist() == [16_384, 20_000]
+    assert partial_rounds.counts.tolist() == [(first + second)[0].tolist(), (first + second + third)[1].tolist()]
     assert (none.n_trials.tolist(), none.counts.tolist()) == ([0, 0], [[0] * 3] * 2)
 
 
 def test_families_are_kept_as_a_whole(where):
     counts = np.arange(15).reshape(1, 15)
     with open_store(where, "p") as store:
-        [number] = store.fetch_ids(named("f"), ["family"])
+        [number] = store.fetch_ids(build_digests("f"), ["family"])
         store.begin_run("p.toml", {}, [])
         for first, stop, times in ((0, 4096, 1), (4096, 5000, 1), (4096, 16_384, 2), (4096, 5000, 3)):
             store.commit([StoredTallies(np.array([number]), 0, first, stop, times * counts, whole=True)])
-        kept = store.fetch_family_prefixes({number: 15}, 0)[number]
-        assert kept.n_trials.tolist() == [16_384]
-        assert kept.counts.tolist() == (3 * counts).tolist()
-        assert kept.before.tolist() == counts.tolist()
+        prefixes = store.fetch_family_prefixes({number: 15}, 0)[number]
+        assert prefixes.n_trials.tolist() == [16_384]
+        assert prefixes.counts.tolist() == (3 * counts).tolist()
+        assert prefixes.before.tolist() == counts.tolist()
 
 
 def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
@@ -195,24 +204,24 @@ def test_a_second_driver_is_refused_and_told_who_holds_the_store(where):
 
 
 def test_a_postgresql_store_serves_several_plans_at_once_which_share_what_they_count(server):
-    with open_store(server.url, "one") as one, open_store(server.url, "two") as two:
-        one.begin_run("", {}, [])
-        two.begin_run("", {}, [])
-        ids = one.fetch_ids(named("d"), ["pair"])
-        assert two.fetch_ids(named("d"), ["pair"]).tolist() == ids.tolist()
-        one.commit([StoredTallies(ids, 0, 0, 1000, counts_of(1, most=1000))])
-        two.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
-        one.commit([StoredTallies(ids, 0, 0, 2000, counts_of(1, most=2000))])
-        for store in (one, two):
+    with open_store(server.url, "one") as store_one, open_store(server.url, "two") as store_two:
+        store_one.begin_run("", {}, [])
+        store_two.begin_run("", {}, [])
+        ids = store_one.fetch_ids(build_digests("d"), ["pair"])
+        assert store_two.fetch_ids(build_digests("d"), ["pair"]).tolist() == ids.tolist()
+        store_one.commit([StoredTallies(ids, 0, 0, 1000, draw_tallies(1, n_trials=1000))])
+        store_two.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
+        store_one.commit([StoredTallies(ids, 0, 0, 2000, draw_tallies(1, n_trials=2000))])
+        for store in (store_one, store_two):
             assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [4096]
-            assert store.fetch_prefixes(ids, 0).counts.tolist() == counts_of(1).tolist()
+            assert store.fetch_prefixes(ids, 0).counts.tolist() == draw_tallies(1).tolist()
 
 
 def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
     db = open_to_write(where)
-    gone = subprocess.Popen([sys.executable, "-c", "pass"])
-    gone.wait()
-    held_by(db, replace(LeaseHolder.from_this_process(), pid=gone.pid, born="1"), beat=time.time())
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process.wait()
+    write_lease(db, replace(LeaseHolder.from_this_process(), pid=process.pid, born="1"), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").release()
     db.close()
 
@@ -220,22 +229,22 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(where):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
 def test_a_driver_that_ended_and_is_not_waited_for_holds_nothing(where):
     db = open_to_write(where)
-    gone = subprocess.Popen([sys.executable, "-c", "pass"])
-    os.waitid(os.P_PID, gone.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
-    born = Path(f"/proc/{gone.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    held_by(db, replace(LeaseHolder.from_this_process(), pid=gone.pid, born=born), beat=time.time())
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its number stays taken
+    born = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    write_lease(db, replace(LeaseHolder.from_this_process(), pid=process.pid, born=born), beat=time.time())
     Lease(db, "" if db.is_sqlite else "p").release()
     db.close()
-    gone.wait()
+    process.wait()
 
 
 def test_a_killed_plan_is_told_to_be_one_while_another_runs_in_the_same_store(where):
-    gone = subprocess.Popen([sys.executable, "-c", "pass"])
-    gone.wait()
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process.wait()
     with open_store(where, "one") as store:
         number = store.begin_run("one.toml", {}, [])
         with store.database.transaction() as connection:
-            connection.execute(text("UPDATE runs SET pid = :pid WHERE id = :id"), {"pid": gone.pid, "id": number})
+            connection.execute(text("UPDATE runs SET pid = :pid WHERE id = :id"), {"pid": process.pid, "id": number})
             seal_rows(connection, "runs")
     with open_store(where, "two") as store:
         store.begin_run("two.toml", {}, [])
@@ -265,10 +274,10 @@ def test_the_lease_of_another_host_runs_out_after_a_minute_without_a_sign_of_lif
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
     elsewhere = LeaseHolder("elsewhere", 1, "", "1")
-    held_by(db, elsewhere, beat=time.time() - 50)
+    write_lease(db, elsewhere, beat=time.time() - 50)
     with pytest.raises(HeldError, match="process 1 on elsewhere"):
         Lease(db, name)
-    held_by(db, elsewhere, beat=time.time() - 61)
+    write_lease(db, elsewhere, beat=time.time() - 61)
     Lease(db, name).release()
     db.close()
 
@@ -278,12 +287,12 @@ def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(whe
     db = open_to_write(where)
     name = "" if db.is_sqlite else "p"
     elsewhere = LeaseHolder("elsewhere", 1, "", "1")
-    held_by(db, elsewhere, beat=time.time() + 8204693635)
+    write_lease(db, elsewhere, beat=time.time() + 8204693635)
     Lease(db, name).release()
-    held_by(db, elsewhere, beat=time.time() + 3600)
+    write_lease(db, elsewhere, beat=time.time() + 3600)
 
     def beats(_):
-        held_by(db, elsewhere, beat=time.time() + 3610)
+        write_lease(db, elsewhere, beat=time.time() + 3610)
 
     with monkeypatch.context() as patched:
         patched.setattr(lease.time, "sleep", beats)
@@ -292,7 +301,7 @@ def test_a_lease_from_a_clock_far_ahead_is_free_unless_its_holder_shows_life(whe
     db.close()
 
 
-def held_by(db, holder, beat):
+def write_lease(db, holder, beat):
     with db.transaction() as connection:
         connection.execute(text("DELETE FROM leases"))
         row = {"n": "" if db.is_sqlite else "p", "h": json.dumps(asdict(holder)), "b": beat}
@@ -301,12 +310,12 @@ def held_by(db, holder, beat):
 
 def test_a_driver_that_lost_its_lease_cannot_commit(where):
     with open_store(where, "p") as store:
-        ids = store.fetch_ids(named("a"), ["pair"])
+        ids = store.fetch_ids(build_digests("a"), ["pair"])
         store.begin_run("p.toml", {}, [])
         with store.database.transaction() as connection:
             connection.execute(text("UPDATE leases SET token = 'theirs'"))
         with pytest.raises(StoreError, match="another took over"):
-            store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
+            store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [0]
 
 
@@ -324,24 +333,24 @@ def test_a_lease_shows_signs_of_life(where, monkeypatch):
 
 def test_a_commit_whose_answer_was_lost_is_not_made_twice(where, monkeypatch):
     with open_store(where, "p") as store:
-        ids = store.fetch_ids(named("a"), ["pair"])
+        ids = store.fetch_ids(build_digests("a"), ["pair"])
         store.begin_run("p.toml", {}, [])
-        whole = store.database.transaction
+        transaction = store.database.transaction
         lost = []
 
         def transaction_without_answer():
-            return _Answerless(whole(), lost)
+            return _LostCommit(transaction(), lost)
 
         monkeypatch.setattr(store.database, "transaction", transaction_without_answer)
-        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
+        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
         assert lost
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [4096]
-        store.commit([StoredTallies(ids, 0, 4096, 8192, counts_of(1))])
+        store.commit([StoredTallies(ids, 0, 4096, 8192, draw_tallies(1))])
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [8192]
 
 
-class _Answerless:
-    """A transaction that commits, and then loses the connection; once."""
+class _LostCommit:
+    """A transaction that commits and then, once, loses the connection."""
 
     def __init__(self, inner, lost):
         self.inner, self.lost = inner, lost
@@ -356,45 +365,56 @@ class _Answerless:
             raise StoreError("the server went away", lost=True)
 
 
-def result_of(a="x", p=0.25, score=1.0, **changes):
+def build_result(a="x", p=0.25, score=1.0, **changes):
     from sigdask.api import compare
 
-    found = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0], names=(a, "y"))
-    return replace(found, p_value=p, score_a=score, **changes)
+    result = compare([1, 1, 0, 1, 1], [0, 1, 0, 0, 0], names=(a, "y"))
+    return replace(result, p_value=p, score_a=score, **changes)
 
 
 def test_results_that_hold_are_kept_once_and_what_changed_is_told(where):
     with open_store(where, "p") as store:
         runs = []
-        for found in ([result_of("a"), result_of("b")], [result_of("a"), result_of("b")], [result_of("a", p=0.5)]):
+        for run_results in (
+            [build_result("a"), build_result("b")],
+            [build_result("a"), build_result("b")],
+            [build_result("a", p=0.5)],
+        ):
             runs.append(store.begin_run("p.toml", {}, [Progress("s", 2, 2, 2, 0, 5, 5)]))
-            changed = store.save_results([found_of(*found)])
+            changed = store.save_results([build_stored(*run_results)])
             store.end_run("finished", "", {})
             assert changed == {0: 2, 1: 0, 2: 2}[len(runs) - 1]
     with open_for_reading(where) as connection:
-        assert [r.a for r in held(connection, runs[1])] == ["a", "b"]
-        first, second = Changes.from_changes(results.find_changes(connection, "p", runs[1], runs[2]), 0.05)
-        assert (first.before.p_value, first.now.p_value, second.before.a, second.now) == (0.25, 0.5, "b", None)
+        assert [r.a for r in read_stored(connection, runs[1])] == ["a", "b"]
+        first_change, second_change = Changes.from_changes(
+            results.find_changes(connection, "p", runs[1], runs[2]), 0.05
+        )
+        assert (first_change.before.p_value, first_change.now.p_value, second_change.before.a, second_change.now) == (
+            0.25,
+            0.5,
+            "b",
+            None,
+        )
         assert len(Changes.from_changes(results.find_changes(connection, "p", runs[0], runs[1]), 0.05)) == 0
-        [again, _] = held(connection, runs[0])
-        assert again == result_of("a")  # every field comes back, nested ones as well
+        [restored, _] = read_stored(connection, runs[0])
+        assert restored == build_result("a")  # every field comes back, nested ones as well
         assert [run.number for run in history.list_runs(connection, "p")] == runs[::-1]
 
 
-def found_of(*rows):
-    """Results as a run records them."""
+def build_stored(*rows):
+    """Build results as a run records them."""
     n = len(rows)
     return StoredResults(results_to_table(rows, 0.05), np.arange(n), np.ones(n, np.bool_))
 
 
-def held(connection, run=None):
+def read_stored(connection, run=None):
     return list(iter_results(results.build_results_table(results.fetch_results_at(connection, "p", run), 0.05)))
 
 
 def test_what_stands_around_results_comes_back_with_them(where):
-    around = Results(results_to_table([result_of()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
-    kept = json.loads(json.dumps(history.build_frame(around)))
-    assert history.apply_frame(kept, around.table) == around
+    around = Results(results_to_table([build_result()], 0.05), 0, 0.05, notes=(Note("few-units", "few", {"n": 6}),))
+    frame = json.loads(json.dumps(history.build_frame(around)))
+    assert history.apply_frame(frame, around.table) == around
 
 
 @pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
@@ -404,12 +424,12 @@ def test_a_kept_store_of_an_older_version_says_the_notes_that_it_kept(tmp_path, 
     old.executescript((Path(__file__).parent.parent / "data" / "kept" / f"{version}.sql").read_text())
     [caveat] = [row[0] for row in old.execute("SELECT plan FROM runs WHERE details LIKE '%Tukey%'")]
     old.close()
-    [found] = build_report(str(file), caveat).results.values()
-    [note] = found.notes
+    [results] = build_report(str(file), caveat).results.values()
+    [note] = results.notes
     assert (note.kind, note.numbers) == ("earlier", {})
     assert note.text.startswith("Tukey's HSD tests that all systems are exchangeable: ")
-    assert found.to_dict()["warnings"] == [note.text]
-    assert all(r.warnings == () for r in found)
+    assert results.to_dict()["warnings"] == [note.text]
+    assert all(r.warnings == () for r in results)
 
 
 def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
@@ -427,12 +447,12 @@ def test_a_change_says_what_is_otherwise_and_whether_the_verdict_turned():
         (decided, replace(decided, p_value=float("nan"), n_items=5)): ("details",),  # no p is not another p
     }  # fmt: skip
     for (before, now), words in kinds.items():
-        assert changes_of(before, now).kinds == [words]
+        assert compare_results(before, now).kinds == [words]
 
 
-def changes_of(before, now):
-    """Two results of one comparison, either of which may be none."""
-    sides = [results_to_table([one] if one else [], 0.05) for one in (before, now)]
+def compare_results(earlier, later):
+    """Compare two results of one comparison, either of which may be missing."""
+    sides = [results_to_table([result] if result else [], 0.05) for result in (earlier, later)]
     return Changes(*sides, *(np.array([len(table) - 1]) for table in sides))
 
 
@@ -551,30 +571,32 @@ def test_a_killed_server_loses_nothing_and_is_waited_for(server):
 
     with open_store(server.url, "waiting") as store:
         store.begin_run("", {}, [])
-        ids = store.fetch_ids(named("e"), ["pair"])
-        store.commit([StoredTallies(ids, 0, 0, 4096, counts_of(1))])
+        ids = store.fetch_ids(build_digests("e"), ["pair"])
+        store.commit([StoredTallies(ids, 0, 0, 4096, draw_tallies(1))])
         server.kill()
-        back = threading.Timer(1.0, server.start)
-        back.start()
-        store.commit([StoredTallies(ids, 0, 4096, 8192, counts_of(1))])
-        back.join()
+        restart = threading.Timer(1.0, server.start)
+        restart.start()
+        store.commit([StoredTallies(ids, 0, 4096, 8192, draw_tallies(1))])
+        restart.join()
         assert store.fetch_prefixes(ids, 0).n_trials.tolist() == [8192]
         server.kill()
         store._patient = lambda: False
         with pytest.raises(StoreError, match="cannot be reached"):
-            store.commit([StoredTallies(ids, 0, 8192, 9000, counts_of(1))])
+            store.commit([StoredTallies(ids, 0, 8192, 9000, draw_tallies(1))])
         server.start()
 
 
 def test_a_plan_runs_and_is_judged_behind_a_password_that_is_never_shown(server, tmp_path):
     gate = 'pairs = { baseline = "s0" }\n[gate]\nrules = [{ rule = "not-worse" }]\n'
-    path = write_plan(tmp_path / "night", sets=1, more=gate)
-    done = [called(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")]
-    assert [run.returncode for run in done] == [0, 0, 0], done[0].stderr
-    assert "gate: passed" in done[0].stdout
-    shown = "".join(run.stdout + run.stderr for run in done)
-    assert "sec:ret" not in shown
-    assert quote("sec:ret/%@word", safe="") not in shown
+    path = write_plan(tmp_path / "night", sets=1, settings=gate)
+    results = [
+        call_sigdask(command, path, "--store", server.url, cwd=path.parent) for command in ("run", "run", "report")
+    ]
+    assert [run.returncode for run in results] == [0, 0, 0], results[0].stderr
+    assert "gate: passed" in results[0].stdout
+    output = "".join(run.stdout + run.stderr for run in results)
+    assert "sec:ret" not in output
+    assert quote("sec:ret/%@word", safe="") not in output
 
 
 def test_a_wrong_password_is_said_to_be_one(server):
@@ -588,20 +610,21 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
     # the requirement is 5,000 a second, and 2 s; a busy machine is given room
     from sigdask.nightly.store import status as views
 
-    where = str(tmp_path / "m.sqlite") if kind == "sqlite" else request.getfixturevalue("server").url
+    store_url = str(tmp_path / "m.sqlite") if kind == "sqlite" else request.getfixturevalue("server").url
     n, batch = 1_000_000 if kind == "sqlite" else 50_000, 5000
-    with open_store(where, "million") as store:
+    with open_store(store_url, "million") as store:
         store.begin_run("", {"settings": {}}, [Progress("s", n, n, n, 0, 4096 * n, 4096 * n)])
         ids = store.fetch_ids(pack_digests(k.to_bytes(20) for k in range(n)), ["pair"] * n)
-        counts = counts_of(batch)
+        counts = draw_tallies(batch)
         start = time.perf_counter()
-        for at in range(0, n, batch):
+        for batch_start in range(0, n, batch):
             store.commit(
-                [StoredTallies(ids[at : at + batch], 0, 0, 4096, counts)], [(0, Progress("s", n, at, 0, 0, at, n))]
+                [StoredTallies(ids[batch_start : batch_start + batch], 0, 0, 4096, counts)],
+                [(0, Progress("s", n, batch_start, 0, 0, batch_start, n))],
             )
         rate = n / (time.perf_counter() - start)
         start = time.perf_counter()
-        assert views.read_status(where, "million").run.progress[0].comparisons == n
+        assert views.read_status(store_url, "million").run.progress[0].comparisons == n
         seconds = time.perf_counter() - start
     assert rate > 2500
     assert seconds < 4
@@ -609,17 +632,17 @@ def test_many_tallies_are_kept_each_second_and_the_status_of_a_million_compariso
 
 @pytest.mark.parametrize("command", ["status", "history", "report"])
 def test_a_store_in_a_folder_that_may_not_be_entered_is_the_users_error(tmp_path, monkeypatch, command):
-    own = Path.stat
+    original_stat = Path.stat
 
     def stat(path, **options):
         if path.name == "night.sqlite":
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return own(path, **options)
+        return original_stat(path, **options)
 
     monkeypatch.setattr(Path, "stat", stat)  # root may enter any folder
-    done = called(command, tmp_path / "night.sqlite", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"store {tmp_path}/night.sqlite: cannot be read (Permission denied)" in done.stderr
+    result = call_sigdask(command, tmp_path / "night.sqlite", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"store {tmp_path}/night.sqlite: cannot be read (Permission denied)" in result.stderr
     with pytest.raises(InputError, match="cannot be read .Permission denied."):
         open_to_write(str(tmp_path / "night.sqlite"))
 

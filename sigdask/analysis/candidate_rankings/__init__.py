@@ -13,12 +13,12 @@ from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, validate
 from sigdask.counts.candidates import Candidates
 from sigdask.execution.run import count_jobs
-from sigdask.options import HowRanked
+from sigdask.options import RankingOptions
 
 __all__ = ["Candidates", "RepeatedSamples", "evaluate", "validate"]
 
 
-def evaluate(candidates: Candidates, **options: Unpack[HowRanked]) -> RankingEvaluation:
+def evaluate(candidates: Candidates, **options: Unpack[RankingOptions]) -> RankingEvaluation:
     """Evaluate the rankings of candidates by some measures.
 
     The same candidates, seed and trials give the same counts on any machine, cluster and partition.

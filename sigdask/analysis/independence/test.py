@@ -20,7 +20,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric
-from sigdask.options import AdjustTests, HowPermuted, fill_permutation_options
+from sigdask.options import AdjustTests, IndependenceOptions, fill_permutation_options
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels.permuted import PermutedPanel
 from sigdask.randomization.panels.sums import DEFAULT_TRIALS
@@ -42,7 +42,7 @@ def independence(
     names: tuple[str, str] = ("A", "B"),
     ids: Sequence[str] | None = None,
     within: Sequence[str] | None = None,
-    **options: Unpack[HowPermuted],
+    **options: Unpack[IndependenceOptions],
 ) -> Independence:
     """Test whether one labelling is independent of another, both given as arrays.
 
@@ -88,7 +88,7 @@ def independence_all(
     metrics: str | Sequence[AnyMetric] = "accuracy",
     reference: str = "gold",
     within: str | None = None,
-    **options: Unpack[HowPermuted],
+    **options: Unpack[IndependenceOptions],
 ) -> IndependenceResults:
     """Test whether labellings are independent of the gold labels, under any number of metrics.
 
@@ -150,11 +150,11 @@ class IndependenceTests:
     exact: Mapping[tuple[int, int], ExactP]
     reference: str
     within: str | None
-    settings: HowPermuted
+    settings: IndependenceOptions
 
     @staticmethod
     def from_counts(
-        counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, settings: HowPermuted
+        counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, settings: IndependenceOptions
     ) -> IndependenceTests:
         """Score the labellings, and compute exact p-values where requested and feasible."""
         if not metrics:

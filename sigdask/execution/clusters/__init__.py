@@ -17,8 +17,8 @@ from sigdask.execution.clusters.base import Cluster, count_cores
 from sigdask.execution.clusters.description import (
     LOCAL_WORDS,
     QUEUES,
+    ClusterDescription,
     ClusterSpec,
-    Description,
     Transport,
     as_allocation,
     parse_description,
@@ -31,8 +31,8 @@ __all__ = [
     "KINDS",
     "LOCAL_WORDS",
     "Cluster",
+    "ClusterDescription",
     "ClusterLike",
-    "Description",
     "check_cluster",
     "choose_cluster",
     "connect",
@@ -119,7 +119,7 @@ def check_cluster(cluster: ClusterSpec | Any) -> None:
     """
     if is_dask_object(cluster) or cluster in PLAIN_WORDS:
         return
-    description = cluster if isinstance(cluster, Description) else _parse_cluster(cluster)
+    description = cluster if isinstance(cluster, ClusterDescription) else _parse_cluster(cluster)
     if description.kind in QUEUES:
         _import_module("queues.jobqueue").check_queue(description)
 
@@ -130,7 +130,7 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
 
     Parameters
     ----------
-    cluster : str, mapping, Description, distributed.Client or cluster object
+    cluster : str, mapping, ClusterDescription, distributed.Client or cluster object
         none, threads, local, local+tcp, current, an address, a scheduler file or a cluster file; what such a file
         holds; or a client or a cluster that runs.
     workers : int, optional
@@ -155,23 +155,23 @@ def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterat
     elif cluster == "threads":
         yield Cluster("threads", workers or count_cores())
     else:
-        description = cluster if isinstance(cluster, Description) else _parse_cluster(cluster)
+        description = cluster if isinstance(cluster, ClusterDescription) else _parse_cluster(cluster)
         with _open_cluster(description.with_workers(workers)) as connected:
             yield connected
 
 
-def _parse_cluster(cluster: str | Mapping[str, Any]) -> Description:
+def _parse_cluster(cluster: str | Mapping[str, Any]) -> ClusterDescription:
     if isinstance(cluster, Mapping):
         return parse_description(cluster, source="[cluster]")
     if not isinstance(cluster, str):
         raise InputError(f"cluster {cluster!r}: expected a distributed.Client, a dask cluster, or {KINDS}")
     if cluster in ("local", "local+tcp"):
-        return Description("local", transport=Transport(plain=cluster != "local"), source=cluster)
+        return ClusterDescription("local", transport=Transport(plain=cluster != "local"), source=cluster)
     if cluster.startswith(("tcp://", "tls://")):
         transport = Transport(plain=cluster.startswith("tcp://"))
-        return Description("address", options={"address": cluster}, wait=60, transport=transport, source=cluster)
+        return ClusterDescription("address", options={"address": cluster}, wait=60, transport=transport, source=cluster)
     if cluster.endswith(".json"):
-        return Description("address", options={"scheduler_file": cluster}, wait=60, source=cluster)
+        return ClusterDescription("address", options={"scheduler_file": cluster}, wait=60, source=cluster)
     if cluster.startswith(ALLOCATION_PREFIX):
         return as_allocation(read(Path(cluster.removeprefix(ALLOCATION_PREFIX))))
     if cluster.endswith(".toml"):
@@ -180,7 +180,7 @@ def _parse_cluster(cluster: str | Mapping[str, Any]) -> Description:
 
 
 @contextmanager
-def _open_cluster(description: Description) -> Iterator[Cluster]:
+def _open_cluster(description: ClusterDescription) -> Iterator[Cluster]:
     if description.kind == "address":
         with _import_module("existing.address").connect_address(description) as connected:
             yield connected

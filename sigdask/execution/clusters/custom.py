@@ -8,17 +8,17 @@ from functools import partial, reduce
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.certificates import Files
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.certificates import CertificateFiles
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind
 
 
-def build_kind(description: Description) -> ClusterKind:
+def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return how to start a cluster of the user's own class."""
     return ClusterKind(partial(_make_cluster, _import_class(description)))
 
 
-def _make_cluster(cluster_class: Any, description: Description, files: Files | None) -> Any:
+def _make_cluster(cluster_class: Any, description: ClusterDescription, files: CertificateFiles | None) -> Any:
     options = dict(description.options)
     if files is not None:
         if not _has_parameter(cluster_class, "security"):
@@ -32,7 +32,7 @@ def _make_cluster(cluster_class: Any, description: Description, files: Files | N
     return cluster_class(**options)
 
 
-def _import_class(description: Description) -> Any:
+def _import_class(description: ClusterDescription) -> Any:
     module, _, name = description.kind.partition(":")
     try:
         return reduce(getattr, name.split("."), importlib.import_module(module))

@@ -79,7 +79,7 @@ class Transport:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class ClusterDescription:
     """A cluster to start or to reach.
 
     Attributes
@@ -122,7 +122,7 @@ class Description:
         """Largest number of workers that there may be, or None."""
         return self.maximum if self.is_adaptive else self.workers
 
-    def with_workers(self, workers: int | None) -> Description:
+    def with_workers(self, workers: int | None) -> ClusterDescription:
         """Return the description with a fixed number of workers; unchanged if `workers` is None."""
         return self if workers is None else replace(self, workers=workers, minimum=None, maximum=None)
 
@@ -131,7 +131,7 @@ class Description:
         return InputError(f"{self.source}: {message}")
 
 
-def read(path: Path) -> Description:
+def read(path: Path) -> ClusterDescription:
     """Read a cluster file.
 
     Raises
@@ -146,7 +146,7 @@ def read(path: Path) -> Description:
     return parse_description(table, source=str(path), folder=path.parent)
 
 
-def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = Path()) -> Description:
+def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = Path()) -> ClusterDescription:
     """Check the table of a cluster file or a plan, and return its description.
 
     Parameters
@@ -168,7 +168,7 @@ def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = P
     if kind is None:
         raise InputError(f"{source}: key class is missing; it names one of {', '.join(KINDS)} or module:Class")
     _check_kind(kind, source)
-    description = Description(
+    description = ClusterDescription(
         kind=kind,
         workers=_get_count(table, "workers", source, 1),
         minimum=_get_count(table, "minimum", source, 0),
@@ -183,7 +183,7 @@ def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = P
     return description
 
 
-def as_allocation(description: Description) -> Description:
+def as_allocation(description: ClusterDescription) -> ClusterDescription:
     """Return the same workers as one allocation, for a driver that is itself a Slurm job.
 
     Raises
@@ -271,7 +271,7 @@ def _check_kind(kind: str, source: str) -> None:
     raise InputError(f"{source}: class = {kind!r}: {hint}")
 
 
-def _check_size(description: Description) -> None:
+def _check_size(description: ClusterDescription) -> None:
     if description.minimum is not None and description.maximum is None:
         raise description.build_error("minimum without maximum: an adaptive size has both")
     if description.is_adaptive and description.workers is not None:
@@ -326,5 +326,5 @@ def _parse_transport(value: Any, source: str, folder: Path) -> Transport:
     )
 
 
-ClusterSpec = str | Mapping[str, Any] | Description
+ClusterSpec = str | Mapping[str, Any] | ClusterDescription
 """A cluster as users name it: none, threads, local, an address, a file; or what a file holds."""

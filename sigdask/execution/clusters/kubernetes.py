@@ -21,9 +21,9 @@ import subprocess
 from typing import Any
 
 from sigdask.errors import InputError, UnfinishedError
-from sigdask.execution.certificates import ROLES, Files
+from sigdask.execution.certificates import ROLES, CertificateFiles
 from sigdask.execution.clusters.base import get_first_line, join_last_lines, log
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
 
@@ -33,11 +33,11 @@ CERTIFICATE_FOLDER = "/certificates"
 """Where pods find their certificates."""
 
 
-def build_kind(description: Description) -> ClusterKind:
+def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return how to start a cluster of pods."""
     clusters: list[KubernetesCluster] = []
 
-    def make(description: Description, files: Files | None) -> Any:
+    def make(description: ClusterDescription, files: CertificateFiles | None) -> Any:
         clusters.append(KubernetesCluster(description, files))
         return clusters[-1]
 
@@ -54,7 +54,7 @@ class KubernetesCluster:
         This end of the forwarded port.
     """
 
-    def __init__(self, description: Description, files: Files | None) -> None:
+    def __init__(self, description: ClusterDescription, files: CertificateFiles | None) -> None:
         options = check_options(description, OPTIONS)
         if "image" not in options:
             raise description.build_error("[options] image is missing: an image with sigdask, see deploy/docker")
@@ -134,14 +134,14 @@ class KubernetesCluster:
         return int(match[1])
 
 
-def build_secret(name: str, files: Files) -> dict[str, Any]:
+def build_secret(name: str, files: CertificateFiles) -> dict[str, Any]:
     """Return the Secret with the files of scheduler and workers; the client's key stays here."""
     paths = [files.ca, *(pair[role] for role in ROLES if role != "client" for pair in (files.certs, files.keys))]
     data = {path.name: base64.b64encode(path.read_bytes()).decode() for path in dict.fromkeys(paths)}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque", "data": data}
 
 
-def build_manifest(name: str, namespace: str, description: Description) -> dict[str, Any]:
+def build_manifest(name: str, namespace: str, description: ClusterDescription) -> dict[str, Any]:
     """Return the manifest of the DaskCluster."""
     options = description.options
     address = f"tls://{name}-scheduler.{namespace}.svc:{PORT}"

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sigdask.errors import ClusterLostError, InputError, SigdaskError
-from sigdask.execution.certificates import Files, open_certificates
+from sigdask.execution.certificates import CertificateFiles, open_certificates
 from sigdask.execution.clusters import versions
 from sigdask.execution.clusters.base import Cluster, get_first_line, get_no_status, log, silence_dask
-from sigdask.execution.clusters.description import Description, check_keys
+from sigdask.execution.clusters.description import ClusterDescription, check_keys
 from sigdask.execution.clusters.settings import settings
 from sigdask.execution.clusters.waiting import wait_for_workers
 from sigdask.execution.clusters.watchdog import keep_workers
@@ -61,7 +61,7 @@ class ClusterKind:
         What is left to do once the cluster is closed.
     """
 
-    make: Callable[[Description, Files | None], Any]
+    make: Callable[[ClusterDescription, CertificateFiles | None], Any]
     get_status: Callable[[], str] = get_no_status
     vanished: Callable[[Any], bool] | None = None
     hopeless: Callable[[], bool] = bool
@@ -73,13 +73,13 @@ class ClusterKind:
 
 @contextmanager
 def start_cluster(
-    description: Description, kind: ClusterKind, *, config: dict[str, Any] | None = None
+    description: ClusterDescription, kind: ClusterKind, *, config: dict[str, Any] | None = None
 ) -> Iterator[Cluster]:
     """Start a cluster, wait for its first worker, check versions, and close it in the end.
 
     Parameters
     ----------
-    description : Description
+    description : ClusterDescription
         What to start.
     kind : ClusterKind
         How.
@@ -154,14 +154,14 @@ def _list_own_addresses() -> set[str]:
     return {address.address for addresses in psutil.net_if_addrs().values() for address in addresses}
 
 
-def check_options(description: Description, allowed: tuple[str, ...]) -> dict[str, Any]:
+def check_options(description: ClusterDescription, allowed: tuple[str, ...]) -> dict[str, Any]:
     """Return the options of a description; raise if one of them is unknown."""
     check_keys(description.options, allowed, f"{description.source}: [options]")
     return dict(description.options)
 
 
 @contextmanager
-def _make_cluster(description: Description, kind: ClusterKind, files: Files | None) -> Iterator[Any]:
+def _make_cluster(description: ClusterDescription, kind: ClusterKind, files: CertificateFiles | None) -> Iterator[Any]:
     try:
         cluster = _make_without_interrupts(partial(kind.make, description, files))
     except SigdaskError:
@@ -213,7 +213,7 @@ def _close_cluster(cluster: Any) -> None:
         log.debug("closing: %s", get_first_line(error))
 
 
-def _set_size(cluster: Any, description: Description) -> None:
+def _set_size(cluster: Any, description: ClusterDescription) -> None:
     if description.is_adaptive:
         cluster.adapt(minimum=description.minimum or 0, maximum=description.maximum, **ADAPTIVE)
     elif description.workers is not None:

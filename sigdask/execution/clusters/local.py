@@ -5,26 +5,26 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from sigdask.execution.certificates import Files
+from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import count_cores
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
 
 OPTIONS = ("threads_per_worker", "memory_limit", "local_directory", "dashboard_address", "processes")
 
 
-def count_workers(_: Description) -> int:
+def count_workers(_: ClusterDescription) -> int:
     """Return how many workers are started by default."""
     return count_cores()
 
 
-def build_kind(description: Description) -> ClusterKind:
+def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return how to start a local cluster."""
     threads = int(description.options.get("threads_per_worker", 1))
     return ClusterKind(_make_cluster, threads=threads, remote=False, scratch=True)
 
 
-def _make_cluster(description: Description, files: Files | None) -> Any:
+def _make_cluster(description: ClusterDescription, files: CertificateFiles | None) -> Any:
     from distributed import LocalCluster
 
     options = check_options(description, OPTIONS)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError, build_extra_error
-from sigdask.execution.certificates import Files
+from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import get_first_line
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import ClusterKind, check_options
 
 OPTIONS = ("hosts", "scheduler", "python", "connect", "scheduler_options", "worker_options")
@@ -30,12 +30,12 @@ TIMEOUT_SECONDS = 30.0
 Contents = dict[Path, str]
 
 
-def count_workers(description: Description) -> int:
+def count_workers(description: ClusterDescription) -> int:
     """Return how many workers are started by default: one per host."""
     return len(_get_hosts(dict(description.options), description))
 
 
-def build_kind(description: Description) -> ClusterKind:
+def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return how to start a cluster on the hosts."""
     threads = int(description.options.get("worker_options", {}).get("nthreads", 1))
     hosts = _RemoteHosts(description)
@@ -45,13 +45,13 @@ def build_kind(description: Description) -> ClusterKind:
 class _RemoteHosts:
     """The hosts of one run, and the files that were copied to them."""
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: ClusterDescription) -> None:
         self.description = description
         self.options = check_options(description, OPTIONS)
         self.connect = _build_connect_options(self.options)
         self.copied: list[tuple[str, Path]] = []
 
-    def make(self, description: Description, files: Files | None) -> Any:
+    def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
         try:
             import asyncssh  # noqa: F401
         except ImportError:
@@ -72,7 +72,7 @@ class _RemoteHosts:
             **({} if files is None else {"security": files.to_security()}),
         )
 
-    def _prepare_hosts(self, hosts: list[str], files: Files | None) -> None:
+    def _prepare_hosts(self, hosts: list[str], files: CertificateFiles | None) -> None:
         contents = {path: path.read_text(encoding="ascii") for path in files or ()}
         self.copied = asyncio.run(prepare_hosts(hosts, self.connect, contents, str(self.options.get("python", ""))))
 
@@ -82,7 +82,7 @@ class _RemoteHosts:
             asyncio.run(_remove_files(self.copied, self.connect))
 
 
-def _get_hosts(options: dict[str, Any], description: Description) -> list[str]:
+def _get_hosts(options: dict[str, Any], description: ClusterDescription) -> list[str]:
     hosts = options.get("hosts")
     if not isinstance(hosts, list) or not hosts or not all(isinstance(h, str) and h for h in hosts):
         raise description.build_error(f"[options] hosts = {hosts!r}: must be a list of host names")

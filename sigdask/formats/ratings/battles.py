@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.json.rows import Record, find_field, iter_records, parse_number, read_first_record
@@ -147,7 +147,7 @@ class Judgements:
         n_values, n_repeated = (n // sides for n in count_repeated(cells))
         if n_values:
             message = f"{n_values:,} judgements of {n_repeated:,} questions judged more than once are averaged"
-            notes.append(FirstLine(message))
+            notes.append(ScopeNote(message))
         if against is not None:
             notes.append(f"{METRIC_NAME} is over {against!r}")
         options = self.options if against is not None else replace(self.options, missing="pairwise", min_items=0)

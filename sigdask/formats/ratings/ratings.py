@@ -28,7 +28,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from sigdask.counts import Counts
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.ratings.rows import (
     are_languages,
@@ -240,7 +240,7 @@ class Ratings:
         n_ratings, n_repeated = count_repeated(self.cells)
         if n_ratings:
             notes.append(
-                FirstLine(
+                ScopeNote(
                     f"{n_ratings:,} ratings of {format_count(n_repeated, 'output')} rated more than once are averaged"
                 )
             )
@@ -329,7 +329,7 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
     if "score" in roles:
         table = convert_scores(table, options, [roles["score"]])
         if options.score_column is None and roles["score"] in _find_metrics(header, rows, roles):
-            notes.append(FirstLine(f"{path}: {roles['score']!r} is compared (--score-column chooses another column)"))
+            notes.append(ScopeNote(f"{path}: {roles['score']!r} is compared (--score-column chooses another column)"))
     if source.name is not None and "system" in roles and len(set(table.columns[roles["system"]])) == 1:
         del roles["system"]
         system = source.name

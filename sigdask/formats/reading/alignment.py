@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.counts.texts import Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import has_numbers
@@ -159,9 +159,9 @@ def _have_digits(texts: Texts) -> bool:
     return 2 * sum(any(c.isdigit() for c in text) for text in head) > len(head)
 
 
-def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> FirstLine:
+def describe_differences(path: str, first_path: str, n_alike: int, n_rows: int) -> ScopeNote:
     """Return the note on rows aligned by position although some of their words differ."""
-    return FirstLine(
+    return ScopeNote(
         f"{path}: {n_alike:,} of {n_rows:,} rows have the words of {first_path}, the others are written otherwise; "
         "aligned "
         "by position"

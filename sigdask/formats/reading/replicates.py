@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import NotANumberError, to_numbers
@@ -133,8 +133,8 @@ class SamplesRead:
         """Notes for the first lines of a report; more than two tables share one note."""
         paths = [*self.notes]
         if len(paths) <= 2:
-            return [FirstLine(note) for note in self.notes.values()]
-        return [FirstLine(f"{self.notes[paths[0]]}; {len(paths) - 1:,} more files repeat ids too")]
+            return [ScopeNote(note) for note in self.notes.values()]
+        return [ScopeNote(f"{self.notes[paths[0]]}; {len(paths) - 1:,} more files repeat ids too")]
 
 
 _current_samples: ContextVar[SamplesRead | None] = ContextVar("samples that are read", default=None)
@@ -230,7 +230,7 @@ def _prefix_ids(table: FileTable, id_name: str, part_columns: Sequence[str]) -> 
         f"{table.path}: ids are numbered within {' and '.join(map(repr, part_columns))}: items are known by "
         f"{'+'.join((*part_columns, id_name))}"
     )
-    return table.replace_column(id_name, ids, FirstLine(note))
+    return table.replace_column(id_name, ids, ScopeNote(note))
 
 
 def _check_samples(table: FileTable, id_name: str, items: Factor, options: Options, gold: str | None) -> None:

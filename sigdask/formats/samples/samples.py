@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.options import Options, Source
@@ -200,7 +200,7 @@ class GatheredSamples:
         for name, column in columns.items():
             n_values, n_repeated = count_repeated(column.cells)
             if n_values:
-                yield FirstLine(
+                yield ScopeNote(
                     f"{name}: {n_values:,} values of {format_count(n_repeated, 'sample')} taken more than once "
                     "are averaged"
                 )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.formats.reading.aggregated import (
@@ -321,7 +321,7 @@ def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = Fals
     )
     notes = [
         *table.notes,
-        *map(FirstLine, system_notes),
+        *map(ScopeNote, system_notes),
         *_describe_constants(table, [name for name in columns if name not in reasons]),
     ]
     return _remove_columns(replace(table, notes=notes), reasons, "scores")
@@ -376,7 +376,7 @@ def _remove_columns(table: FileTable, reason_by_name: Mapping[str, str], noun: s
     return replace(
         table,
         columns={name: cells for name, cells in table.columns.items() if name not in reason_by_name},
-        notes=[*table.notes, FirstLine(f"left out as no {noun} of systems: {reasons_text} ({remedy})")],
+        notes=[*table.notes, ScopeNote(f"left out as no {noun} of systems: {reasons_text} ({remedy})")],
     )
 
 
@@ -458,7 +458,7 @@ def _describe_constants(table: FileTable, columns: Sequence[str]) -> Iterator[st
         if table.is_numeric(name):
             values = np.unique(table.get_numbers(name))
             if len(values) == 1 and values[0] not in {0, 1} and not np.isnan(values[0]):
-                yield FirstLine(
+                yield ScopeNote(
                     f"{table.path}: column {name!r} is {values[0]:g} in every row: taken for a system's scores; if it "
                     f"is none, --ignore {name!r}"
                 )

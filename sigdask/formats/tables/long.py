@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import FirstLine
+from sigdask.counts.shown import ScopeNote
 from sigdask.counts.texts import Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import build_score_counts
@@ -82,7 +82,7 @@ def _read_long_table(source: Source, options: Options) -> _LongColumns:
             f"{table.path}: {score!r} is compared; {describe_items(omitted, 'column')} left out (--score-column "
             "chooses another)"
         )
-        table = replace(table, notes=[*table.notes, FirstLine(note)])
+        table = replace(table, notes=[*table.notes, ScopeNote(note)])
     groups = [Texts.from_values(table.get_column(name)) for name in options.groups]
     return _LongColumns(
         table,

@@ -13,7 +13,7 @@ from sigdask.nightly.plan.errors import format_value
 from sigdask.nightly.plan.keys import IndependenceKeys, PlanKeys
 from sigdask.nightly.plan.lines import PlanKey
 from sigdask.nightly.plan.model import TestedLabels
-from sigdask.options import HowPermuted, fill_permutation_options
+from sigdask.options import IndependenceOptions, fill_permutation_options
 
 Complain = Callable[[PlanKey, str], None]
 
@@ -31,7 +31,7 @@ def build_independence_tests(keys: PlanKeys, folder: Path, complain: Complain) -
             gold = None if entry.gold is None else paths.resolve_existing(entry.gold, folder)
             groups = None if entry.groups is None else paths.resolve_existing(entry.groups, folder)
             settings = fill_permutation_options(
-                HowPermuted(
+                IndependenceOptions(
                     alternative=entry.alternative, method=entry.method, adjust=entry.adjust,
                     trials=entry.trials or keys.trials, seed=keys.seed,
                     alpha=keys.alpha, second_run=keys.second_run,

@@ -19,11 +19,11 @@ from sigdask.nightly.gate import Fdr, Rule
 from sigdask.options import (
     Adjust,
     Alternative,
-    HowPermuted,
-    HowPrinted,
+    IndependenceOptions,
     IntervalKind,
     Layout,
     Method,
+    TableLayoutOptions,
     rename_error_options,
 )
 from sigdask.statistics.stopping import Stopping
@@ -147,7 +147,7 @@ class TestedLabels:
         Scores of labels.
     within : str or None
         Column within whose values labels are permuted.
-    settings : HowPermuted
+    settings : IndependenceOptions
         What else is asked.
     """
 
@@ -160,7 +160,7 @@ class TestedLabels:
     options: Options
     metrics: tuple[str, ...]
     within: str | None
-    settings: HowPermuted
+    settings: IndependenceOptions
 
     @property
     def reference(self) -> str:
@@ -222,7 +222,7 @@ class ReportFiles:
         return {name: path for name, path in named_paths if path is not None}
 
     @property
-    def print_options(self) -> HowPrinted:
+    def print_options(self) -> TableLayoutOptions:
         """Layout options of tables for papers."""
         return {"layout": self.layout, "digits": self.digits, "percent": self.percent}
 

@@ -18,7 +18,7 @@ from sigdask.nightly.report.highlights import count_changes
 from sigdask.nightly.report.plots import plot_report
 from sigdask.nightly.store import PlanRun, Progress
 from sigdask.nightly.store.status import Change, Changes, PlanReport, Status
-from sigdask.options import HowPrinted
+from sigdask.options import TableLayoutOptions
 from sigdask.report.files import write_parquet, write_parts, write_whole_text
 from sigdask.report.layout import format_table
 from sigdask.report.page import details, write_page
@@ -44,7 +44,7 @@ from sigdask.text import JsonMembers, format_count, format_duration, format_time
 OPENED = "those that the gate looks at, and those that another seed or a few more units could turn"
 NOT_OPENED = "single comparisons are opened on the page that `sigdask run` itself writes, as it has the data at hand"
 
-DEFAULT_LAYOUT: HowPrinted = {}
+DEFAULT_LAYOUT: TableLayoutOptions = {}
 MOST_CHANGES = 20
 """Changes listed unless all are asked for."""
 
@@ -273,17 +273,17 @@ def render_json(report: PlanReport) -> Iterator[str]:
     return iter_json(build_report_dict(report) | {"results": JsonMembers(members)})
 
 
-def render_markdown(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
+def render_markdown(report: PlanReport, **printed: Unpack[TableLayoutOptions]) -> Iterator[str]:
     """Yield the tables for papers of each test set as Markdown."""
     return to_markdown(_iter_paper_tables(report, printed))
 
 
-def render_latex(report: PlanReport, **printed: Unpack[HowPrinted]) -> Iterator[str]:
+def render_latex(report: PlanReport, **printed: Unpack[TableLayoutOptions]) -> Iterator[str]:
     """Yield the tables for papers of each test set as LaTeX."""
     return to_latex(_iter_paper_tables(report, printed))
 
 
-def _iter_paper_tables(report: PlanReport, printed: HowPrinted) -> Iterator[PaperTable]:
+def _iter_paper_tables(report: PlanReport, printed: TableLayoutOptions) -> Iterator[PaperTable]:
     for results in report.results.values():
         yield from results.paper_tables(**printed)
 
@@ -296,7 +296,7 @@ def write_files(
     parquet: Path | None = None,
     markdown: Path | None = None,
     latex: Path | None = None,
-    printed: HowPrinted = DEFAULT_LAYOUT,
+    printed: TableLayoutOptions = DEFAULT_LAYOUT,
     text: Path | None = None,
     html: Path | None = None,
     figures: Path | None = None,

@@ -15,7 +15,7 @@ from sigdask.analysis.comparison.spec import list_pairs
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.execution import clusters, prefetch
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.tasks import measure_trial_seconds
 from sigdask.io import addresses
@@ -77,7 +77,7 @@ def count_threads(plan: Plan) -> int | None:
     """Return the number of threads of the plan's cluster on this machine, or None if it is remote."""
     if plan.cluster == "none":
         return 1
-    described = plan.cluster if isinstance(plan.cluster, Description) else None
+    described = plan.cluster if isinstance(plan.cluster, ClusterDescription) else None
     kind = described.kind if described else plan.cluster
     n_wanted = plan.workers or (described.max_workers if described else None)
     return n_wanted or clusters.count_cores() if kind in clusters.LOCAL_WORDS else n_wanted

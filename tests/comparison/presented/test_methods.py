@@ -1,4 +1,4 @@
-"""Methods in words: what was run, with works that are cited, in text, LaTeX and BibTeX."""
+"""Tests of the methods paragraph and its citations, in text, LaTeX and BibTeX."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from command import called
+from command import call_sigdask
 from nights import write_plan, write_scores
 from pybtex.database import parse_string
 
@@ -24,14 +24,14 @@ from sigdask.statistics.classical.names import DESCRIPTIONS
 SCORES = np.random.default_rng(4).random((40, 3))
 
 
-def told(**how):
-    return compare_all(SCORES, **{"trials": 500, "method": "randomization", "interval": "none", **how}).cite()
+def cite_comparison(**options):
+    return compare_all(SCORES, **{"trials": 500, "method": "randomization", "interval": "none", **options}).cite()
 
 
 def test_all_sources_are_bibtex_that_a_parser_reads():
-    found = parse_string(format_bibtex(SOURCES), "bibtex")
-    assert [*found.entries] == [*SOURCES]
-    for key, entry in found.entries.items():
+    bibliography = parse_string(format_bibtex(SOURCES), "bibtex")
+    assert [*bibliography.entries] == [*SOURCES]
+    for key, entry in bibliography.entries.items():
         assert entry.persons["author"], key
         assert entry.fields["title"]
         assert entry.fields["year"].isdigit()
@@ -39,16 +39,16 @@ def test_all_sources_are_bibtex_that_a_parser_reads():
 
 def test_the_program_is_cited_as_citation_cff_says():
     file = Path(__file__).parents[3] / "CITATION.cff"
-    said = yaml.safe_load(file.read_text())
-    own = SOURCES["sigdask"]
-    assert own.title.replace("{", "").replace("}", "") == said["title"]
-    assert own.author.strip("{}") == " and ".join(author["name"] for author in said["authors"])
-    assert SOURCES["yeh2000"].title == said["references"][0]["title"]
+    citation_file = yaml.safe_load(file.read_text())
+    source = SOURCES["sigdask"]
+    assert source.title.replace("{", "").replace("}", "") == citation_file["title"]
+    assert source.author.strip("{}") == " and ".join(author["name"] for author in citation_file["authors"])
+    assert SOURCES["yeh2000"].title == citation_file["references"][0]["title"]
 
 
 def test_every_word_for_a_method_rests_on_works_that_there_are():
-    marked = " ".join([*methods.ADJUSTMENT_TEXTS.values(), *methods.INTERVAL_TEXTS.values(), *DESCRIPTIONS.values()])
-    keys = {key for found in methods.CITATION_PATTERN.finditer(marked) for key in found[1].split(",")}
+    texts = " ".join([*methods.ADJUSTMENT_TEXTS.values(), *methods.INTERVAL_TEXTS.values(), *DESCRIPTIONS.values()])
+    keys = {key for match in methods.CITATION_PATTERN.finditer(texts) for key in match[1].split(",")}
     assert keys | set(methods.EXACT_METHOD_SOURCES.values()) <= SOURCES.keys()
     assert {*methods.ADJUSTMENT_TEXTS, "none"} == set(Adjust.__args__)
 
@@ -77,40 +77,44 @@ def test_every_word_for_a_method_rests_on_works_that_there_are():
 )  # fmt: skip
 def test_a_paragraph_tells_what_was_run(how, sentence, keys):
     if sentence is None:
-        found = compare_all(SCORES.round(2), **how, interval="none").cite()
+        citation = compare_all(SCORES.round(2), **how, interval="none").cite()
         sentence, keys = "The p-values are exact, over all possible exchanges", set()
     else:
-        found = told(**how)
-    assert sentence in found.text
-    assert keys <= set(found.keys)
-    assert set(parse_string(found.bibtex, "bibtex").entries) == set(found.keys)
-    assert "[[" not in found.text + found.latex
-    assert found.text.startswith("3 systems were compared by mean in 3 comparisons. ")
+        citation = cite_comparison(**how)
+    assert sentence in citation.text
+    assert keys <= set(citation.keys)
+    assert set(parse_string(citation.bibtex, "bibtex").entries) == set(citation.keys)
+    assert "[[" not in citation.text + citation.latex
+    assert citation.text.startswith("3 systems were compared by mean in 3 comparisons. ")
 
 
 def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
-    done = called("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
-    assert done.returncode == 0
-    text = called("cite", "r.json", "--text", cwd=tmp_path).stdout
+    result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
+    assert result.returncode == 0
+    text = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout
     assert text.startswith("2 systems were compared by recall, precision and f1 in 3 comparisons. ")
     assert "The p-values are exact, over all possible exchanges, and two-sided." in text
     assert "Tango's score method (Tango 1998)" in text
-    both = called("cite", "r.json", cwd=tmp_path).stdout
-    entries = called("cite", "r.json", "--bibtex", cwd=tmp_path).stdout
-    assert both == f"{text}\n{entries}"
+    citation = call_sigdask("cite", "r.json", cwd=tmp_path).stdout
+    entries = call_sigdask("cite", "r.json", "--bibtex", cwd=tmp_path).stdout
+    assert citation == f"{text}\n{entries}"
     assert {"yeh2000", "noreen1989", "sigdask", "tango1998"} <= set(parse_string(entries, "bibtex").entries)
-    line = json.loads((tmp_path / "r.json").read_text())["results"][2]["test_signature"]
-    one = called("cite", line, "--text", cwd=tmp_path).stdout
-    assert one.startswith("Systems were compared by f1. Each difference was tested by approximate randomization")
-    assert "by recall, precision and f1 in 3 comparisons" in called("cite", "r.csv", "--text", cwd=tmp_path).stdout
+    signature = json.loads((tmp_path / "r.json").read_text())["results"][2]["test_signature"]
+    signature_text = call_sigdask("cite", signature, "--text", cwd=tmp_path).stdout
+    assert signature_text.startswith(
+        "Systems were compared by f1. Each difference was tested by approximate randomization"
+    )
+    assert (
+        "by recall, precision and f1 in 3 comparisons" in call_sigdask("cite", "r.csv", "--text", cwd=tmp_path).stdout
+    )
 
 
 def test_a_plan_is_cited_from_its_store(tmp_path):
-    write_plan(tmp_path, sets=2, systems=3, trials=500, more='adjust = "bh"')
-    assert called("run", "night.toml", "-q", cwd=tmp_path).returncode == 0
-    for where in ("night.toml", "night.sqlite"):
-        text = called("cite", where, "--text", cwd=tmp_path).stdout
+    write_plan(tmp_path, sets=2, systems=3, trials=500, settings='adjust = "bh"')
+    assert call_sigdask("run", "night.toml", "-q", cwd=tmp_path).returncode == 0
+    for file_name in ("night.toml", "night.sqlite"):
+        text = call_sigdask("cite", file_name, "--text", cwd=tmp_path).stdout
         assert "3 systems were compared on set0 and set1 by mean in 6 comparisons. " in text
         assert (
             "The p-values were adjusted in families of 3 comparisons by the procedure of Benjamini and Hochberg" in text
@@ -118,9 +122,9 @@ def test_a_plan_is_cited_from_its_store(tmp_path):
 
 
 def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_path):
-    found = called("cite", cwd=tmp_path).stdout
-    assert f"with sigdask {get_version()} (The sigdask developers 2026)." in found
-    assert [*parse_string(found.partition("\n\n")[2], "bibtex").entries] == ["noreen1989", "yeh2000", "sigdask"]
+    output = call_sigdask("cite", cwd=tmp_path).stdout
+    assert f"with sigdask {get_version()} (The sigdask developers 2026)." in output
+    assert [*parse_string(output.partition("\n\n")[2], "bibtex").entries] == ["noreen1989", "yeh2000", "sigdask"]
 
 
 @pytest.mark.parametrize(
@@ -129,17 +133,17 @@ def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_p
 def test_what_cannot_be_cited_is_an_error(tmp_path, content, said):
     if content is not None:
         (tmp_path / "r.json").write_text(content)
-    done = called("cite", "r.json", cwd=tmp_path)
-    assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (2, True, False)
+    result = call_sigdask("cite", "r.json", cwd=tmp_path)
+    assert (result.returncode, said in result.stderr, "Traceback" in result.stderr) == (2, True, False)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs TeX Live")
 def test_latex_and_bibtex_compile(tmp_path):
     write_scores(tmp_path / "a_b%.csv", 3)
-    done = called("compare", "a_b%.csv", "--name", "50 % & a_b#", "-o", "r.json", "-q", cwd=tmp_path)
-    assert done.returncode == 0
-    paragraph = called("cite", "r.json", "--latex", "--text", cwd=tmp_path).stdout
+    result = call_sigdask("compare", "a_b%.csv", "--name", "50 % & a_b#", "-o", "r.json", "-q", cwd=tmp_path)
+    assert result.returncode == 0
+    paragraph = call_sigdask("cite", "r.json", "--latex", "--text", cwd=tmp_path).stdout
     (tmp_path / "p.bib").write_text(format_bibtex(SOURCES))
     (tmp_path / "p.tex").write_text(
         "\\documentclass{article}\\usepackage[utf8]{inputenc}\\usepackage[T1]{fontenc}\\usepackage{natbib}\\begin{document}\n"

@@ -1,4 +1,4 @@
-"""What a notebook and rich show of results: the answer first, then some rows of the tables for papers, names as text."""
+"""Tests of results in notebooks and rich: the headline, a short table, and names as plain text."""
 
 import io
 import re
@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from markdown_it import MarkdownIt
-from papers import HOSTILE, found_of, parsed
+from papers import HOSTILE_NAMES, compare_random, parse_tables
 from rich.console import Console
 
 from sigdask.api import compare_all
@@ -17,8 +17,8 @@ from sigdask.report.notebook import MAX_ROWS
 from sigdask.report.summary.verdict import build_verdict as verdict_of
 
 
-class Cells(HTMLParser):
-    """The tags of a page, and the text of each cell."""
+class HTMLCells(HTMLParser):
+    """The tags of a page and the text of each cell."""
 
     def __init__(self, text):
         super().__init__()
@@ -36,53 +36,53 @@ class Cells(HTMLParser):
             self.cells[-1] += data
 
 
-def console(found, width=200):
+def print_to_text(renderable, width=200):
     out = io.StringIO()
-    Console(file=out, width=width).print(found)
+    Console(file=out, width=width).print(renderable)
     return out.getvalue()
 
 
 def test_a_notebook_shows_the_headline_first_and_a_short_table():
-    found = found_of([f"s{k}" for k in range(15)], adjust="none")
-    shown = Cells(found._repr_html_())
-    assert shown.words[0] == verdict_of(found).headline
-    assert len([cell for cell in shown.cells if re.match(r"s\d+$", cell)]) == MAX_ROWS
-    assert "5 more rows are not shown." in found._repr_html_()
-    [[_, *rows]] = parsed(found._repr_markdown_())
-    [ranking] = found.rankings()
-    assert [name for (name, _), _ in rows] == [one.system for one in ranking.systems[:MAX_ROWS]]
+    results = compare_random([f"s{k}" for k in range(15)], adjust="none")
+    page = HTMLCells(results._repr_html_())
+    assert page.words[0] == verdict_of(results).headline
+    assert len([cell for cell in page.cells if re.match(r"s\d+$", cell)]) == MAX_ROWS
+    assert "5 more rows are not shown." in results._repr_html_()
+    [[_, *rows]] = parse_tables(results._repr_markdown_())
+    [ranking] = results.rankings()
+    assert [name for (name, _), _ in rows] == [ranked.system for ranked in ranking.systems[:MAX_ROWS]]
 
 
 def test_of_many_comparisons_the_first_are_shown_and_how_many_there_are_more():
     rng = np.random.default_rng(7)
-    found = compare_all(
+    results = compare_all(
         Counts.from_scores({f"s{k}": rng.integers(0, 2, 20) for k in range(30)}), metrics=["mean"],
         pairs=[(f"s{a}", f"s{b}") for a in range(15) for b in range(20, 30)], trials=19, interval="none", adjust="none",
     )  # fmt: skip
-    [[_, *rows]] = parsed(found._repr_markdown_())
-    assert [(a, b) for (a, _), (b, _), *_ in rows] == [(r.a, r.b) for r in found[:MAX_ROWS]]
-    assert "140 more comparisons are not shown." in found._repr_markdown_()
+    [[_, *rows]] = parse_tables(results._repr_markdown_())
+    assert [(a, b) for (a, _), (b, _), *_ in rows] == [(r.a, r.b) for r in results[:MAX_ROWS]]
+    assert "140 more comparisons are not shown." in results._repr_markdown_()
 
 
-@pytest.mark.parametrize("names", [HOSTILE, HOSTILE[:2]])
+@pytest.mark.parametrize("names", [HOSTILE_NAMES, HOSTILE_NAMES[:2]])
 def test_hostile_names_are_text_wherever_they_are_shown(names):
-    found = found_of(names, adjust="none")
+    results = compare_random(names, adjust="none")
     plain = {name.replace("\x1b", "\N{REPLACEMENT CHARACTER}") for name in names}
-    shown = Cells(found._repr_html_())
-    assert shown.tags <= {"div", "p", "strong", "em", "small", "sup", "table", "thead", "tbody", "tr", "th", "td"}
-    assert {cell.strip() for cell in shown.cells} & plain
-    tags = Cells(MarkdownIt("commonmark").enable("table").render(found._repr_markdown_())).tags
+    page = HTMLCells(results._repr_html_())
+    assert page.tags <= {"div", "p", "strong", "em", "small", "sup", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {cell.strip() for cell in page.cells} & plain
+    tags = HTMLCells(MarkdownIt("commonmark").enable("table").render(results._repr_markdown_())).tags
     assert tags <= {"p", "strong", "em", "table", "thead", "tbody", "tr", "th", "td"}
-    text = console(found)
+    text = print_to_text(results)
     assert "\x1b" not in text
     assert sum(name in text for name in plain) >= min(len(names), MAX_ROWS)
 
 
 def test_no_results_are_shown_as_that():
-    found = found_of("abc")
-    none = replace(found, table=found.table.take(slice(0)))
-    assert "Nothing was compared." in none._repr_html_()
-    assert "Nothing was compared." in none._repr_markdown_()
-    assert "Nothing was compared." in console(none)
-    assert r"\begin{tabular}" in none.to_latex()
-    assert none.to_markdown().startswith("**0 comparisons")
+    results = compare_random("abc")
+    no_results = replace(results, table=results.table.take(slice(0)))
+    assert "Nothing was compared." in no_results._repr_html_()
+    assert "Nothing was compared." in no_results._repr_markdown_()
+    assert "Nothing was compared." in print_to_text(no_results)
+    assert r"\begin{tabular}" in no_results.to_latex()
+    assert no_results.to_markdown().startswith("**0 comparisons")

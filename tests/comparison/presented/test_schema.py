@@ -1,4 +1,4 @@
-"""The schema of the JSON of results: it knows every key, and every kind of result keeps it (conftest holds all JSON against it)."""
+"""Tests of the schema of the results' JSON. The fixture in conftest checks all JSON against it."""
 
 import copy
 import csv
@@ -8,8 +8,8 @@ from typing import get_args
 import jsonschema
 import numpy as np
 import pytest
-from command import called
-from conftest import validator
+from command import call_sigdask
+from conftest import build_validator
 from nights import write_plan
 
 from sigdask.api import compare_all, compare_sets
@@ -38,64 +38,66 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_result_keeps_the_schema(kind):
-    how = {"trials": 99, "interval": "none", "metrics": ["mean"]} | KINDS[kind]
-    found = compare_all(Counts.from_scores(SCORES, groups=GROUPS), **how)
-    validator().validate(json.loads(found.to_json()))
-    validator().validate(found.to_dict())
+    options = {"trials": 99, "interval": "none", "metrics": ["mean"]} | KINDS[kind]
+    results = compare_all(Counts.from_scores(SCORES, groups=GROUPS), **options)
+    build_validator().validate(json.loads(results.to_json()))
+    build_validator().validate(results.to_dict())
 
 
 def test_several_sets_keep_it():
     sets = [Counts.from_scores(SCORES, name=name) for name in ("one", "two")]
-    found = compare_sets(sets, metrics=["mean"], trials=99, together=True, interval="none")
-    validator().validate(found.to_dict())
+    results = compare_sets(sets, metrics=["mean"], trials=99, together=True, interval="none")
+    build_validator().validate(results.to_dict())
 
 
 def test_the_report_of_a_plan_keeps_it_and_what_it_writes_for_papers_is_that_of_its_test_sets(tmp_path):
-    more = '[report]\njson = "r.json"\nlatex = "r.tex"\nmarkdown = "r-{date}.md"\ndigits = 2\nlayout = "systems"\n'
-    plan = write_plan(tmp_path / "p", sets=2, systems=3, trials=99, more="")
-    plan.write_text(plan.read_text() + more)
+    report_table = (
+        '[report]\njson = "r.json"\nlatex = "r.tex"\nmarkdown = "r-{date}.md"\ndigits = 2\nlayout = "systems"\n'
+    )
+    plan = write_plan(tmp_path / "p", sets=2, systems=3, trials=99, settings="")
+    plan.write_text(plan.read_text() + report_table)
     outcome = run_plan(load_plan(plan))
     folder = tmp_path / "p"
-    written = json.loads((folder / "r.json").read_text())
-    validator().validate(written)
-    assert written["schema_version"] == schema.VERSION
+    written_json = json.loads((folder / "r.json").read_text())
+    build_validator().validate(written_json)
+    assert written_json["schema_version"] == schema.VERSION
     expected = [results.to_markdown(layout="systems", digits=2) for results in outcome.results.values()]
     [markdown] = folder.glob("r-*.md")
     assert markdown.read_text() == "\n".join(expected)
     tex = (folder / "r.tex").read_text()
     assert tex.count(r"\begin{table}") == 2
     assert r"\label{tab:sigdask-2}" in tex
-    again = called("report", plan, "--latex", "-", "--layout", "systems", "--digits", "2", cwd=folder)
-    assert again.stdout == tex
+    command = call_sigdask("report", plan, "--latex", "-", "--layout", "systems", "--digits", "2", cwd=folder)
+    assert command.stdout == tex
 
 
 def test_an_unknown_key_or_kind_of_value_is_refused():
-    found = compare_all(Counts.from_scores(SCORES), metrics=["mean"], trials=19).to_dict()
+    results = compare_all(Counts.from_scores(SCORES), metrics=["mean"], trials=19).to_dict()
     for change in ({"more": 1}, {"seed": "0"}, {"schema_version": 2}):
         with pytest.raises(jsonschema.ValidationError):
-            validator().validate(found | change)
+            build_validator().validate(results | change)
     for key, value in (("more", 1), ("p_value", 1.5), ("method", "guessed")):
-        wrong = copy.deepcopy(found)
+        wrong = copy.deepcopy(results)
         wrong["results"][0][key] = value
         with pytest.raises(jsonschema.ValidationError):
-            validator().validate(wrong)
+            build_validator().validate(wrong)
 
 
 def test_the_schema_is_one_and_names_the_keys_that_lines_have():
-    whole = json.loads(schema.read_schema())
-    jsonschema.Draft202012Validator.check_schema(whole)
-    assert whole["properties"]["schema_version"]["const"] == schema.VERSION
-    own = whole["$defs"]["result"]
-    assert own["properties"].keys() == {*own["required"]} == {*json_lines.KEYS}
-    assert {*whole["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(NoteKind)}
+    schema_dict = json.loads(schema.read_schema())
+    jsonschema.Draft202012Validator.check_schema(schema_dict)
+    assert schema_dict["properties"]["schema_version"]["const"] == schema.VERSION
+    result_schema = schema_dict["$defs"]["result"]
+    assert result_schema["properties"].keys() == {*result_schema["required"]} == {*json_lines.KEYS}
+    assert {*schema_dict["$defs"]["note"]["properties"]["kind"]["enum"]} == {*get_args(NoteKind)}
 
 
 def test_compare_prints_it_without_any_file(tmp_path):
-    found = called("compare", "--schema", cwd=tmp_path)
-    assert (found.returncode, found.stdout) == (0, schema.read_schema())
+    command = call_sigdask("compare", "--schema", cwd=tmp_path)
+    assert (command.returncode, command.stdout) == (0, schema.read_schema())
 
 
-FRAMES = {
+FRAME_COLUMNS = {
     "test_set", "unit", "a", "b", "metric", "higher_is_better", "score_a", "score_b", "difference", "alternative",
     "n_items", "n_units", "n_discordant", "method", "n_trials", "n_extreme", "p_value", "p_adjusted", "r12", "signature",
     "test_signature", "paired_d",
@@ -105,24 +107,26 @@ FRAMES = {
 def test_csv_parquet_and_frames_have_the_values_of_the_json(tmp_path):
     import pyarrow.parquet
 
-    how = {"interval": "bootstrap", "resamples": 50, "tests": "t,sign", "trials": 99, "by": "genre"}
-    found = compare_all(Counts.from_scores(SCORES, groups=GROUPS), metrics=["mean"], **how)
-    rows = json.loads(found.to_json())["results"]
-    found.to_csv(tmp_path / "t.csv")
-    found.to_parquet(tmp_path / "t.parquet")
+    options = {"interval": "bootstrap", "resamples": 50, "tests": "t,sign", "trials": 99, "by": "genre"}
+    results = compare_all(Counts.from_scores(SCORES, groups=GROUPS), metrics=["mean"], **options)
+    rows = json.loads(results.to_json())["results"]
+    results.to_csv(tmp_path / "t.csv")
+    results.to_parquet(tmp_path / "t.parquet")
     with (tmp_path / "t.csv").open(newline="") as file:
-        written = [*csv.DictReader(file)]
+        csv_rows = [*csv.DictReader(file)]
     parquet = pyarrow.parquet.read_table(tmp_path / "t.parquet").to_pylist()
-    frames = {name: found.to_frame(name) for name in ("pandas", "polars", "pyarrow")}
-    listed = [
+    frames = {name: results.to_frame(name) for name in ("pandas", "polars", "pyarrow")}
+    row_lists = [
         frames["pandas"].replace({np.nan: None}).to_dict("records"), frames["polars"].to_dicts(),
         frames["pyarrow"].to_pylist(), parquet,
     ]  # fmt: skip
     for k, row in enumerate(rows):
-        own = {key: row[key] for key in FRAMES} | {f"{one['name']}_p_value": one["p_value"] for one in row["tests"]}
-        own |= {f"interval_{key}": row["interval"][key] for key in ("method", "confidence", "low", "high")}
-        own |= {"subset": row["subset"]["value"], "second_run_p_value": (row["second_run"] or {}).get("p_value")}
-        for key, value in own.items():
-            for one in listed:
-                assert one[k][key] == value, key
-            assert written[k][key] == ("" if value is None else str(value)), key
+        expected = {key: row[key] for key in FRAME_COLUMNS} | {
+            f"{item['name']}_p_value": item["p_value"] for item in row["tests"]
+        }
+        expected |= {f"interval_{key}": row["interval"][key] for key in ("method", "confidence", "low", "high")}
+        expected |= {"subset": row["subset"]["value"], "second_run_p_value": (row["second_run"] or {}).get("p_value")}
+        for key, value in expected.items():
+            for item in row_lists:
+                assert item[k][key] == value, key
+            assert csv_rows[k][key] == ("" if value is None else str(value)), key

@@ -1,4 +1,4 @@
-"""Signatures: what a p depends on in one line, read back, and the same for the same data however they came."""
+"""Tests of signatures: they hold what p depends on, and are the same for the same data."""
 
 import csv
 import hashlib
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from hypothesis import given
 from hypothesis import strategies as st
 from nights import write_plan
@@ -50,7 +50,7 @@ SIGNATURES = st.builds(
 )
 SCORES = {"x": [0.5, 0.25, 1.0, 0.75, 0.5, 0.0], "y": [0.25, 0.5, 0.5, 0.75, 0.0, 0.25], "z": [0.5, 0.5, 0.5, 1, 1, 1]}
 IDS = [f"t{k}" for k in range(6)]
-LINE = (
+SIGNATURE_LINE = (
     "test:ar|metric:f1|alt:two-sided|method:auto|p:exact|seed:0|scheme:1|set:|unit:item"
     "|data:aa6fcc71113b.b4d2e228ea26.ef6e69b2abe4|v:0.2.0"
 )
@@ -64,26 +64,28 @@ def test_a_signature_is_read_back_as_it_was(own):
 
 
 def test_what_parts_a_signature_is_escaped_within_it():
-    own = replace(Signature.parse(LINE), metric="f:beta=2", test_set="news|50 %\n", subset=("domain", "a:b"))
-    line = str(own)
+    parsed = replace(
+        Signature.parse(SIGNATURE_LINE), metric="f:beta=2", test_set="news|50 %\n", subset=("domain", "a:b")
+    )
+    line = str(parsed)
     assert "|metric:f%3Abeta=2|" in line
     assert "|set:news%7C50 %25%0A|by:domain|value:a%3Ab|unit:item|" in line
-    assert Signature.parse(f"  {line}\n") == own
-    assert Signature.parse(line.replace("|", "|\n      ")) == own  # copied from a narrow terminal
+    assert Signature.parse(f"  {line}\n") == parsed
+    assert Signature.parse(line.replace("|", "|\n      ")) == parsed  # copied from a narrow terminal
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (LINE.replace("|unit:item", ""), "has no unit"),
-        (LINE + "|nut:3", "no key 'nut'"),
-        (LINE + "|seed:1", "seed is there twice"),
-        (LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),
-        (LINE.replace("test:ar", "test:bootstrap"), "test = 'bootstrap': must be one of ar"),
-        (LINE.replace("data:aa6fcc71113b.", "data:"), "expected three numbers"),
-        (LINE + "|by:domain", "by and value name a subset together"),
+        (SIGNATURE_LINE.replace("|unit:item", ""), "has no unit"),
+        (SIGNATURE_LINE + "|nut:3", "no key 'nut'"),
+        (SIGNATURE_LINE + "|seed:1", "seed is there twice"),
+        (SIGNATURE_LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),
+        (SIGNATURE_LINE.replace("test:ar", "test:bootstrap"), "test = 'bootstrap': must be one of ar"),
+        (SIGNATURE_LINE.replace("data:aa6fcc71113b.", "data:"), "expected three numbers"),
+        (SIGNATURE_LINE + "|by:domain", "by and value name a subset together"),
         ("recall", "'recall': expected KEY:VALUE"),
-        (LINE + "|value:%FF", "is no text"),
+        (SIGNATURE_LINE + "|value:%FF", "is no text"),
     ],
 )
 def test_what_is_no_signature_is_refused_with_the_key_that_is_wrong(changed, said):
@@ -92,15 +94,15 @@ def test_what_is_no_signature_is_refused_with_the_key_that_is_wrong(changed, sai
     assert said in str(error.value)
 
 
-def yeh(tmp_path):
+def write_yeh(tmp_path):
     file = tmp_path / "yeh.tsv"
     file.write_text("\n".join(yeh2000.iter_lines()) + "\n")
     return file
 
 
 def test_the_signature_of_yehs_example_stays(tmp_path):
-    """Pinned: another digest of the same data would make every signature that was printed a wrong one."""
-    results = compare_all(sigdask.read(yeh(tmp_path)))
+    """A pinned digest: a changed digest would make every printed signature wrong."""
+    results = compare_all(sigdask.read(write_yeh(tmp_path)))
     version = get_version()
     assert [r.test_signature for r in results] == [
         f"test:ar|metric:{metric}|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item"
@@ -116,122 +118,141 @@ def test_the_signature_of_yehs_example_stays(tmp_path):
     )
 
 
-MIXED = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+MIX_FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-def mixed(x):
-    """SplitMix64's finalizer in Python's whole numbers."""
+def mix(x):
+    """Apply SplitMix64's finalizer to a Python integer."""
     x = (x + 0x9E3779B97F4A7C15) % 2**64
-    x = ((x ^ x >> 30) * MIXED[0]) % 2**64
-    x = ((x ^ x >> 27) * MIXED[1]) % 2**64
+    x = ((x ^ x >> 30) * MIX_FACTORS[0]) % 2**64
+    x = ((x ^ x >> 27) * MIX_FACTORS[1]) % 2**64
     return x ^ x >> 31
 
 
 def test_the_digest_of_a_system_is_the_one_that_is_documented():
     """A sum over units in canonical order of hashes of place, size and contribution, of scores and of how many."""
     scores = {"x": [0.3, 0.1, 0.2], "y": [0.1, 0.1, 0.0]}
-    [found] = compare_all(Counts.from_scores(scores, ids=["b", "c", "a"]))
+    [result] = compare_all(Counts.from_scores(scores, ids=["b", "c", "a"]))
     kinds = "".join("<tuple>2:<str>7:decimal><int>1:0>>" for _ in range(2))
-    begin = int.from_bytes(hashlib.blake2b(f"<tuple>2:{kinds}>".encode(), digest_size=8).digest(), "little")
+    start = int.from_bytes(hashlib.blake2b(f"<tuple>2:{kinds}>".encode(), digest_size=8).digest(), "little")
 
-    def column(values):
-        return sum(mixed(mixed(mixed(k) ^ 1) ^ round(x * 10) * 10**8) for k, x in enumerate(values)) % 2**64
+    def hash_column(values):
+        return sum(mix(mix(mix(k) ^ 1) ^ round(x * 10) * 10**8) for k, x in enumerate(values)) % 2**64
 
     def digest(a, b, c):
-        return f"{mixed(mixed(begin ^ column([a, b, c])) ^ column([1, 1, 1])) >> 16:012x}"
+        return f"{mix(mix(start ^ hash_column([a, b, c])) ^ hash_column([1, 1, 1])) >> 16:012x}"
 
-    own = Signature.parse(found.test_signature).data
-    assert (own.a, own.b) == (digest(0.2, 0.3, 0.1), digest(0.0, 0.1, 0.1))
+    data = Signature.parse(result.test_signature).data
+    assert (data.a, data.b) == (digest(0.2, 0.3, 0.1), digest(0.0, 0.1, 0.1))
 
 
-def data_of(results):
+def get_data(results):
     return {(r.a, r.b): Signature.parse(r.test_signature).data for r in results}
 
 
 def test_data_are_the_same_in_any_format_order_and_company(tmp_path):
-    """A table of CSV, its rows the other way round; a JSON line an item and system; and values without files."""
+    """Through a CSV table and its reverse, JSON lines by item and system, and values without files."""
     order = [4, 0, 5, 2, 1, 3]
     with (tmp_path / "wide.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["item", *SCORES], *([IDS[k], *(SCORES[s][k] for s in SCORES)] for k in order)])
-    lines = [json.dumps({"item": i, "system": s, "score": SCORES[s][k]}) for s in SCORES for k, i in enumerate(IDS)]
-    (tmp_path / "long.jsonl").write_text("\n".join(lines[::-1]) + "\n")
+    json_lines = [
+        json.dumps({"item": i, "system": s, "score": SCORES[s][k]}) for s in SCORES for k, i in enumerate(IDS)
+    ]
+    (tmp_path / "long.jsonl").write_text("\n".join(json_lines[::-1]) + "\n")
     counts = [
         Counts.from_scores(SCORES, ids=IDS),
         sigdask.read(tmp_path / "wide.csv"),
         sigdask.read(tmp_path / "long.jsonl", format="long"),
     ]
-    one, *others = [data_of(compare_all(own, pairs=[("x", "y")], metrics="mean")) for own in counts]
-    assert others == [one, one]
-    alone = {name: SCORES[name] for name in ("y", "x")}
-    [found] = data_of(compare_all(Counts.from_scores(alone, ids=IDS))).values()
-    assert (found.a, found.b, found.units) == (one["x", "y"].b, one["x", "y"].a, one["x", "y"].units)
+    expected, *rest = [get_data(compare_all(form, pairs=[("x", "y")], metrics="mean")) for form in counts]
+    assert rest == [expected, expected]
+    two_systems = {name: SCORES[name] for name in ("y", "x")}
+    [pair_data] = get_data(compare_all(Counts.from_scores(two_systems, ids=IDS))).values()
+    assert (pair_data.a, pair_data.b, pair_data.units) == (
+        expected["x", "y"].b,
+        expected["x", "y"].a,
+        expected["x", "y"].units,
+    )
 
 
 def test_data_that_are_other_ones_are_told_by_system_and_by_items():
-    def data(scores, ids):
-        return data_of(compare_all(Counts.from_scores(scores, ids=ids), pairs=[("x", "y")]))["x", "y"]
+    def sign_pair(scores, ids):
+        return get_data(compare_all(Counts.from_scores(scores, ids=ids), pairs=[("x", "y")]))["x", "y"]
 
-    one = data(SCORES, IDS)
-    changed = data({**SCORES, "y": [0.25, 0.5, 0.5, 0.75, 0.25, 0.0]}, IDS)  # the same mean, of other items
-    assert (changed.units, changed.a) == (one.units, one.a)
-    assert changed.b != one.b
-    assert data(SCORES, [*IDS[:-1], "t9"]).units != one.units
-    assert len({data(SCORES, IDS[:6]).units, data(SCORES, None).units}) == 2
+    original = sign_pair(SCORES, IDS)
+    changed = sign_pair({**SCORES, "y": [0.25, 0.5, 0.5, 0.75, 0.25, 0.0]}, IDS)  # the same mean, of other items
+    assert (changed.units, changed.a) == (original.units, original.a)
+    assert changed.b != original.b
+    assert sign_pair(SCORES, [*IDS[:-1], "t9"]).units != original.units
+    assert len({sign_pair(SCORES, IDS[:6]).units, sign_pair(SCORES, None).units}) == 2
 
 
 def test_units_that_both_systems_share_belong_to_the_data():
-    """Items without a difference leave p as it is of a mean, but not of an F score: they are in the totals."""
-    right = [1, 1, 1, 0, 0]
+    """Items without a difference leave the p of a mean unchanged, but count in an F score's totals."""
+    gold = [1, 1, 1, 0, 0]
 
-    def of(shared):
-        given = {"x": [1, 0, 1, 1, shared], "y": [0, 1, 1, 0, shared]}
-        [found] = compare_all(Counts.from_responses(right, given), metrics="f1")
-        return Signature.parse(found.test_signature).data
+    def sign_with(shared):
+        responses = {"x": [1, 0, 1, 1, shared], "y": [0, 1, 1, 0, shared]}
+        [result] = compare_all(Counts.from_responses(gold, responses), metrics="f1")
+        return Signature.parse(result.test_signature).data
 
-    assert of(0).a != of(1).a
+    assert sign_with(0).a != sign_with(1).a
 
 
 def test_a_signature_says_what_was_asked_for():
     rng = np.random.default_rng(7)
-    right = rng.integers(0, 2, 60)
-    given = {s: np.where(rng.random(60) < 0.8, right, 1 - right) for s in "xyz"}
+    gold = rng.integers(0, 2, 60)
+    responses = {s: np.where(rng.random(60) < 0.8, gold, 1 - gold) for s in "xyz"}
     groups = {"doc": [f"d{k // 4}" for k in range(60)], "part": ["a:1" if k < 40 else "b|2" for k in range(60)]}
-    counts = Counts.from_responses(right, given, groups=groups).with_name("night")
+    counts = Counts.from_responses(gold, responses, groups=groups).with_name("night")
     results = compare_all(
         counts, metrics="f:beta=2", unit="doc", by="part", alternative="greater", method="randomization", trials=5000,
         seed=3, adjust="holm",
     )  # fmt: skip
-    own = [Signature.parse(r.test_signature) for r in results]
-    assert {one.subset for one in own} == {("part", "a:1"), ("part", "b|2")}
-    assert {(one.adjust, one.members, one.family) for one in own} == {("holm", 6, own[0].family)}
-    [same] = {replace(one, subset=None, data=own[0].data) for one in own}
+    signatures = [Signature.parse(r.test_signature) for r in results]
+    assert {parsed.subset for parsed in signatures} == {("part", "a:1"), ("part", "b|2")}
+    assert {(parsed.adjust, parsed.members, parsed.family) for parsed in signatures} == {
+        ("holm", 6, signatures[0].family)
+    }
+    [common] = {replace(parsed, subset=None, data=signatures[0].data) for parsed in signatures}
     expected = ("f:beta=2", "greater", "randomization", "trials", 3, "night", "doc", 5000)
-    asked = (same.metric, same.alternative, same.method, same.p, same.seed, same.test_set, same.unit, same.n_trials)
-    assert asked == expected
+    settings = (
+        common.metric,
+        common.alternative,
+        common.method,
+        common.p,
+        common.seed,
+        common.test_set,
+        common.unit,
+        common.n_trials,
+    )
+    assert settings == expected
     assert signature.format_shared(results.table).startswith(
         "test:ar|metric:f%3Abeta=2|alt:greater|method:randomization|"
     )
 
 
 def test_a_family_is_other_comparisons_whatever_they_are_called():
-    def family(scores, **how):
-        [found] = {Signature.parse(r.test_signature).family for r in compare_all(scores, **how)}
-        return found
+    def get_family(scores, **how):
+        [digest] = {Signature.parse(r.test_signature).family for r in compare_all(scores, **how)}
+        return digest
 
-    one = family(SCORES)
-    assert family(dict(zip("zyx", [SCORES[s] for s in "zyx"], strict=True))) != one  # z is A now, and less is more
-    assert family({"1": SCORES["x"], "2": SCORES["y"], "3": SCORES["z"]}) == one
-    assert family({**SCORES, "z": SCORES["x"]}) != one
-    assert family(SCORES, adjust="bh") != one
-    assert family(SCORES, adjust="none") is None
+    original = get_family(SCORES)
+    assert (
+        get_family(dict(zip("zyx", [SCORES[s] for s in "zyx"], strict=True))) != original
+    )  # z is A now, and less is more
+    assert get_family({"1": SCORES["x"], "2": SCORES["y"], "3": SCORES["z"]}) == original
+    assert get_family({**SCORES, "z": SCORES["x"]}) != original
+    assert get_family(SCORES, adjust="bh") != original
+    assert get_family(SCORES, adjust="none") is None
 
 
 def test_rules_that_stop_and_methods_are_in_the_signature():
     rng = np.random.default_rng(1)
     scores = {"x": rng.random(40), "y": rng.random(40)}
-    [found] = compare_all(scores, stop="besag-clifford:h=20", trials=8192, method="randomization")
-    own = Signature.parse(found.test_signature)
-    assert (own.stop, own.h, own.epsilon, own.alpha, own.n_trials, own.p) == (
+    [result] = compare_all(scores, stop="besag-clifford:h=20", trials=8192, method="randomization")
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.stop, parsed.h, parsed.epsilon, parsed.alpha, parsed.n_trials, parsed.p) == (
         "besag-clifford",
         20,
         None,
@@ -239,18 +260,24 @@ def test_rules_that_stop_and_methods_are_in_the_signature():
         8192,
         "trials",
     )
-    [found] = compare_all(scores, stop="confidence:epsilon=0.01", trials=8192, method="randomization", alpha=0.1)
-    own = Signature.parse(found.test_signature)
-    assert (own.stop, own.h, own.epsilon, own.alpha, own.p) == ("confidence-sequence", None, 0.01, 0.1, "decision")
-    [found] = compare_all(SCORES, pairs=[("x", "y")])  # six topics: all arrangements
-    own = Signature.parse(found.test_signature)
-    assert (own.method, own.p, own.n_trials) == ("auto", "exact", None)
-    [found] = compare_all({s: np.round(scores[s], 2) for s in "xy"}, method="exact")
-    own = Signature.parse(found.test_signature)
-    assert (own.method, own.p, own.n_trials) == ("exact", "exact", None)
+    [result] = compare_all(scores, stop="confidence:epsilon=0.01", trials=8192, method="randomization", alpha=0.1)
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.stop, parsed.h, parsed.epsilon, parsed.alpha, parsed.p) == (
+        "confidence-sequence",
+        None,
+        0.01,
+        0.1,
+        "decision",
+    )
+    [result] = compare_all(SCORES, pairs=[("x", "y")])  # six topics: all arrangements
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.method, parsed.p, parsed.n_trials) == ("auto", "exact", None)
+    [result] = compare_all({s: np.round(scores[s], 2) for s in "xy"}, method="exact")
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.method, parsed.p, parsed.n_trials) == ("exact", "exact", None)
 
 
-def right_of(outputs, gold):
+def compute_accuracy(outputs, gold):
     return sum(a == b for a, b in zip(outputs, gold, strict=True)) / len(gold)
 
 
@@ -260,10 +287,10 @@ def test_black_boxes_and_sets_have_digests_of_outputs_and_the_users_code(tmp_pat
     for name, labels in files.items():
         (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{i},{label}\n" for i, label in labels.items()))
     counts = sigdask.read(tmp_path / "new.csv", tmp_path / "old.csv", gold=tmp_path / "gold.csv")
-    [found] = compare_all(counts, metrics=sigdask.black_box(right_of))
-    own = Signature.parse(found.test_signature)
-    assert own.data.a != own.data.b
-    assert dict(own.options).keys() == {"code"}
+    [result] = compare_all(counts, metrics=sigdask.black_box(compute_accuracy))
+    parsed = Signature.parse(result.test_signature)
+    assert parsed.data.a != parsed.data.b
+    assert dict(parsed.options).keys() == {"code"}
     [plain] = compare_all(counts, metrics="accuracy")
     assert Signature.parse(plain.test_signature).options == ()
 
@@ -272,24 +299,24 @@ def test_black_boxes_and_sets_have_digests_of_outputs_and_the_users_code(tmp_pat
         return tp / gold
 
     responses = Counts.from_responses([1, 1, 0, 1], {"x": [1, 0, 0, 1], "y": [0, 1, 1, 0]})
-    [found] = compare_all(responses, metrics=share)
-    assert dict(Signature.parse(found.test_signature).options).keys() == {"code"}
+    [result] = compare_all(responses, metrics=share)
+    assert dict(Signature.parse(result.test_signature).options).keys() == {"code"}
 
 
 def test_a_scorers_own_options_are_in_the_signature(tmp_path):
     pytest.importorskip("sacrebleu")
-    for name, lines in {
+    for name, text in {
         "ref": "a b c d e\nf g h i\n",
         "new": "a b c d e\nf g h j\n",
         "old": "a b c d x\nf g i h\n",
     }.items():
-        (tmp_path / name).write_text(lines)
+        (tmp_path / name).write_text(text)
     counts = sigdask.read(tmp_path / "new", tmp_path / "old", gold=tmp_path / "ref", format="segments")
-    [found] = compare_all(counts, metrics="BLEU")
-    own = dict(Signature.parse(found.test_signature).options)
-    assert own["tok"] == "13a"
-    assert "|metric:BLEU|metric.nrefs:1|" in found.test_signature
-    assert "|".join(f"{key}:{value}" for key, value in own.items()) == found.signature
+    [result] = compare_all(counts, metrics="BLEU")
+    options = dict(Signature.parse(result.test_signature).options)
+    assert options["tok"] == "13a"
+    assert "|metric:BLEU|metric.nrefs:1|" in result.test_signature
+    assert "|".join(f"{key}:{value}" for key, value in options.items()) == result.signature
 
 
 def test_rows_that_are_read_back_have_the_signatures_that_they_had():
@@ -306,31 +333,31 @@ def test_rows_that_are_read_back_have_the_signatures_that_they_had():
 
 
 def test_files_of_results_have_signatures(tmp_path):
-    yeh(tmp_path)
-    done = called("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    own = [r["test_signature"] for r in json.loads((tmp_path / "r.json").read_text())["results"]]
+    write_yeh(tmp_path)
+    result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    signatures = [r["test_signature"] for r in json.loads((tmp_path / "r.json").read_text())["results"]]
     with (tmp_path / "r.csv").open(newline="") as file:
-        assert [row["test_signature"] for row in csv.DictReader(file)] == own
-    assert all(Signature.parse(line).p == "exact" for line in own)
+        assert [row["test_signature"] for row in csv.DictReader(file)] == signatures
+    assert all(Signature.parse(line).p == "exact" for line in signatures)
 
 
-def nightly(folder):
-    done = called("run", "night.toml", "-q", cwd=folder)
-    assert done.returncode == 0, done.stderr
+def run_night(folder):
+    result = call_sigdask("run", "night.toml", "-q", cwd=folder)
+    assert result.returncode == 0, result.stderr
     plan = sigdask.load_plan(folder / "night.toml")
     return {(r.a, r.b): r.test_signature for r in build_report(plan.store, plan.name).results["set0"]}
 
 
 def test_a_plan_keeps_signatures_and_a_system_more_leaves_those_of_the_others(tmp_path):
-    write_plan(tmp_path, sets=1, systems=3, trials=1000, more='adjust = "holm"\nalpha = 0.01')
-    first = nightly(tmp_path)
+    write_plan(tmp_path, sets=1, systems=3, trials=1000, settings='adjust = "holm"\nalpha = 0.01')
+    first = run_night(tmp_path)
     assert {Signature.parse(line).members for line in first.values()} == {3}
-    assert nightly(tmp_path) == first
+    assert run_night(tmp_path) == first
     header, *rows = (tmp_path / "set0.csv").read_text().splitlines()
     further = [f"{header},s3", *(f"{row},0.{k % 10}" for k, row in enumerate(rows))]
     (tmp_path / "set0.csv").write_text("\n".join(further) + "\n")
-    second = nightly(tmp_path)
+    second = run_night(tmp_path)
     assert len(second) == 6
     assert {pair: Signature.parse(second[pair]).data for pair in first} == {
         pair: Signature.parse(line).data for pair, line in first.items()
@@ -341,7 +368,7 @@ def test_results_that_an_earlier_version_kept_hold_without_a_signature(tmp_path,
     write_plan(tmp_path, sets=1, systems=3, trials=1000)
     with monkeypatch.context() as earlier:
         earlier.setattr("sigdask.analysis.comparison.study.build_input_digests", lambda *_: None)
-        assert set(nightly(tmp_path).values()) == {None}
-    assert set(nightly(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
-    second = called("history", "night.toml", cwd=tmp_path).stdout.splitlines()[4]
+        assert set(run_night(tmp_path).values()) == {None}
+    assert set(run_night(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
+    second = call_sigdask("history", "night.toml", cwd=tmp_path).stdout.splitlines()[4]
     assert second.split()[-2] == "0"  # results changed

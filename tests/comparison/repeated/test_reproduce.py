@@ -1,10 +1,10 @@
-"""`sigdask reproduce`: what was recorded is found again from the same data, and told otherwise from others."""
+"""Tests of `sigdask reproduce`: the same data give the recorded results, other data are named."""
 
 import json
 
 import numpy as np
 import pytest
-from command import called
+from command import call_sigdask
 from nights import write_plan, write_scores
 
 from sigdask.examples import yeh2000
@@ -19,13 +19,13 @@ def folder(tmp_path):
     return tmp_path
 
 
-def recorded(folder, *arguments):
-    done = called("compare", *arguments, "-o", "r.json", "-o", "r.csv", "-q", cwd=folder)
-    assert done.returncode == 0, done.stderr
+def record_results(folder, *arguments):
+    result = call_sigdask("compare", *arguments, "-o", "r.json", "-o", "r.csv", "-q", cwd=folder)
+    assert result.returncode == 0, result.stderr
     return json.loads((folder / "r.json").read_text())
 
 
-WAYS = {
+ARGUMENTS = {
     "exact": ("yeh.tsv",),
     "one-sided": (
         "yeh.tsv",
@@ -49,13 +49,13 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("way", ARGUMENTS.values(), ids=ARGUMENTS)
 def test_what_is_recorded_is_found_again(folder, way):
-    recorded(folder, *way)
+    record_results(folder, *way)
     for file in ("r.json", "r.csv"):
-        done = called("reproduce", file, way[0], "-q", cwd=folder)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith("reproduced: every count and p is the same")
+        result = call_sigdask("reproduce", file, way[0], "-q", cwd=folder)
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.startswith("reproduced: every count and p is the same")
 
 
 def test_subsets_and_units_are_found_again(folder):
@@ -64,89 +64,94 @@ def test_subsets_and_units_are_found_again(folder):
         f"i{k},d{k // 3},{'a:1' if k < 60 else 'b|2'},{','.join(map(str, rng.integers(0, 9, 3)))}" for k in range(90)
     )]  # fmt: skip
     (folder / "parts.csv").write_text("\n".join(rows) + "\n")
-    recorded(folder, "parts.csv", "--unit", "doc", "--by", "part", "--trials", "2000", "--method", "randomization")
-    assert called("reproduce", "r.json", "parts.csv", "-q", cwd=folder).returncode == 0
+    record_results(
+        folder, "parts.csv", "--unit", "doc", "--by", "part", "--trials", "2000", "--method", "randomization"
+    )
+    assert call_sigdask("reproduce", "r.json", "parts.csv", "-q", cwd=folder).returncode == 0
 
 
 def test_a_signature_alone_gives_its_p_also_among_other_systems(folder):
-    results = recorded(folder, "scores.csv", "--trials", "4000", "--method", "randomization")["results"]
-    for one in results[:3]:
-        p = f"{one['p_value']:.6g}"
-        done = called("reproduce", one["test_signature"], "scores.csv", "--expect", p, "-q", cwd=folder)
-        assert done.returncode == 0, done.stdout
-        assert "data and settings are those of the signature" in done.stdout
-        assert f"{one['a']} and {one['b']}: " in done.stdout
-        assert "note: its adjusted p is of a whole family" in done.stdout
+    results = record_results(folder, "scores.csv", "--trials", "4000", "--method", "randomization")["results"]
+    for row in results[:3]:
+        p = f"{row['p_value']:.6g}"
+        result = call_sigdask("reproduce", row["test_signature"], "scores.csv", "--expect", p, "-q", cwd=folder)
+        assert result.returncode == 0, result.stdout
+        assert "data and settings are those of the signature" in result.stdout
+        assert f"{row['a']} and {row['b']}: " in result.stdout
+        assert "note: its adjusted p is of a whole family" in result.stdout
     header, *rows = (folder / "scores.csv").read_text().splitlines()
     swapped = [",".join(reversed(line.split(","))) for line in (header, *rows)]
     (folder / "swapped.csv").write_text("\n".join(swapped) + "\n")
-    done = called(
-        "reproduce", results[0]["test_signature"], "swapped.csv", "--expect", p_of(results[0]), "-q", cwd=folder
+    result = call_sigdask(
+        "reproduce", results[0]["test_signature"], "swapped.csv", "--expect", format_p(results[0]), "-q", cwd=folder
     )
-    assert done.returncode == 0
-    assert "s0 and s1: " in done.stdout  # in their order of then
+    assert result.returncode == 0
+    assert "s0 and s1: " in result.stdout  # in their order of then
 
 
-def p_of(result):
+def format_p(result):
     return f"{result['p_value']:.6g}"
 
 
 def test_a_p_that_was_rounded_up_is_the_one_that_was_printed(folder):
-    [one] = recorded(folder, "yeh.tsv", "-m", "f1")["results"]  # 0.02955137150557705, Yeh's exact one
-    status = {p: called("reproduce", one["test_signature"], "yeh.tsv", "--expect", p, "-q", cwd=folder).returncode
+    [row] = record_results(folder, "yeh.tsv", "-m", "f1")["results"]  # 0.02955137150557705, Yeh's exact one
+    status = {p: call_sigdask("reproduce", row["test_signature"], "yeh.tsv", "--expect", p, "-q", cwd=folder).returncode
               for p in ("0.0296", "0.03", "0.029551", "0.0295", "0.05")}  # fmt: skip
     assert status == {"0.0296": 0, "0.03": 0, "0.029551": 0, "0.0295": 1, "0.05": 1}
 
 
 def test_other_data_are_named_before_anything_is_counted(folder):
-    recorded(folder, "yeh.tsv")
+    record_results(folder, "yeh.tsv")
     text = (folder / "yeh.tsv").read_text()
     (folder / "other.tsv").write_text(text.replace("r120\t0\t1\t0", "r120\t0\t1\t1"))  # one more that II has wrongly
-    done = called("reproduce", "r.json", "other.tsv", "-q", cwd=folder)
-    assert done.returncode == 1
-    told = done.stdout.splitlines()
-    assert told[0].startswith("other data: precision of I and II: II (B) is not what it was: its data are ")
-    assert told[-1] == "not reproduced: 2 of 3 results"  # recall is of what is right alone
-    one = json.loads((folder / "r.json").read_text())["results"][2]["test_signature"]
+    result = call_sigdask("reproduce", "r.json", "other.tsv", "-q", cwd=folder)
+    assert result.returncode == 1
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("other data: precision of I and II: II (B) is not what it was: its data are ")
+    assert lines[-1] == "not reproduced: 2 of 3 results"  # recall is of what is right alone
+    signature = json.loads((folder / "r.json").read_text())["results"][2]["test_signature"]
     (folder / "both.tsv").write_text(text.replace("r120\t0", "r120\t1"))  # one more that is right
-    said = called("reproduce", one, "both.tsv", "-q", cwd=folder).stdout
-    assert "as both are others, so may be what is right" in said
+    output = call_sigdask("reproduce", signature, "both.tsv", "-q", cwd=folder).stdout
+    assert "as both are others, so may be what is right" in output
     (folder / "less.tsv").write_text("".join(text.splitlines(keepends=True)[:-1]))
-    done = called("reproduce", "r.json", "less.tsv", "-q", cwd=folder)
-    assert done.returncode == 1
-    assert "the ids of the items are others than those of the signature (159 instead of 160)" in done.stdout
+    result = call_sigdask("reproduce", "r.json", "less.tsv", "-q", cwd=folder)
+    assert result.returncode == 1
+    assert "the ids of the items are others than those of the signature (159 instead of 160)" in result.stdout
 
 
 def test_counts_that_are_not_those_are_told_with_both_values(folder):
-    found = recorded(folder, "yeh.tsv")
-    found["results"][1]["n_extreme"] += 1
-    found["results"][1]["test_signature"] = found["results"][1]["test_signature"].replace("|v:", "|v:0.0.")
-    (folder / "r.json").write_text(json.dumps(found))
-    done = called("reproduce", "r.json", "yeh.tsv", "-q", cwd=folder)
-    n = found["results"][1]["n_extreme"]
-    assert done.returncode == 1
-    assert f"not the same: precision of I and II: n_extreme: {n}, now {n - 1}" in done.stdout
-    assert "note: found by sigdask 0.0." in done.stdout
+    recorded_json = record_results(folder, "yeh.tsv")
+    recorded_json["results"][1]["n_extreme"] += 1
+    recorded_json["results"][1]["test_signature"] = recorded_json["results"][1]["test_signature"].replace(
+        "|v:", "|v:0.0."
+    )
+    (folder / "r.json").write_text(json.dumps(recorded_json))
+    result = call_sigdask("reproduce", "r.json", "yeh.tsv", "-q", cwd=folder)
+    n = recorded_json["results"][1]["n_extreme"]
+    assert result.returncode == 1
+    assert f"not the same: precision of I and II: n_extreme: {n}, now {n - 1}" in result.stdout
+    assert "note: found by sigdask 0.0." in result.stdout
 
 
 def test_an_adjusted_p_is_found_again_with_its_whole_family_alone(folder):
-    found = recorded(folder, "scores.csv", "--trials", "1000", "--method", "randomization")
-    found["results"] = found["results"][:2]
-    (folder / "r.json").write_text(json.dumps(found))
-    done = called("reproduce", "r.json", "scores.csv", "-q", cwd=folder)
-    assert done.returncode == 1
-    assert "p_adjusted: its family of 6 comparisons is not the one that is found here (2)" in done.stdout
+    recorded_json = record_results(folder, "scores.csv", "--trials", "1000", "--method", "randomization")
+    recorded_json["results"] = recorded_json["results"][:2]
+    (folder / "r.json").write_text(json.dumps(recorded_json))
+    result = call_sigdask("reproduce", "r.json", "scores.csv", "-q", cwd=folder)
+    assert result.returncode == 1
+    assert "p_adjusted: its family of 6 comparisons is not the one that is found here (2)" in result.stdout
 
 
 def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
     write_plan(tmp_path, sets=2, systems=3, trials=1000)
-    assert called("run", "night.toml", "--json", "night.json", "-q", cwd=tmp_path).returncode == 0
-    done = called("reproduce", "night.json", "set1.csv", "-q", cwd=tmp_path)
-    assert (done.returncode, "choose one with --name" in done.stderr) == (2, True)
-    assert called("reproduce", "night.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 0
-    assert called("reproduce", "night.json", "set0.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 1
+    assert call_sigdask("run", "night.toml", "--json", "night.json", "-q", cwd=tmp_path).returncode == 0
+    result = call_sigdask("reproduce", "night.json", "set1.csv", "-q", cwd=tmp_path)
+    assert (result.returncode, "choose one with --name" in result.stderr) == (2, True)
+    assert call_sigdask("reproduce", "night.json", "set1.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 0
+    assert call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set1", "-q", cwd=tmp_path).returncode == 1
     assert (
-        "set2: night.json has" in called("reproduce", "night.json", "set0.csv", "--name", "set2", cwd=tmp_path).stderr
+        "set2: night.json has"
+        in call_sigdask("reproduce", "night.json", "set0.csv", "--name", "set2", cwd=tmp_path).stderr
     )
 
 
@@ -165,7 +170,7 @@ def test_a_plans_results_are_found_again_test_set_by_test_set(tmp_path):
 def test_what_holds_no_results_is_an_error_that_says_so(folder, content, said):
     if content is not None:
         (folder / "no.json").write_text(content)
-    done = called("reproduce", "no.json", "yeh.tsv", cwd=folder)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    result = call_sigdask("reproduce", "no.json", "yeh.tsv", cwd=folder)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""Write the plans and data of stores that must keep their counts, and, asked to, such a store.
+"""Write the plans and data of stores whose counts must stay valid and, on request, such a store.
 
     python tests/data/kept/make.py FOLDER           plans and data
     python tests/data/kept/make.py FOLDER --count   and `FOLDER/store.sql`, by the sigdask that is imported
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-SHARED = 'seed = 5\ntrials = 20000\nstore = "kept.sqlite"\n'
+COMMON_SETTINGS = 'seed = 5\ntrials = 20000\nstore = "kept.sqlite"\n'
 
 PLANS = {
     "scores": """
@@ -165,10 +165,10 @@ def odds(correct, items):
 '''
 
 
-def value(*at: int) -> int:
-    """Return a number of 0 to 996 that looks like chance."""
+def hash_indices(*indices: int) -> int:
+    """Return a pseudo-random number from 0 to 996."""
     x = 12345
-    for k in at:
+    for k in indices:
         x = (x * 1103515245 + 12345 + 7919 * (k + 1)) % 2**31
         x ^= x >> 11
     return x % 997
@@ -177,7 +177,7 @@ def value(*at: int) -> int:
 def write(folder: Path) -> None:
     """Write plans and data."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {f"{name}.toml": SHARED + text for name, text in PLANS.items()}
+    files = {f"{name}.toml": COMMON_SETTINGS + text for name, text in PLANS.items()}
     files |= {"own_metrics.py": METRICS, **_tables(), **_labels(), **_terms(), **_rankings(), **_texts()}
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -190,58 +190,65 @@ def _tables() -> dict[str, str]:
         return "\n".join([f"item,{','.join(systems)}{header}", *rows, ""])
 
     def decimals(k: int, s: int) -> str:
-        return f"{(value(k, s) % 40 + 3 * s) / 20:.2f}"
+        return f"{(hash_indices(k, s) % 40 + 3 * s) / 20:.2f}"
 
     def gaps(k: int, s: int) -> str:
         return "" if s == 2 and k % 7 == 0 else decimals(k, s)
 
     return {
         "decimals.csv": table("abcd", decimals),
-        "reals.csv": table("abc", lambda k, s: repr((value(k, s) % 29 + s) / 29)),
+        "reals.csv": table("abc", lambda k, s: repr((hash_indices(k, s) % 29 + s) / 29)),
         "gaps.csv": table("abc", gaps),
         "groups.csv": table("abc", decimals, lambda k: f",d{k // 2},{'xy'[k % 4 // 2]}", ",document,kind"),
     }
 
 
 def _labels() -> dict[str, str]:
-    gold = ["PQRS"[value(k, 9) % 3] for k in range(80)]
+    gold = ["PQRS"[hash_indices(k, 9) % 3] for k in range(80)]
     files = {"gold.csv": "id,gold\n" + "".join(f"i{k},{label}\n" for k, label in enumerate(gold))}
     for s, system in enumerate("abc"):
-        given = [right if value(k, s) % 10 < 6 + s else "PQRS"[value(k, s, 1) % 4] for k, right in enumerate(gold)]
-        files[f"label_{system}.csv"] = "id,label\n" + "".join(f"i{k},{label}\n" for k, label in enumerate(given))
+        predicted = [
+            correct if hash_indices(k, s) % 10 < 6 + s else "PQRS"[hash_indices(k, s, 1) % 4]
+            for k, correct in enumerate(gold)
+        ]
+        files[f"label_{system}.csv"] = "id,label\n" + "".join(f"i{k},{label}\n" for k, label in enumerate(predicted))
     tags = ["O", "B-LOC", "I-LOC", "B-PER", "O"]
     for s, system in enumerate("ab"):
         lines = []
         for k in range(40):
             for word in range(5):
-                right = tags[(value(k, 7) + word) % 5]
-                given = right if value(k, word, s) % 10 < 7 + s else tags[value(k, word, s, 1) % 5]
-                lines.append(f"w{word} {right} {given}")
+                correct = tags[(hash_indices(k, 7) + word) % 5]
+                predicted = correct if hash_indices(k, word, s) % 10 < 7 + s else tags[hash_indices(k, word, s, 1) % 5]
+                lines.append(f"w{word} {correct} {predicted}")
             lines.append("")
         files[f"chunks_{system}.txt"] = "\n".join(lines) + "\n"
     return files
 
 
 def _terms() -> dict[str, str]:
-    def listed(s: int) -> str:
+    def format_terms(s: int) -> str:
         rows = []
         for k in range(40):
-            terms = sorted({f"t{value(k, place) % 25}" for place in range(3)})
+            terms = sorted({f"t{hash_indices(k, column) % 25}" for column in range(3)})
             if s:
-                terms = [t for n, t in enumerate(terms) if value(k, n, s) % 10 < 5 + s] + [f"x{value(k, s) % 30}"]
+                terms = [t for n, t in enumerate(terms) if hash_indices(k, n, s) % 10 < 5 + s] + [
+                    f"x{hash_indices(k, s) % 30}"
+                ]
             rows += [f"i{k}\t{term}" for term in terms]
         return "id\tterm\n" + "\n".join(rows) + "\n"
 
-    return {f"terms_{name}.tsv": listed(s) for s, name in enumerate(("gold", "a", "b", "c"))}
+    return {f"terms_{name}.tsv": format_terms(s) for s, name in enumerate(("gold", "a", "b", "c"))}
 
 
 def _rankings() -> dict[str, str]:
     topics = range(30)
-    files = {"qrels.txt": "".join(f"{t} 0 d{d} {int(value(t, d) % 3 == 0)}\n" for t in topics for d in range(12))}
+    files = {
+        "qrels.txt": "".join(f"{t} 0 d{d} {int(hash_indices(t, d) % 3 == 0)}\n" for t in topics for d in range(12))
+    }
     for s, system in enumerate("ab"):
         rows = []
         for t in topics:
-            order = sorted(range(12), key=lambda d: (value(t, d) % 3 * 150 + value(t, d, s) % 400, d))
+            order = sorted(range(12), key=lambda d: (hash_indices(t, d) % 3 * 150 + hash_indices(t, d, s) % 400, d))
             rows += [f"{t} Q0 d{d} {rank + 1} {12 - rank} {system}\n" for rank, d in enumerate(order)]
         files[f"run_{system}.txt"] = "".join(rows)
     return files
@@ -249,16 +256,16 @@ def _rankings() -> dict[str, str]:
 
 def _texts() -> dict[str, str]:
     words = ["the", "a", "cat", "dog", "sat", "ran", "on", "under", "old", "mat", "house", "tree", "and", "slept"]
-    reference = [[words[value(k, n) % len(words)] for n in range(8)] for k in range(40)]
+    reference = [[words[hash_indices(k, n) % len(words)] for n in range(8)] for k in range(40)]
     files = {"reference.txt": "\n".join(map(" ".join, reference)) + "\n"}
     for s, name in enumerate(("a", "b", "a2", "b2")):
         lines = []
-        for k, right in enumerate(reference):
-            given = [
-                word if value(k, n, s) % 10 < 7 + s % 2 else words[value(k, n, s, 1) % len(words)]
-                for n, word in enumerate(right)
+        for k, words_of_line in enumerate(reference):
+            output = [
+                word if hash_indices(k, n, s) % 10 < 7 + s % 2 else words[hash_indices(k, n, s, 1) % len(words)]
+                for n, word in enumerate(words_of_line)
             ]
-            lines.append(" ".join(given[: 8 - value(k, s) % 2]))
+            lines.append(" ".join(output[: 8 - hash_indices(k, s) % 2]))
         files[f"text_{name}.txt"] = "\n".join(lines) + "\n"
     return files
 
@@ -267,12 +274,12 @@ def count(folder: Path) -> None:
     """Run every plan and write what the store then holds."""
     for name in PLANS:
         command = [sys.executable, "-m", "sigdask", "run", f"{name}.toml", "--cluster", "none"]
-        done = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
-        print(name, done.returncode)
+        result = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
+        print(name, result.returncode)
     with contextlib.closing(sqlite3.connect(folder / "kept.sqlite")) as store:
-        written = "\n".join(store.iterdump()) + "\n"
-    written = written.replace(f"{folder.resolve()}/", "").replace(socket.gethostname(), "host")
-    (folder / "store.sql").write_text(written)
+        dump = "\n".join(store.iterdump()) + "\n"
+    dump = dump.replace(f"{folder.resolve()}/", "").replace(socket.gethostname(), "host")
+    (folder / "store.sql").write_text(dump)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The file system of memory:// URLs."""
+"""Fixture for memory:// URLs."""
 
 import fsspec
 import pytest
@@ -6,13 +6,13 @@ import pytest
 
 @pytest.fixture
 def memory():
-    """The file system of memory:// URLs, empty before and after."""
+    """Yield the file system of memory:// URLs, empty before and after the test."""
     system = fsspec.filesystem("memory")
-    _empty(system)
+    _clear(system)
     yield system
-    _empty(system)
+    _clear(system)
 
 
-def _empty(system):
+def _clear(system):
     system.store.clear()
     system.pseudo_dirs[:] = [""]

@@ -1,4 +1,4 @@
-"""URLs as paths: what readers see of them, what is written of them, what is fetched and when."""
+"""URLs used like paths: reading, writing, fetching and hiding secrets."""
 
 import copy
 import gc
@@ -14,25 +14,25 @@ from sigdask.errors import InputError
 from sigdask.formats import Options, Source, parse_source, read
 from sigdask.io import as_path, find_common_folder
 from sigdask.io.redaction import redact
-from sigdask.io.remote import Remote
+from sigdask.io.remote import RemotePath
 
 HEAD = "id,a,b\n"
 ROWS = "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(30))
 
 
-def put(system, folder, at):
+def copy_folder(system, folder, target):
     """Copy a folder into a file system."""
     for file in Path(folder).rglob("*"):
         if file.is_file():
-            system.pipe(f"{at}/{file.relative_to(folder).as_posix()}", file.read_bytes())
+            system.pipe(f"{target}/{file.relative_to(folder).as_posix()}", file.read_bytes())
 
 
-def same(one, other):
-    """Hold two readings against each other."""
-    assert (one.systems, one.ids, one.groups) == (other.systems, other.ids, other.groups)
-    assert list(one.fields) == list(other.fields)
-    for name in one.fields:
-        np.testing.assert_array_equal(one.fields[name], other.fields[name])
+def check_same_counts(counts, expected):
+    """Check that two readings gave the same counts."""
+    assert (counts.systems, counts.ids, counts.groups) == (expected.systems, expected.ids, expected.groups)
+    assert list(counts.fields) == list(expected.fields)
+    for name in counts.fields:
+        np.testing.assert_array_equal(counts.fields[name], expected.fields[name])
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_table_is_read_the_same_from_a_url_as_from_a_path_gzipped_or_not(memor
     (tmp_path / "a.csv").write_text(HEAD + ROWS)
     memory.pipe({"/t/a.csv": (HEAD + ROWS).encode(), "/t/b.csv.gz": gzip.compress((HEAD + ROWS).encode())})
     for name in ("a.csv", "b.csv.gz"):
-        same(read(f"memory://t/{name}"), read(tmp_path / "a.csv"))
+        check_same_counts(read(f"memory://t/{name}"), read(tmp_path / "a.csv"))
 
 
 def test_parquet_at_a_url_is_read(memory, tmp_path):
@@ -74,8 +74,8 @@ def test_parquet_at_a_url_is_read(memory, tmp_path):
     from pyarrow import parquet
 
     parquet.write_table(pyarrow.table({"id": ["x", "y"], "a": [1, 2], "b": [2, 2]}), tmp_path / "a.parquet")
-    put(memory, tmp_path, "/p")
-    same(read("memory://p/a.parquet"), read(tmp_path / "a.parquet"))
+    copy_folder(memory, tmp_path, "/p")
+    check_same_counts(read("memory://p/a.parquet"), read(tmp_path / "a.parquet"))
 
 
 def test_gold_references_and_documents_may_lie_at_urls(memory, tmp_path):
@@ -83,13 +83,13 @@ def test_gold_references_and_documents_may_lie_at_urls(memory, tmp_path):
     text |= {"y.txt": "a b\nd e\nf\n", "docs.txt": "one\none\ntwo\n"}
     for name, content in text.items():
         (tmp_path / name).write_text(content)
-    put(memory, tmp_path, "/mt")
+    copy_folder(memory, tmp_path, "/mt")
 
-    def told(where):
-        options = Options(references=(where("two.txt"),), documents=where("docs.txt"))
-        return read(Source(where("x.txt")), Source(where("y.txt")), gold=where("ref.txt"), options=options)
+    def read_all(locate):
+        options = Options(references=(locate("two.txt"),), documents=locate("docs.txt"))
+        return read(Source(locate("x.txt")), Source(locate("y.txt")), gold=locate("ref.txt"), options=options)
 
-    same(told(lambda name: as_path(f"memory://mt/{name}")), told(lambda name: tmp_path / name))
+    check_same_counts(read_all(lambda name: as_path(f"memory://mt/{name}")), read_all(lambda name: tmp_path / name))
 
 
 def test_runs_are_named_after_their_files_and_told_apart_by_their_folders(memory):
@@ -108,10 +108,10 @@ def test_a_folder_of_logs_at_a_url_gives_the_newest_of_each_task(memory, tmp_pat
             file = tmp_path / system / f"samples_t_{day}T02-00-00.123456.jsonl"
             file.parent.mkdir(exist_ok=True)
             file.write_text("".join(json.dumps(row | {"acc": value}) + "\n" for row in rows))
-    put(memory, tmp_path, "/logs")
+    copy_folder(memory, tmp_path, "/logs")
     remote = read("memory://logs/base", "memory://logs/new")
     local = read(tmp_path / "base", tmp_path / "new")
-    same(remote, local)
+    check_same_counts(remote, local)
     assert [file.name for file in remote.files] == [file.name for file in local.files]
     assert str(remote.files[0]) == "memory://logs/base/samples_t_2024-05-02T02-00-00.123456.jsonl"
     assert [note.replace("memory://logs", str(tmp_path)) for note in remote.warnings] == list(local.warnings)
@@ -122,8 +122,8 @@ def test_a_folder_of_annotations_at_a_url_is_read_as_one_here(memory, tmp_path):
         (tmp_path / system / "sub").mkdir(parents=True)
         (tmp_path / system / "d1.ann").write_text("T1\tPER 0 4\tAnna\n")
         (tmp_path / system / "sub" / "d2.ann").write_text("T1\tLOC 3 8\tPrague\n" if system != "y" else "")
-    put(memory, tmp_path, "/brat")
-    same(
+    copy_folder(memory, tmp_path, "/brat")
+    check_same_counts(
         read("memory://brat/x", "memory://brat/y", gold="memory://brat/gold", format="spans"),
         read(tmp_path / "x", tmp_path / "y", gold=tmp_path / "gold", format="spans"),
     )
@@ -142,11 +142,11 @@ def test_a_file_is_fetched_once_however_often_it_is_opened_and_goes_with_its_las
     fetched = []
     get_file = type(memory).get_file
 
-    def counted(self, at, *arguments, **options):
-        fetched.append(at)
-        return get_file(self, at, *arguments, **options)
+    def count_fetch(self, url, *arguments, **options):
+        fetched.append(url)
+        return get_file(self, url, *arguments, **options)
 
-    monkeypatch.setattr(type(memory), "get_file", counted)
+    monkeypatch.setattr(type(memory), "get_file", count_fetch)
     first, second = as_path("memory://t/a.csv"), as_path("memory://t/a.csv")
     read(Source(first))
     read(Source(second))
@@ -204,9 +204,9 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(url, module, said, 
     for name in [name for name in sys.modules if name.partition(".")[0] == module] + [module]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "fsspec.implementations.sftp", None)
-    known = {name: kind for name, kind in registry._registry.items() if name == "memory"}
-    monkeypatch.setattr(registry, "_registry", known)
-    monkeypatch.setattr(registry, "registry", known)
+    memory_only = {name: kind for name, kind in registry._registry.items() if name == "memory"}
+    monkeypatch.setattr(registry, "_registry", memory_only)
+    monkeypatch.setattr(registry, "registry", memory_only)
     with pytest.raises(InputError, match=said) as raised:
         as_path(url)
     assert raised.value.__context__ is None
@@ -221,4 +221,4 @@ def test_credentials_in_the_url_of_a_store_and_unknown_kinds_of_urls_are_refused
 
 def test_a_file_url_is_a_path_of_this_machine(tmp_path):
     assert as_path(f"file://{tmp_path}/a%20b.csv") == tmp_path / "a b.csv"
-    assert not isinstance(as_path("a=s3://bucket/x"), Remote)
+    assert not isinstance(as_path("a=s3://bucket/x"), RemotePath)

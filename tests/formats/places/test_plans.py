@@ -1,16 +1,16 @@
-"""Plans and commands whose inputs lie at URLs: patterns, digests, results as of local files, complaints with their lines."""
+"""Plans and commands with inputs at URLs: patterns, digests, results, and errors with their lines."""
 
 import json
 
 import pytest
-from command import called
-from object_store import scores
+from command import call_sigdask
+from object_store import write_scores
 
 from sigdask.errors import InputError
 from sigdask.nightly.plan import load_plan
 from sigdask.nightly.run import run_plan
 
-SET = '[[test_set]]\nname = "one"\nmetrics = ["mean"]\n'
+TEST_SET = '[[test_set]]\nname = "one"\nmetrics = ["mean"]\n'
 
 
 @pytest.fixture
@@ -18,15 +18,15 @@ def night(memory, tmp_path):
     """A folder with runs of three systems, and the same runs at memory://night."""
     for k, name in enumerate(("base", "new", "old")):
         (tmp_path / "runs" / name).mkdir(parents=True)
-        scores(tmp_path / "runs" / name / "scores.csv", seed=k)
+        write_scores(tmp_path / "runs" / name / "scores.csv", seed=k)
         memory.pipe(f"/night/runs/{name}/scores.csv", (tmp_path / "runs" / name / "scores.csv").read_bytes())
     memory.pipe({"/night/runs/.old/scores.csv": b"hidden", "/night/gold/x.txt": b"x"})
     return tmp_path
 
 
-def plan(folder, systems, more="", name="night"):
+def write_plan(folder, systems, settings="", name="night"):
     file = folder / f"{name}.toml"
-    file.write_text(f"trials = 2000\n{more}{SET}systems = {systems}\n")
+    file.write_text(f"trials = 2000\n{settings}{TEST_SET}systems = {systems}\n")
     return file
 
 
@@ -40,36 +40,36 @@ def plan(folder, systems, more="", name="night"):
     ],
 )
 def test_a_plan_of_urls_finds_what_the_plan_of_paths_finds(night, systems):
-    here = run_plan(
-        load_plan(plan(night, systems.replace("{}", ".").replace("{{", "{").replace("}}", "}"), name="here"))
+    local_outcome = run_plan(
+        load_plan(write_plan(night, systems.replace("{}", ".").replace("{{", "{").replace("}}", "}"), name="here"))
     )
-    there = systems.replace("{}", "memory://night").replace("{{", "{").replace("}}", "}")
-    away = run_plan(load_plan(plan(night, there, name="away")))
-    assert away.results["one"].to_json() == here.results["one"].to_json()
-    assert len(away.results["one"]) == 3
+    url_systems = systems.replace("{}", "memory://night").replace("{{", "{").replace("}}", "}")
+    url_outcome = run_plan(load_plan(write_plan(night, url_systems, name="away")))
+    assert url_outcome.results["one"].to_json() == local_outcome.results["one"].to_json()
+    assert len(url_outcome.results["one"]) == 3
 
 
 def test_a_plan_records_the_digest_of_what_it_read_at_a_url_and_counts_again_what_changed(night, memory):
-    loaded = plan(night, '"memory://night/runs/{system}/scores.csv"')
-    first = run_plan(load_plan(loaded))
-    inputs = first.report.run.details["inputs"]["one"]
+    path = write_plan(night, '"memory://night/runs/{system}/scores.csv"')
+    first_outcome = run_plan(load_plan(path))
+    inputs = first_outcome.report.run.details["inputs"]["one"]
     assert list(inputs) == [f"memory://night/runs/{name}/scores.csv" for name in ("base", "new", "old")]
-    local = run_plan(load_plan(plan(night, '"runs/{system}/scores.csv"', name="here")))
+    local = run_plan(load_plan(write_plan(night, '"runs/{system}/scores.csv"', name="here")))
     assert list(local.report.run.details["inputs"]["one"].values()) == list(inputs.values())
-    assert run_plan(load_plan(loaded)).n_counted == 0
-    scores(night / "x.csv", seed=9)
+    assert run_plan(load_plan(path)).n_counted == 0
+    write_scores(night / "x.csv", seed=9)
     memory.pipe("/night/runs/new/scores.csv", (night / "x.csv").read_bytes())
-    again = run_plan(load_plan(loaded))
-    assert again.n_counted > 0
+    second_outcome = run_plan(load_plan(path))
+    assert second_outcome.n_counted > 0
     assert (
-        again.report.run.details["inputs"]["one"]["memory://night/runs/new/scores.csv"]
+        second_outcome.report.run.details["inputs"]["one"]["memory://night/runs/new/scores.csv"]
         != inputs["memory://night/runs/new/scores.csv"]
     )
 
 
 def test_urls_and_paths_may_be_mixed_in_a_plan_and_paths_stay_relative_to_it(night):
     outcome = run_plan(
-        load_plan(plan(night, '{ here = "runs/new/scores.csv", there = "memory://night/runs/new/scores.csv" }'))
+        load_plan(write_plan(night, '{ here = "runs/new/scores.csv", there = "memory://night/runs/new/scores.csv" }'))
     )
     [result] = outcome.results["one"]
     assert (result.a, result.b, result.difference) == ("here", "there", 0)
@@ -77,47 +77,47 @@ def test_urls_and_paths_may_be_mixed_in_a_plan_and_paths_stay_relative_to_it(nig
 
 def test_what_is_wrong_with_urls_of_a_plan_is_told_with_its_line(night):
     text = (
-        f'{SET}systems = ["memory://night/runs/none.csv", "memory://night/none/*.csv", "memory://night/runs", '
+        f'{TEST_SET}systems = ["memory://night/runs/none.csv", "memory://night/none/*.csv", "memory://night/runs", '
         '"s3://key:5ecret@bucket/x", "nfs://h/x"]\ngold = "memory://night/gold"\n[report]\njson = "s3://b/out.json"\n'
     )
     (night / "bad.toml").write_text(text)
     with pytest.raises(InputError) as raised:
         load_plan(night / "bad.toml")
-    said = str(raised.value).splitlines()
-    assert 'line 4: test_set[0].systems: found "memory://night/runs/none.csv": no such file' in said[1]
-    assert 'found "memory://night/none/*.csv", which matches no file' in said[2]
-    assert 'found "memory://night/runs", which is a folder' in said[3]
-    assert "s3://***@bucket/x: s3:// URLs take no password" in said[4]
-    assert "fsspec knows no nfs:// URLs" in said[5]
-    assert "line 5: test_set[0].gold" in said[6]
-    assert 'line 7: report.json: found "s3://b/out.json", expected a file of this machine' in said[7]
+    message_lines = str(raised.value).splitlines()
+    assert 'line 4: test_set[0].systems: found "memory://night/runs/none.csv": no such file' in message_lines[1]
+    assert 'found "memory://night/none/*.csv", which matches no file' in message_lines[2]
+    assert 'found "memory://night/runs", which is a folder' in message_lines[3]
+    assert "s3://***@bucket/x: s3:// URLs take no password" in message_lines[4]
+    assert "fsspec knows no nfs:// URLs" in message_lines[5]
+    assert "line 5: test_set[0].gold" in message_lines[6]
+    assert 'line 7: report.json: found "s3://b/out.json", expected a file of this machine' in message_lines[7]
     assert "5ecret" not in str(raised.value)
 
 
 def test_compare_spreads_a_pattern_of_a_url_as_a_shell_does_with_files(night):
-    there = called("compare", "memory://night/runs/{system}/scores.csv", "--json", "-", cwd=night)
-    named = [f"{name}=memory://night/runs/{name}/scores.csv" for name in ("base", "new", "old")]
-    assert there.returncode == 0, there.stderr
-    assert there.stdout == called("compare", *named, "--json", "-", cwd=night).stdout
-    assert {r["a"] for r in json.loads(there.stdout)["results"]} == {"base", "new"}
+    pattern_result = call_sigdask("compare", "memory://night/runs/{system}/scores.csv", "--json", "-", cwd=night)
+    named_systems = [f"{name}=memory://night/runs/{name}/scores.csv" for name in ("base", "new", "old")]
+    assert pattern_result.returncode == 0, pattern_result.stderr
+    assert pattern_result.stdout == call_sigdask("compare", *named_systems, "--json", "-", cwd=night).stdout
+    assert {r["a"] for r in json.loads(pattern_result.stdout)["results"]} == {"base", "new"}
 
 
 def test_check_reads_the_data_at_urls(night):
-    done = called("check", plan(night, '"memory://night/runs/{system}/scores.csv"'), cwd=night)
-    assert done.returncode == 0
-    assert "wide" in done.stdout
+    result = call_sigdask("check", write_plan(night, '"memory://night/runs/{system}/scores.csv"'), cwd=night)
+    assert result.returncode == 0
+    assert "wide" in result.stdout
 
 
 @pytest.mark.parametrize("arguments", [("run", "s3://k:5ecret@b/plan.toml"), ("status", "s3://k:5ecret@b/plan.toml")])
 def test_a_plan_is_a_file_of_this_machine(arguments, tmp_path):
-    done = called(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "s3://***@b/plan.toml: is a URL; a plan is a file of this machine" in done.stderr
+    result = call_sigdask(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "s3://***@b/plan.toml: is a URL; a plan is a file of this machine" in result.stderr
 
 
 def test_nothing_is_written_to_urls(night):
-    done = called(
+    result = call_sigdask(
         "compare", "memory://night/runs/{system}/scores.csv", "--html", "https://u:5ecret@h/x.html", cwd=night
     )
-    assert done.returncode == 2
-    assert "--html https://***@h/x.html: is a URL; what is written is a file of this machine" in done.stderr
+    assert result.returncode == 2
+    assert "--html https://***@h/x.html: is a URL; what is written is a file of this machine" in result.stderr

@@ -1,4 +1,4 @@
-"""URLs of real servers on loopback: S3 in a process of its own, HTTP; what they refuse, and how long they take."""
+"""URLs of real servers on loopback (S3 in its own process, HTTP): reading, refusals, time limits."""
 
 import gzip
 import os
@@ -6,8 +6,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from command import called
-from object_store import SECRET, ObjectStore, scores, web
+from command import call_sigdask
+from object_store import SECRET, ObjectStore, serve_folder, write_scores
 
 from sigdask.errors import InputError
 from sigdask.formats import Source, read
@@ -23,29 +23,29 @@ TABLE = "id,a,b\n" + "".join(f"i{k},{k % 3},{k % 2}\n" for k in range(40))
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    """A web server of files, and no waiting between attempts."""
+    """Yield a web server of files; retries do not wait."""
     monkeypatch.setattr(retry, "PAUSES", (0.0, 0.0))
     folder = tmp_path / "web"
     folder.mkdir()
     (folder / "a.csv").write_text(TABLE)
     (folder / "b.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
-    with web(folder) as running:
+    with serve_folder(folder) as running:
         yield running
 
 
-def secret_url(server, path):
+def build_secret_url(server, path):
     return server.url.replace("://", "://ann:pa5s%3Aw0rd@") + f"{path}?X-Amz-Signature={TOKEN}"
 
 
 def test_a_table_is_read_over_http_and_each_file_is_fetched_once(server):
     counts = read(f"{server.url}/a.csv")
     assert (counts.systems, counts.n_items) == (("a", "b"), 40)
-    assert [what for what, path, _ in server.asked if path == "/a.csv"] == ["HEAD", "GET"]
+    assert [method for method, path, _ in server.asked if path == "/a.csv"] == ["HEAD", "GET"]
     assert read(f"{server.url}/b.csv.gz").n_items == 40
 
 
 def test_a_password_and_a_signature_in_a_url_reach_the_server_alone(server):
-    read(secret_url(server, "/a.csv"))
+    read(build_secret_url(server, "/a.csv"))
     _, path, authorization = server.asked[-1]
     assert path == f"/a.csv?X-Amz-Signature={TOKEN}"
     assert authorization == "Basic YW5uOnBhNXM6dzByZA=="  # ann:pa5s:w0rd
@@ -67,7 +67,7 @@ def test_what_a_server_refuses_is_told_by_its_url(server, path, said):
     assert str(raised.value).startswith(f"{server.url}/{path}?sig=***: {said}")
     assert raised.value.__context__ is None  # what lies behind it may tell the URL as it is
     refused = path.startswith(("4", "n"))
-    assert len([1 for what, *_ in server.asked if what == "GET"]) == (1 if refused else 3)
+    assert len([1 for method, *_ in server.asked if method == "GET"]) == (1 if refused else 3)
 
 
 def test_a_server_that_breaks_off_is_asked_again(server):
@@ -93,42 +93,42 @@ def test_a_dead_server_is_told_of_once_and_not_asked_again(server):
 
 
 def test_no_stream_of_a_run_holds_what_is_secret_in_a_url(server, tmp_path):
-    found = {}
+    urls = {}
     for k, name in enumerate(("base", "new")):
-        scores(tmp_path / "web" / f"{name}.csv", seed=k)
-        found[name] = secret_url(server, f"/{name}.csv")
+        write_scores(tmp_path / "web" / f"{name}.csv", seed=k)
+        urls[name] = build_secret_url(server, f"/{name}.csv")
     outputs = '[report]\njson = "r.json"\ntext = "r.txt"\nhtml = "r.html"\n[gate]\njunit = "j.xml"\njson = "g.json"\n'
     outputs += '[[gate.rules]]\nrule = "not-worse"\nbaseline = "base"\n'
-    listed = ", ".join(f'{name} = "{url}"' for name, url in found.items())
+    system_list = ", ".join(f'{name} = "{url}"' for name, url in urls.items())
     (tmp_path / "n.toml").write_text(
-        f'trials = 500\n[[test_set]]\nname = "s"\nmetrics = ["mean"]\nsystems = {{ {listed} }}\n{outputs}'
+        f'trials = 500\n[[test_set]]\nname = "s"\nmetrics = ["mean"]\nsystems = {{ {system_list} }}\n{outputs}'
     )
-    bad = listed.replace("/new.csv", "/403/new.csv")
-    (tmp_path / "bad.toml").write_text((tmp_path / "n.toml").read_text().replace(listed, bad))
-    said = [
-        called("--log-json", "run", "n.toml", "--json", "o.json", cwd=tmp_path),
-        called("check", "n.toml", cwd=tmp_path),
-        called("report", "n.toml", "--html", "p.html", "--all", cwd=tmp_path),
-        called("status", "n.toml", "--json", cwd=tmp_path),
-        called("history", "n.toml", cwd=tmp_path),
-        called("compare", *found.values(), "--json", "c.json", "--html", "c.html", "--all", cwd=tmp_path),
+    bad = system_list.replace("/new.csv", "/403/new.csv")
+    (tmp_path / "bad.toml").write_text((tmp_path / "n.toml").read_text().replace(system_list, bad))
+    results = [
+        call_sigdask("--log-json", "run", "n.toml", "--json", "o.json", cwd=tmp_path),
+        call_sigdask("check", "n.toml", cwd=tmp_path),
+        call_sigdask("report", "n.toml", "--html", "p.html", "--all", cwd=tmp_path),
+        call_sigdask("status", "n.toml", "--json", cwd=tmp_path),
+        call_sigdask("history", "n.toml", cwd=tmp_path),
+        call_sigdask("compare", *urls.values(), "--json", "c.json", "--html", "c.html", "--all", cwd=tmp_path),
     ]
-    assert [one.returncode for one in said] == [0] * 6, [one.stderr for one in said]
+    assert [result.returncode for result in results] == [0] * 6, [result.stderr for result in results]
     refused = [
-        called("check", "bad.toml", cwd=tmp_path),
-        called("compare", *(url.replace("/new.csv", "/403/new.csv") for url in found.values()), cwd=tmp_path),
-        called("compare", found["new"].replace("new.csv", "none.csv"), cwd=tmp_path),
-        called("compare", "=" + found["new"], cwd=tmp_path),
-        called("compare", found["base"], found["base"], "--gold", found["new"], "--format", "labels", cwd=tmp_path),
+        call_sigdask("check", "bad.toml", cwd=tmp_path),
+        call_sigdask("compare", *(url.replace("/new.csv", "/403/new.csv") for url in urls.values()), cwd=tmp_path),
+        call_sigdask("compare", urls["new"].replace("new.csv", "none.csv"), cwd=tmp_path),
+        call_sigdask("compare", "=" + urls["new"], cwd=tmp_path),
+        call_sigdask("compare", urls["base"], urls["base"], "--gold", urls["new"], "--format", "labels", cwd=tmp_path),
     ]
-    assert {one.returncode for one in refused} == {2}
-    streams = [text for one in (*said, *refused) for text in (one.stdout, one.stderr)]
-    written = [file.read_bytes() for file in tmp_path.iterdir() if file.is_file() and file.suffix != ".toml"]
-    assert len(written) >= 10
+    assert {result.returncode for result in refused} == {2}
+    streams = [text for result in (*results, *refused) for text in (result.stdout, result.stderr)]
+    contents = [file.read_bytes() for file in tmp_path.iterdir() if file.is_file() and file.suffix != ".toml"]
+    assert len(contents) >= 10
     assert "X-Amz-Signature=***" in (tmp_path / "r.html").read_text() + streams[7]
     for hidden in ("pa5s", "w0rd", TOKEN):
         assert not any(hidden in text for text in streams)
-        assert not any(hidden.encode() in content for content in written)
+        assert not any(hidden.encode() in content for content in contents)
 
 
 # -- S3 -------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_no_stream_of_a_run_holds_what_is_secret_in_a_url(server, tmp_path):
 
 @pytest.fixture(scope="module")
 def buckets(tmp_path_factory):
-    """A process that speaks S3, and the file system of a client of it."""
+    """Yield a client of an S3 server that runs in its own process."""
     s3fs = pytest.importorskip("s3fs")
     pytest.importorskip("moto.server")
     with pytest.MonkeyPatch.context() as patch, (tmp_path_factory.mktemp("s3") / "log").open("wb") as log:
@@ -154,7 +154,7 @@ def buckets(tmp_path_factory):
 @pytest.mark.slow
 def test_a_plan_of_runs_in_a_bucket_finds_what_the_plan_of_paths_finds(buckets, tmp_path):
     for k, name in enumerate(("base", "new", "old")):
-        scores(tmp_path / f"{name}.csv", seed=k)
+        write_scores(tmp_path / f"{name}.csv", seed=k)
         buckets.put_file(str(tmp_path / f"{name}.csv"), f"nightly-runs/2026-01-01/{name}.csv")
     outcomes = []
     for number, systems in enumerate(("{system}.csv", "s3://nightly-runs/2026-01-01/{system}.csv")):
@@ -162,9 +162,9 @@ def test_a_plan_of_runs_in_a_bucket_finds_what_the_plan_of_paths_finds(buckets, 
             f'trials = 2000\n[report]\nhtml = "{number}.html"\n[[test_set]]\nname = "one"\nmetrics = ["mean"]\nsystems = "{systems}"\n'
         )
         outcomes.append(run_plan(load_plan(tmp_path / f"{number}.toml")))
-    here, away = outcomes
-    assert away.results["one"].to_json() == here.results["one"].to_json()
-    digests = [list(one.report.run.details["inputs"]["one"].values()) for one in outcomes]
+    local_outcome, remote_outcome = outcomes
+    assert remote_outcome.results["one"].to_json() == local_outcome.results["one"].to_json()
+    digests = [list(outcome.report.run.details["inputs"]["one"].values()) for outcome in outcomes]
     assert digests[0] == digests[1]
     assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.iterdir() if file.is_file())
 
@@ -172,9 +172,9 @@ def test_a_plan_of_runs_in_a_bucket_finds_what_the_plan_of_paths_finds(buckets, 
 @pytest.mark.slow
 def test_a_file_in_a_bucket_keeps_its_date_and_what_changed_is_read_anew(buckets):
     buckets.pipe("nightly-runs/a.csv", TABLE.encode())
-    first = as_path("s3://nightly-runs/a.csv")
-    assert read(Source(first)).n_items == 40
-    assert first.stat().st_mtime == buckets.modified("nightly-runs/a.csv").timestamp()
+    path = as_path("s3://nightly-runs/a.csv")
+    assert read(Source(path)).n_items == 40
+    assert path.stat().st_mtime == buckets.modified("nightly-runs/a.csv").timestamp()
     buckets.pipe("nightly-runs/a.csv", TABLE[: TABLE.index("i20")].encode())
     assert read("s3://nightly-runs/a.csv").n_items == 20
 

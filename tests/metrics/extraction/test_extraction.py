@@ -1,4 +1,4 @@
-"""What metrics take from outputs is the same bit by bit, whether it was kept or made, wherever and in whatever parts."""
+"""Extracted statistics are the same bit by bit, cached or computed, whole or in parts."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from counters import deadly, lengths, metric_of, texts_of
+from counters import build_metric, build_texts, deadly, lengths
 
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import to_object_array
@@ -39,7 +39,7 @@ RANKED = ("AP", "nDCG@10", "Bpref", "num_rel_ret")
 
 @pytest.fixture(scope="module")
 def texts():
-    return texts_of(40, 4)
+    return build_texts(40, 4)
 
 
 @pytest.fixture(scope="module")
@@ -52,23 +52,23 @@ def rankings():
     return Counts(("x", "y", "z"), {"topics": ones, "items": ones}, 25, outputs=Outputs(tuple(runs), gold))
 
 
-def bound(metric, counts):
-    found = metric.bind(counts)
-    return {name: found.get_field(name, counts) for name in found.fields}
+def extract_fields(metric, counts):
+    bound_metric = metric.bind(counts)
+    return {name: bound_metric.get_field(name, counts) for name in bound_metric.fields}
 
 
-def same(a, b):
+def are_equal(a, b):
     return a.keys() == b.keys() and all(a[f].dtype == b[f].dtype and np.array_equal(a[f], b[f]) for f in a)
 
 
-def cases(texts, rankings):
-    """Metrics and data, each in blocks that do not fit the number of items."""
-    found = [(find_metric(name), texts) for name in TEXT] + [(find_metric(name, rankings), rankings) for name in RANKED]
-    return [(replace(metric, extraction=replace(metric.extraction, block=16)), counts) for metric, counts in found]
+def build_cases(texts, rankings):
+    """Return metrics and counts; the block size does not divide the number of items."""
+    pairs = [(find_metric(name), texts) for name in TEXT] + [(find_metric(name, rankings), rankings) for name in RANKED]
+    return [(replace(metric, extraction=replace(metric.extraction, block=16)), counts) for metric, counts in pairs]
 
 
 def small_parts(monkeypatch):
-    """Cut everything small: parts of a few items, groups of a system."""
+    """Make parts of a few items and groups of one system."""
     monkeypatch.setattr(parts, "PART_SECONDS", 2e-3)
     monkeypatch.setattr(parts, "GROUP_SECONDS", 1e-5)
 
@@ -77,8 +77,8 @@ def small_parts(monkeypatch):
 def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_the_same(
     texts, rankings, tmp_path, monkeypatch
 ):
-    pairs = cases(texts, rankings)
-    in_one_go = [bound(metric, counts) for metric, counts in pairs]
+    pairs = build_cases(texts, rankings)
+    in_one_go = [extract_fields(metric, counts) for metric, counts in pairs]
     asking = [(texts, [m for m, c in pairs if c is texts]), (rankings, [m for m, c in pairs if c is rankings])]
     small_parts(monkeypatch)
     for source in (
@@ -86,10 +86,10 @@ def test_in_one_go_in_parts_on_processes_and_from_what_is_kept_the_arrays_are_th
         StatisticsSource(FolderCache(tmp_path), ProcessExtraction(2)),
         StatisticsSource(FolderCache(tmp_path)),
     ):
-        found = extract_statistics(asking, source)
-        now = [bound(metric, found[counts is rankings].counts) for metric, counts in pairs]
-        assert all(map(same, now, in_one_go))
-    assert [(own.made, own.n_kept) for own in found] == [({}, 4 * len(TEXT)), ({}, 3 * len(RANKED))]
+        results = extract_statistics(asking, source)
+        fields = [extract_fields(metric, results[counts is rankings].counts) for metric, counts in pairs]
+        assert all(map(are_equal, fields, in_one_go))
+    assert [(result.made, result.n_kept) for result in results] == [({}, 4 * len(TEXT)), ({}, 3 * len(RANKED))]
 
 
 @pytest.mark.parametrize(
@@ -102,20 +102,20 @@ def test_a_damaged_entry_is_made_anew_without_a_word(texts, tmp_path, damage):
     source = StatisticsSource(FolderCache(tmp_path))
     extract_statistics([(texts, [metric])], source)
     spoilt, *_ = files = sorted(tmp_path.glob("extracted/*/*"))
-    whole = spoilt.read_bytes()
-    spoilt.write_bytes(damage(whole))
-    [own] = extract_statistics([(texts, [metric])], source)
-    assert (len(own.made["chrF"]), own.n_kept, len(files)) == (1, 3, 4)
-    assert same(bound(metric, own.counts), bound(metric, texts))
-    assert spoilt.read_bytes() == whole
+    content = spoilt.read_bytes()
+    spoilt.write_bytes(damage(content))
+    [result] = extract_statistics([(texts, [metric])], source)
+    assert (len(result.made["chrF"]), result.n_kept, len(files)) == (1, 3, 4)
+    assert are_equal(extract_fields(metric, result.counts), extract_fields(metric, texts))
+    assert spoilt.read_bytes() == content
 
 
 def test_an_entry_under_another_name_is_no_entry(texts, tmp_path):
     extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
-    one, other, *_ = sorted(tmp_path.glob("extracted/*/*"))
-    one.write_bytes(other.read_bytes())
-    [own] = extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
-    assert own.n_kept == 3
+    first_path, second_path, *_ = sorted(tmp_path.glob("extracted/*/*"))
+    first_path.write_bytes(second_path.read_bytes())
+    [result] = extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
+    assert result.n_kept == 3
 
 
 def test_every_flipped_byte_and_every_length_is_told():
@@ -131,8 +131,8 @@ def test_every_flipped_byte_and_every_length_is_told():
     [np.array([[0, 255]]), np.array([[-1, 2**40]]), np.array([[-(2**63), 2**63 - 1]]), np.array([[0.1, np.nan, -0.0]]), np.zeros((0, 3), np.int64)],
 )  # fmt: skip
 def test_arrays_come_back_as_they_were(array):
-    back = unpack_statistics("k", pack_statistics("k", array))
-    assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    unpacked = unpack_statistics("k", pack_statistics("k", array))
+    assert (unpacked.dtype, unpacked.shape, unpacked.tobytes()) == (array.dtype, array.shape, array.tobytes())
 
 
 def test_a_changed_system_costs_its_own_extraction(texts, tmp_path):
@@ -143,10 +143,10 @@ def test_a_changed_system_costs_its_own_extraction(texts, tmp_path):
     outputs[2] = outputs[2].copy()
     outputs[2][7] += " !"
     changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
-    [own] = extract_statistics([(changed, metrics)], source)
-    assert own.made == {"BLEU": ("s2",), "chrF": ("s2",)}
-    assert own.n_kept == 6
-    assert all(same(bound(m, own.counts), bound(m, changed)) for m in metrics)
+    [result] = extract_statistics([(changed, metrics)], source)
+    assert result.made == {"BLEU": ("s2",), "chrF": ("s2",)}
+    assert result.n_kept == 6
+    assert all(are_equal(extract_fields(m, result.counts), extract_fields(m, changed)) for m in metrics)
 
 
 def test_a_changed_reference_costs_all(texts, tmp_path):
@@ -154,10 +154,10 @@ def test_a_changed_reference_costs_all(texts, tmp_path):
     extract_statistics([(texts, [find_metric("BLEU")])], source)
     gold = texts.outputs.gold.copy()
     gold[0] = ("another",)
-    [own] = extract_statistics(
+    [result] = extract_statistics(
         [(replace(texts, outputs=replace(texts.outputs, gold=gold)), [find_metric("BLEU")])], source
     )
-    assert own.n_kept == 0
+    assert result.n_kept == 0
 
 
 @pytest.mark.parametrize(
@@ -173,68 +173,68 @@ def test_another_option_finds_nothing(texts, tmp_path, first, then):
 def test_another_version_of_a_library_finds_nothing(texts, tmp_path, monkeypatch, package):
     source = StatisticsSource(FolderCache(tmp_path))
     extract_statistics([(texts, [find_metric("BLEU")])], source)
-    known = request.get_version
-    monkeypatch.setattr(request, "get_version", lambda p: "9.9" if p == package else known(p))
+    installed = request.get_version
+    monkeypatch.setattr(request, "get_version", lambda p: "9.9" if p == package else installed(p))
     assert extract_statistics([(texts, [find_metric("BLEU")])], source)[0].n_kept == 0
 
 
 def test_what_two_test_sets_and_two_systems_share_is_made_once(texts):
-    told, (first, *rest) = [], texts.outputs.systems
+    reports, (first, *rest) = [], texts.outputs.systems
     twice = replace(texts, outputs=replace(texts.outputs, systems=(first, *rest[:2], first)))
-    metric = metric_of()
-    found = extract_statistics([(texts, [metric]), (twice, [metric])], StatisticsSource(tell=told.append))
-    assert [own.counts.extracted[metric.extraction.key].shape for own in found] == [(40, 4, 2)] * 2
-    assert told[0].total == 4 * 40
+    metric = build_metric()
+    results = extract_statistics([(texts, [metric]), (twice, [metric])], StatisticsSource(tell=reports.append))
+    assert [result.counts.extracted[metric.extraction.key].shape for result in results] == [(40, 4, 2)] * 2
+    assert reports[0].total == 4 * 40
 
 
 def test_of_a_changed_system_the_blocks_that_changed_are_made(texts, tmp_path):
-    metric, told = metric_of(block=7), []
+    metric, reports = build_metric(block=7), []
     extract_statistics([(texts, [metric])], StatisticsSource(FolderCache(tmp_path)))
     assert len([*tmp_path.glob("extracted/*/*")]) == 4 * 6
     outputs = [column.copy() for column in texts.outputs.systems]
     outputs[1][[8, 39]] = "other"
     changed = replace(texts, outputs=replace(texts.outputs, systems=tuple(outputs)))
-    [own] = extract_statistics([(changed, [metric])], StatisticsSource(FolderCache(tmp_path), tell=told.append))
-    assert (own.made, own.n_kept, told[0].total) == ({"lengths": ("s1",)}, 3, 7 + 5)
-    want = lengths([column.tolist() for column in outputs], texts.outputs.gold.tolist())
-    assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
+    [result] = extract_statistics([(changed, [metric])], StatisticsSource(FolderCache(tmp_path), tell=reports.append))
+    assert (result.made, result.n_kept, reports[0].total) == ({"lengths": ("s1",)}, 3, 7 + 5)
+    expected = lengths([column.tolist() for column in outputs], texts.outputs.gold.tolist())
+    assert np.array_equal(result.counts.extracted[metric.extraction.key], np.stack(expected, axis=1))
 
 
 def test_data_that_a_metric_does_not_suit_are_left_to_its_own_words(tmp_path):
     labels = Counts.from_labels(["A"], {"x": ["A"], "y": ["B"]})
-    [own] = extract_statistics(
+    [result] = extract_statistics(
         [(labels, [find_metric("BLEU"), find_metric("accuracy")])], StatisticsSource(FolderCache(tmp_path))
     )
-    assert (own.counts.extracted, own.made) == ({}, {})
+    assert (result.counts.extracted, result.made) == ({}, {})
     with pytest.raises(InputError, match="needs texts and references"):
-        find_metric("BLEU").bind(own.counts)
+        find_metric("BLEU").bind(result.counts)
 
 
 def test_items_in_another_order_take_their_statistics_along(texts):
-    named = replace(texts, ids=tuple(f"i{k:02}" for k in range(40)))
-    [own] = extract_statistics([(named, [find_metric("BLEU")])])
-    backwards = tuple(reversed(named.ids))
-    assert same(
-        bound(find_metric("BLEU"), own.counts.in_order(backwards)),
-        bound(find_metric("BLEU"), named.in_order(backwards)),
+    with_ids = replace(texts, ids=tuple(f"i{k:02}" for k in range(40)))
+    [result] = extract_statistics([(with_ids, [find_metric("BLEU")])])
+    backwards = tuple(reversed(with_ids.ids))
+    assert are_equal(
+        extract_fields(find_metric("BLEU"), result.counts.in_order(backwards)),
+        extract_fields(find_metric("BLEU"), with_ids.in_order(backwards)),
     )
 
 
 def test_replicates_are_extracted_each(texts, tmp_path):
-    other = texts_of(40, 4, seed=5)
-    other = replace(other, outputs=replace(other.outputs, gold=texts.outputs.gold))
-    both = Counts.of_replicates([texts, other])
-    [own] = extract_statistics([(both, [find_metric("BLEU")])], StatisticsSource(FolderCache(tmp_path)))
-    assert own.made == {"BLEU": ("s0", "s1", "s2", "s3")}
+    second = build_texts(40, 4, seed=5)
+    second = replace(second, outputs=replace(second.outputs, gold=texts.outputs.gold))
+    replicates = Counts.of_replicates([texts, second])
+    [result] = extract_statistics([(replicates, [find_metric("BLEU")])], StatisticsSource(FolderCache(tmp_path)))
+    assert result.made == {"BLEU": ("s0", "s1", "s2", "s3")}
     assert len([*tmp_path.glob("extracted/*/*")]) == 8
-    for now, before in zip(own.counts.replicates, both.replicates, strict=True):
-        assert same(bound(find_metric("BLEU"), now), bound(find_metric("BLEU"), before))
+    for replicate, original in zip(result.counts.replicates, replicates.replicates, strict=True):
+        assert are_equal(extract_fields(find_metric("BLEU"), replicate), extract_fields(find_metric("BLEU"), original))
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from counters import texts_of
+from counters import build_texts
 from sigdask.metrics import find_metric
 from sigdask.metrics.extraction import FolderCache, StatisticsSource, extract_statistics, parts, sources
 from sigdask.metrics.extraction.processes import ProcessExtraction
@@ -248,7 +248,7 @@ class Dying(FolderCache):
             os.kill(os.getpid(), signal.SIGKILL)
 
 if __name__ == "__main__":
-    extract_statistics([(texts_of(40, 4), [find_metric("chrF")])], StatisticsSource(Dying(Path(sys.argv[1])), ProcessExtraction(2)))
+    extract_statistics([(build_texts(40, 4), [find_metric("chrF")])], StatisticsSource(Dying(Path(sys.argv[1])), ProcessExtraction(2)))
 """
 
 
@@ -258,14 +258,14 @@ def test_after_a_kill_in_the_middle_only_the_rest_is_made(texts, tmp_path):
         [sys.executable, "-c", KILLED, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}, check=False
     )
     assert ended.returncode == -signal.SIGKILL
-    [own] = extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
-    assert 2 <= own.n_kept < 4
-    assert len(own.made["chrF"]) == 4 - own.n_kept
-    assert same(bound(find_metric("chrF"), own.counts), bound(find_metric("chrF"), texts))
+    [result] = extract_statistics([(texts, [find_metric("chrF")])], StatisticsSource(FolderCache(tmp_path)))
+    assert 2 <= result.n_kept < 4
+    assert len(result.made["chrF"]) == 4 - result.n_kept
+    assert are_equal(extract_fields(find_metric("chrF"), result.counts), extract_fields(find_metric("chrF"), texts))
 
 
 def test_what_is_finished_is_kept_when_another_part_fails(tmp_path, monkeypatch):
-    counts = texts_of(90, 3)
+    counts = build_texts(90, 3)
     outputs = list(counts.outputs.systems)
     outputs[2] = outputs[2].copy()
     outputs[2][60] = "poison"
@@ -274,25 +274,27 @@ def test_what_is_finished_is_kept_when_another_part_fails(tmp_path, monkeypatch)
     monkeypatch.setattr(parts, "PROBED_MORE", parts.PROBED)  # the probe does not meet it
     for run in (LocalExtraction(), ProcessExtraction(1)):
         with pytest.raises(InputError, match="'poison' is refused"):
-            extract_statistics([(counts, [metric_of(refuses="poison")])], StatisticsSource(FolderCache(tmp_path), run))
+            extract_statistics(
+                [(counts, [build_metric(refuses="poison")])], StatisticsSource(FolderCache(tmp_path), run)
+            )
     assert len([*tmp_path.glob("extracted/*/*")]) == 2
 
 
 def test_a_part_whose_process_was_ended_is_counted_by_another(tmp_path):
-    counts = texts_of(200, 2)
+    counts = build_texts(200, 2)
     dies = tmp_path / "died"
     dies.touch()  # the probe stays alive
-    metric = metric_of(dies=str(dies))
+    metric = build_metric(dies=str(dies))
 
     class AfterProbe(ProcessExtraction):
         def __call__(self, listed, seconds):
             dies.unlink()
             return super().__call__(listed, seconds)
 
-    [own] = extract_statistics([(counts, [metric])], StatisticsSource(run=AfterProbe(2)))
+    [result] = extract_statistics([(counts, [metric])], StatisticsSource(run=AfterProbe(2)))
     assert dies.exists()
-    want = lengths([o.tolist() for o in counts.outputs.systems], counts.outputs.gold.tolist())
-    assert np.array_equal(own.counts.extracted[metric.extraction.key], np.stack(want, axis=1))
+    expected = lengths([o.tolist() for o in counts.outputs.systems], counts.outputs.gold.tolist())
+    assert np.array_equal(result.counts.extracted[metric.extraction.key], np.stack(expected, axis=1))
 
 
 def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
@@ -300,23 +302,23 @@ def test_a_part_that_ends_every_process_is_an_error(monkeypatch):
     monkeypatch.setattr(parts, "PART_SECONDS", 1e6)
     with pytest.raises(UnfinishedError, match="ended twice on one part"):
         extract_statistics(
-            [(texts_of(200, 2), [metric_of(counter=deadly)])], StatisticsSource(run=ProcessExtraction(2))
+            [(build_texts(200, 2), [build_metric(counter=deadly)])], StatisticsSource(run=ProcessExtraction(2))
         )
 
 
 def test_processes_need_no_guard_in_the_script_that_starts_them(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "from counters import metric_of, texts_of\n"
+        "from counters import build_metric, build_texts\n"
         "from sigdask.metrics.extraction import StatisticsSource, extract_statistics\n"
         "from sigdask.metrics.extraction.processes import ProcessExtraction\n"
-        "print(len(extract_statistics([(texts_of(90, 2), [metric_of()])], StatisticsSource(run=ProcessExtraction(2)))))\n"
+        "print(len(extract_statistics([(build_texts(90, 2), [build_metric()])], StatisticsSource(run=ProcessExtraction(2)))))\n"
     )
     path = os.pathsep.join(filter(None, sys.path))
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
     )
-    assert (found.stdout, found.stderr) == ("1\n", "")
+    assert (process.stdout, process.stderr) == ("1\n", "")
 
 
 @pytest.mark.parametrize(
@@ -332,30 +334,31 @@ def test_what_differs_has_another_digest(one, other):
 @pytest.mark.parametrize("strange", [[b"ab", b"c"], [1, 2], [("a", 1), ("b", 2)], [{"a": 0.5}, {"b": 1}]])
 def test_what_else_a_reader_of_ones_own_gives_is_counted_as_before(strange, tmp_path):
     assert hash_items(to_object_array(strange)) is None
-    counts = texts_of(2, 2)
+    counts = build_texts(2, 2)
     counts = replace(counts, outputs=replace(counts.outputs, gold=to_object_array(strange)))
-    [own] = extract_statistics([(counts, [metric_of()])], StatisticsSource(FolderCache(tmp_path)))
-    assert (own.made, own.n_kept) == ({}, 0)
+    [result] = extract_statistics([(counts, [build_metric()])], StatisticsSource(FolderCache(tmp_path)))
+    assert (result.made, result.n_kept) == ({}, 0)
 
 
 def test_progress_is_told_from_the_start_and_to_the_end(monkeypatch):
     monkeypatch.setattr(parts, "PART_SECONDS", 1e-5)
-    told: list[ExtractionProgress] = []
+    reports: list[ExtractionProgress] = []
     extract_statistics(
-        [(texts_of(90, 3), [metric_of("first"), metric_of("second", times=2)])], StatisticsSource(tell=told.append)
+        [(build_texts(90, 3), [build_metric("first"), build_metric("second", times=2)])],
+        StatisticsSource(tell=reports.append),
     )
-    assert (told[0].what, told[0].done, told[0].total, told[-1].done) == ("first, second", 0, 540, 540)
-    assert [one.done for one in told] == sorted(one.done for one in told)
-    assert len(told) > 10
+    assert (reports[0].what, reports[0].done, reports[0].total, reports[-1].done) == ("first, second", 0, 540, 540)
+    assert [report.done for report in reports] == sorted(report.done for report in reports)
+    assert len(reports) > 10
 
 
 def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
-    lines, now = [], [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    lines, clock = [], [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     tell = ExtractionLog(lines.append)
-    for done in range(0, 1001, 10):
-        tell(ExtractionProgress("TER", done, 1000, 1000.0 - done, 2))
-        now[0] += 1.0
+    for n_done in range(0, 1001, 10):
+        tell(ExtractionProgress("TER", n_done, 1000, 1000.0 - n_done, 2))
+        clock[0] += 1.0
     assert lines[0] == "extracting TER: 1,000 outputs, about 16 min 40 s on 2 processes"
     assert lines[1] == "extracting TER: 300 of 1,000 outputs, about 11 min 40 s left"
     assert len(lines) == 4
@@ -364,8 +367,8 @@ def test_lines_come_at_the_start_and_every_half_minute(monkeypatch):
 def test_what_takes_no_time_is_done_in_silence():
     lines = []
     tell = ExtractionLog(lines.append)
-    for done in (0, 5, 10):
-        tell(ExtractionProgress("BLEU", done, 10, 0.1, 1))
+    for n_done in (0, 5, 10):
+        tell(ExtractionProgress("BLEU", n_done, 10, 0.1, 1))
     assert lines == []
 
 
@@ -379,7 +382,7 @@ def test_the_expected_time_follows_what_a_few_items_take(monkeypatch, slow, powe
         return [np.zeros((len(gold), 1), np.int64) for _ in systems]
 
     monkeypatch.setattr(parts.time, "perf_counter", lambda: clock[0])
-    counts = texts_of(400, 3)
+    counts = build_texts(400, 3)
     extraction = Extraction(counter, power=power, block=150)
     blocks = tuple(
         parts.ItemBlock(items, {f"{items.start} {s}": s for s in range(3)}) for items in extraction.split_items(400)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from command import called
+from command import call_sigdask
 
 from sigdask.metrics.extraction import NO_CACHE, FolderCache, LayeredCache, get_user_cache
 
@@ -33,11 +33,11 @@ def test_what_was_not_used_for_longest_makes_room(tmp_path):
 
 def test_what_the_second_place_has_is_kept_in_the_first(tmp_path):
     first, second = FolderCache(tmp_path / "first"), FolderCache(tmp_path / "second")
-    both = LayeredCache(first, second)
+    layered = LayeredCache(first, second)
     first.put({"aa1": b"one"})
     second.put({"aa1": b"another", "bb2": b"two"})
-    assert both.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two"}
-    both.put({"cc3": b"three"})
+    assert layered.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two"}
+    layered.put({"cc3": b"three"})
     assert first.get(["aa1", "bb2", "cc3"]) == {"aa1": b"one", "bb2": b"two", "cc3": b"three"}
     assert second.get(["cc3"]) == {}
 
@@ -60,12 +60,12 @@ def test_a_folder_that_cannot_be_made_or_read_is_no_error(tmp_path):
     folder.put({"aa1": b"one"})
     assert folder.get(["aa1"]) == {}
     (tmp_path / "extracted" / "aa" / "aa1").mkdir(parents=True)
-    beside = FolderCache(tmp_path)
-    beside.put({"aa1": b"one"})
-    assert beside.get(["aa1"]) == {}
+    working = FolderCache(tmp_path)
+    working.put({"aa1": b"one"})
+    assert working.get(["aa1"]) == {}
 
 
-MANY = """
+WRITER_SCRIPT = """
 import sys
 from pathlib import Path
 from sigdask.metrics.extraction import FolderCache
@@ -80,11 +80,11 @@ for k in range(150):
 
 def test_several_processes_use_one_folder(tmp_path):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    running = [subprocess.Popen([sys.executable, "-c", MANY, str(tmp_path)], env=env) for _ in range(3)]
-    assert [process.wait() for process in running] == [0, 0, 0]
-    kept = [p for p in tmp_path.rglob("*") if p.is_file()]
-    assert sum(p.stat().st_size for p in kept) <= 40_000
-    assert not any(p.name.startswith(".") for p in kept)
+    processes = [subprocess.Popen([sys.executable, "-c", WRITER_SCRIPT, str(tmp_path)], env=env) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    files = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert sum(p.stat().st_size for p in files) <= 40_000
+    assert not any(p.name.startswith(".") for p in files)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_compare_keeps_and_finds_and_leaves_alone_what_no_cache_says(tmp_path, m
         "--format",
         "segments",
     ]
-    called_here = partial(called, cwd=tmp_path)
+    called_here = partial(call_sigdask, cwd=tmp_path)
     first = called_here(*command, "--no-cache")
     assert not (tmp_path / "cache").exists()
     second = called_here(*command)
-    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").rglob("*") if p.is_file()}
+    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").rglob("*") if p.is_file()}
     third = called_here(*command)
-    assert len(kept) == 2
-    assert kept == {p: p.stat().st_mtime_ns for p in kept}
+    assert len(times) == 2
+    assert times == {p: p.stat().st_mtime_ns for p in times}
     assert first.stdout == second.stdout == third.stdout

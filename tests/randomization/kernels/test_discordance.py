@@ -1,4 +1,4 @@
-"""In how many units pairs differ: the same of few pairs, which NumPy looks at, as of many, which kernels count."""
+"""Tests that discordant units are counted alike by NumPy for few pairs and by kernels for many."""
 
 import numpy as np
 import pytest
@@ -7,20 +7,20 @@ from sigdask.randomization.kernels.discordance import FEW, add_signs, sum_discor
 
 N_UNITS, N_SYSTEMS = 1000, 5
 PAIRS = np.array([(a, b) for a in range(N_SYSTEMS) for b in range(a)], np.int64)
-NUMBERS = pytest.mark.parametrize("highest", [0, 1, 2, 1000])
+HIGHEST_VALUES = pytest.mark.parametrize("highest", [0, 1, 2, 1000])
 
 
-def values_of(highest, dtype=np.int32):
+def draw_values(highest, dtype=np.int32):
     return np.random.default_rng(highest).integers(-highest, highest + 1, (N_UNITS, N_SYSTEMS, 3)).astype(dtype)
 
 
-@NUMBERS
+@HIGHEST_VALUES
 @pytest.mark.parametrize("fields", [(1,), (0, 2)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_units_in_which_pairs_differ(highest, fields, weighted):
-    values = values_of(highest)
+    values = draw_values(highest)
     weights = np.random.default_rng(1).integers(0, 9, N_UNITS) if weighted else np.empty(0, np.int64)
-    told = [
+    together = [
         sum(
             int(weights[u]) if weighted else 1
             for u in range(N_UNITS)
@@ -28,14 +28,14 @@ def test_the_units_in_which_pairs_differ(highest, fields, weighted):
         )
         for a, b in PAIRS.tolist()
     ]
-    assert sum_discordant_weights(values, fields, PAIRS, weights).tolist() == told
-    apart = [sum_discordant_weights(values, fields, PAIRS[k : k + FEW], weights) for k in range(0, len(PAIRS), FEW)]
-    assert np.concatenate(apart).tolist() == told
+    assert sum_discordant_weights(values, fields, PAIRS, weights).tolist() == together
+    in_chunks = [sum_discordant_weights(values, fields, PAIRS[k : k + FEW], weights) for k in range(0, len(PAIRS), FEW)]
+    assert np.concatenate(in_chunks).tolist() == together
 
 
-@NUMBERS
+@HIGHEST_VALUES
 def test_wins_losses_and_how_far_they_are_apart(highest):
-    values = np.ascontiguousarray(values_of(highest)[:, :, 0].T)
+    values = np.ascontiguousarray(draw_values(highest)[:, :, 0].T)
     for pairs in (PAIRS, PAIRS[:FEW]):
         least, most = np.full(len(pairs), 2**62), np.zeros(len(pairs), np.int64)
         wins, losses = np.zeros((2, len(pairs)), np.int64)

@@ -1,4 +1,4 @@
-"""Tallies against Fractions: every form, ties, 0/0 and three tails."""
+"""Tests of tallies against Fractions: every form, ties, 0/0 and three tails."""
 
 from fractions import Fraction
 
@@ -7,7 +7,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
@@ -30,59 +30,61 @@ MACRO_FORMULA = Formula(
 N_TRIALS = 64
 
 
-def values_of(seed, n_items, n_systems=2):
-    """Contributions of tp <= predicted and gold, many of them tied or 0."""
-    rng = rng_of(seed)
+def draw_values(seed, n_items, n_systems=2):
+    """Draw contributions with tp <= predicted and gold, many of them tied or 0."""
+    rng = build_rng(seed)
     tp = rng.integers(0, 3, (n_items, n_systems)) * (rng.random((n_items, n_systems)) < 0.4)
     predicted = tp + rng.integers(0, 2, tp.shape)
     gold = np.broadcast_to(rng.integers(0, 3, (n_items, 1)), tp.shape)
     return np.stack([tp, predicted, gold], axis=-1)
 
 
-def expected(values, score, key, pair=(0, 1)):
+def count_expected(values, score, key, pair=(0, 1)):
     bits = draw_swap_bits(key, run=0, first=0, n_trials=N_TRIALS, n_units=len(values))
-    return reference.exceedances(score, values[:, pair[0]], values[:, pair[1]], bits)
+    return reference.count_exceedances(score, values[:, pair[0]], values[:, pair[1]], bits)
 
 
 @pytest.mark.parametrize("form", [F1, PRECISION, MACRO], ids=["f1", "precision", "macro"])
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 40))
 def test_ratios_are_counted_as_fractions_count_them(form, seed, n_items):
-    values = values_of(seed, n_items)
-    panel = panel_of(values, [form])
+    values = draw_values(seed, n_items)
+    panel = build_panel(values, [form])
 
     def score(sums):
         rows = zip(form.numerators, form.denominators, strict=True)
-        parts = [reference.ratio(sums, n, d, int(form.zero_division)) for n, d in rows]
+        parts = [reference.compute_ratio(sums, n, d, int(form.zero_division)) for n, d in rows]
         return sum(parts) / len(parts)
 
-    assert panel.tally(n_trials=N_TRIALS).counts[0, 0, :3].tolist() == expected(values, score, panel.key)
+    assert panel.tally(n_trials=N_TRIALS).counts[0, 0, :3].tolist() == count_expected(values, score, panel.key)
 
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 60), size=st.sampled_from([1, 4, 10**12]))
 def test_means_are_counted_in_integers(seed, n_items, size):
-    score = rng_of(seed).integers(-size, size + 1, (n_items, 3))
+    score = build_rng(seed).integers(-size, size + 1, (n_items, 3))
     values = np.stack([score, np.ones_like(score)], axis=-1)
-    panel = panel_of(values, [Ratios(((1, 0),), ((0, 1),))])
+    panel = build_panel(values, [Ratios(((1, 0),), ((0, 1),))])
     assert panel.linear == (True,)
-    counted = panel.tally(n_trials=N_TRIALS).counts[:, 0, :3].tolist()
-    want = [expected(values, lambda s: Fraction(int(s[0]), n_items), panel.key, p) for p in ((0, 1), (0, 2), (1, 2))]
-    assert counted == want
+    counts = panel.tally(n_trials=N_TRIALS).counts[:, 0, :3].tolist()
+    want = [
+        count_expected(values, lambda s: Fraction(int(s[0]), n_items), panel.key, p) for p in ((0, 1), (0, 2), (1, 2))
+    ]
+    assert counts == want
 
 
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_a_formula_is_counted_as_its_ratio(seed):
-    values = values_of(seed, 30)
+    values = draw_values(seed, 30)
     formula = Formula("f1", lambda tp, predicted, gold: 2 * tp / np.maximum(predicted + gold, 1))
-    counted = panel_of(values, [F1, formula]).tally(n_trials=N_TRIALS).counts
-    assert counted[0, 0].tolist() == counted[0, 1].tolist()
+    counts = build_panel(values, [F1, formula]).tally(n_trials=N_TRIALS).counts
+    assert counts[0, 0].tolist() == counts[0, 1].tolist()
 
 
-def ranks_of(seed, n_items):
-    """Reciprocal ranks, many of them tied in sums, and the same as Fractions."""
-    ranks = rng_of(seed).integers(1, 7, (n_items, 2))
+def draw_reciprocal_ranks(seed, n_items):
+    """Draw reciprocal ranks, many of them tied in sums; return them as floats and as Fractions."""
+    ranks = build_rng(seed).integers(1, 7, (n_items, 2))
     scores = {"a": 1 / ranks[:, 0], "b": 1 / ranks[:, 1]}
     return scores, np.vectorize(lambda r: Fraction(1, int(r)), otypes=[object])(ranks)
 
@@ -90,30 +92,30 @@ def ranks_of(seed, n_items):
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 12))
 def test_a_lattice_with_slack_counts_every_true_tie_in_every_tail(seed, n_items):
-    scores, exact = ranks_of(seed, n_items)
+    scores, exact = draw_reciprocal_ranks(seed, n_items)
     counts = Counts.from_scores(scores)
     [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [find_metric("mean").bind(counts)], [(0, 1)])
-    counted = placed.panel.tally(n_trials=200).counts[0, 0]
+    tally_counts = placed.panel.tally(n_trials=200).counts[0, 0]
     bits = draw_swap_bits(placed.panel.key, run=0, first=0, n_trials=200, n_units=n_items)
     t = sum(exact[:, 0] - exact[:, 1])
     trials = [sum(np.where(row, -1, 1) * (exact[:, 0] - exact[:, 1])) for row in bits]
     want = [sum(x >= t for x in trials), sum(x <= t for x in trials), sum(abs(x) >= abs(t) for x in trials)]
     # sums of nine sixtieths differ by 1/60 or not at all, so nothing else is within the slack
-    assert counted.tolist() == want
+    assert tally_counts.tolist() == want
 
 
 def test_several_metrics_share_memory_over_slabs_and_a_partial_last_one():
-    values = values_of(2, 300, n_systems=3)
+    values = draw_values(2, 300, n_systems=3)
     forms = [F1, RECALL, MACRO, PRECISION, MACRO_FORMULA]
-    together = panel_of(values, forms)
+    together = build_panel(values, forms)
     n = 2 * get_layout(together).slab_size + 17
     counts = together.tally(n_trials=n).counts
     for m, form in enumerate(forms):
-        assert panel_of(values, [form]).tally(n_trials=n).counts[:, 0].tolist() == counts[:, m].tolist()
+        assert build_panel(values, [form]).tally(n_trials=n).counts[:, 0].tolist() == counts[:, m].tolist()
 
 
 def test_splitting_trials_anywhere_adds_up():
-    panel = panel_of(values_of(1, 200), [F1])
+    panel = build_panel(draw_values(1, 200), [F1])
     whole = panel.tally(n_trials=10_000)
     parts = panel.tally(n_trials=1) + panel.tally(first=1, n_trials=4095) + panel.tally(first=4096, n_trials=5904)
     assert parts.n_trials == whole.n_trials
@@ -123,7 +125,7 @@ def test_splitting_trials_anywhere_adds_up():
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_totals_are_counted_by_the_definition_at_every_slack(dtype):
     # T = t + 2 D within 2 slack steps of a tie counts as one, in each tail once
-    moved = rng_of(5).integers(-9, 10, (2, 400)).astype(dtype)
+    moved = build_rng(5).integers(-9, 10, (2, 400)).astype(dtype)
     for t in range(-12, 13):
         shuffled = t + 2 * (moved[1] - moved[0]).astype(np.int64)
         for slack in range(5):
@@ -140,7 +142,7 @@ def test_bleu_is_nothing_without_a_common_word_and_smoothed_without_longer_ones(
         [[13, 14, *c, 13, 12, 11, 10] for c in ((0, 0, 0, 0), (5, 0, 0, 0), (5, 2, 0, 0), (7, 4, 2, 1))], float
     )
     out, room = np.empty(len(sums)), np.empty((2, len(sums)))
-    total, x = 50 + 7 * np.arange(10.0), rng_of(1).integers(0, 50, sums.T.shape).astype(float)
+    total, x = 50 + 7 * np.arange(10.0), build_rng(1).integers(0, 50, sums.T.shape).astype(float)
     score_tile(*get_parameters(Bleu()), total, x, sums.T - total[:, None] + x, out, room)
     shortness = np.exp(1 - 14 / 13)
     parts = ((5 / 13, 1 / 24, 1 / 44, 1 / 80), (5 / 13, 2 / 12, 1 / 22, 1 / 40), (7 / 13, 4 / 12, 2 / 11, 1 / 10))

@@ -1,4 +1,4 @@
-"""Draws of relabellings: what happens to words that are rejected."""
+"""Tests of random relabellings: how rejected words are handled."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,13 @@ import pytest
 from sigdask.randomization.kernels import relabel
 
 
-def fisher_yates(words, n):
-    """Labels by Lemire's unbiased draws from a stream of words."""
-    labels, left = list(range(n)), iter(words)
+def shuffle_labels(words, n):
+    """Shuffle labels with Lemire's unbiased draws from a stream of words."""
+    labels, stream = list(range(n)), iter(words)
     for i in range(n - 1, 0, -1):
-        product = next(left) * (i + 1)
+        product = next(stream) * (i + 1)
         while product % 2**32 < 2**32 % (i + 1):
-            product = next(left) * (i + 1)
+            product = next(stream) * (i + 1)
         labels[i], labels[product >> 32] = labels[product >> 32], labels[i]
     return labels
 
@@ -26,4 +26,4 @@ def test_a_rejected_word_is_followed_by_the_next_one_of_the_same_calls(n_systems
     words = relabel.allocate_words(n_systems)
     draw = relabel._relabel_by_draws.py_func
     draw(np.zeros(2, np.uint32), np.uint64(0), np.uint32(0), np.uint32(0), words, labels)
-    assert labels.tolist() == fisher_yates(stream.tolist(), n_systems)
+    assert labels.tolist() == shuffle_labels(stream.tolist(), n_systems)

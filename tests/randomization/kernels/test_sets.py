@@ -1,4 +1,4 @@
-"""Presence of terms: bit-parallel counts against sets built trial by trial."""
+"""Tests of bit-parallel counts of terms against sets built trial by trial."""
 
 import numpy as np
 import pytest
@@ -12,27 +12,27 @@ from sigdask.randomization.stream.shuffles import draw_swap_bits
 F1 = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
 
 
-def panel_of(rng, n_units, n_terms, density, *, n_systems=3, addresses=None):
-    held = rng.random((n_systems, n_terms, n_units)) < density
+def build_panel(rng, n_units, n_terms, density, *, n_systems=3, addresses=None):
+    presence = rng.random((n_systems, n_terms, n_units)) < density
     return PresencePanel(
         key=(5, 6),
         addresses=np.arange(n_units) if addresses is None else addresses,
-        holdings=tuple(np.flatnonzero(h.ravel()) for h in held),
+        holdings=tuple(np.flatnonzero(h.ravel()) for h in presence),
         golden=rng.random(n_terms) < 0.5,
         pairs=np.array([[i, j] for i in range(n_systems) for j in range(n_systems) if i != j]),
         metrics=(F1,),
         n_items=n_units,
-    ), held
+    ), presence
 
 
-def reference(panel, held, pair, swapped):
-    """Count right and all terms of both pseudo-systems, shape (2, 2)."""
+def count_terms(panel, presence, pair, swapped):
+    """Return the counts of correct and of all terms for both pseudo-systems, shape (2, 2)."""
     i, j = panel.pairs[pair]
-    found = []
-    for own, other in ((i, j), (j, i)):
-        present = np.where(swapped, held[other], held[own]).any(axis=1)
-        found.append([np.count_nonzero(present & panel.golden), np.count_nonzero(present)])
-    return np.array(found)
+    counts = []
+    for system, other_system in ((i, j), (j, i)):
+        is_present = np.where(swapped, presence[other_system], presence[system]).any(axis=1)
+        counts.append([np.count_nonzero(is_present & panel.golden), np.count_nonzero(is_present)])
+    return np.array(counts)
 
 
 @pytest.mark.parametrize(
@@ -43,40 +43,40 @@ def reference(panel, held, pair, swapped):
 def test_counts_are_those_of_the_sets(n_units, n_terms, density, first, n_trials):
     rng = np.random.default_rng(n_units)
     addresses = np.sort(rng.choice(3 * n_units, n_units, replace=False))
-    panel, held = panel_of(rng, n_units, n_terms, density, addresses=addresses)
+    panel, presence = build_panel(rng, n_units, n_terms, density, addresses=addresses)
     bits = draw_swap_bits(panel.key, run=1, first=first, n_trials=n_trials, n_units=3 * n_units)[:, addresses]
-    found = {pair: [] for pair in range(len(panel.pairs))}
+    slabs = {pair: [] for pair in range(len(panel.pairs))}
     for pair, counts in iter_distinct_terms(panel, run=1, first=first, n_trials=n_trials):
-        found[pair].append(counts)
-    for pair, parts in found.items():
+        slabs[pair].append(counts)
+    for pair, parts in slabs.items():
         counts = np.concatenate(parts, axis=2)
         assert counts.shape == (2, 2, n_trials)
         for t in range(0, n_trials, 1 + n_trials // 20):
-            assert np.array_equal(counts[:, :, t], reference(panel, held, pair, bits[t]))
+            assert np.array_equal(counts[:, :, t], count_terms(panel, presence, pair, bits[t]))
 
 
 def test_enumeration_counts_every_arrangement_once():
-    panel, held = panel_of(np.random.default_rng(1), 9, 12, 0.15)
+    panel, presence = build_panel(np.random.default_rng(1), 9, 12, 0.15)
     units = panel.find_discordant_units(1)
     small = panel.build_enumeration(1, 0)
     [(_, counts)] = iter_distinct_terms(small, run=0, first=0, n_trials=2 ** len(units))
     for t in range(2 ** len(units)):
         swapped = np.zeros(9, bool)
         swapped[units] = (t >> np.arange(len(units))) & 1
-        assert np.array_equal(counts[:, :, t], reference(panel, held, 1, swapped))
+        assert np.array_equal(counts[:, :, t], count_terms(panel, presence, 1, swapped))
 
 
 def test_a_long_run_needs_several_slabs():
-    panel, _ = panel_of(np.random.default_rng(2), 500, 100, 0.01, n_systems=2)
+    panel, _ = build_panel(np.random.default_rng(2), 500, 100, 0.01, n_systems=2)
     n_trials = get_arrangement(panel).slab_size * 2 + 5
     parts = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=3, n_trials=n_trials) if pair == 0]
     assert [part.shape[2] for part in parts] == [get_arrangement(panel).slab_size] * 2 + [5]
-    again = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=40, n_trials=64) if pair == 0]
-    assert np.array_equal(np.concatenate(parts, axis=2)[:, :, 37:101], again[0])
+    later_parts = [counts for pair, counts in iter_distinct_terms(panel, run=0, first=40, n_trials=64) if pair == 0]
+    assert np.array_equal(np.concatenate(parts, axis=2)[:, :, 37:101], later_parts[0])
 
 
 def test_rows_are_the_swap_bits_of_units():
-    panel, _ = panel_of(np.random.default_rng(4), 300, 30, 0.05)
+    panel, _ = build_panel(np.random.default_rng(4), 300, 30, 0.05)
     arranged = get_arrangement(panel)
     rows = build_swap_rows(panel, arranged, run=0, first=7, n_words=3)
     bits = draw_swap_bits(panel.key, run=0, first=7, n_trials=96, n_units=384)
@@ -98,14 +98,14 @@ def test_transposition_is_its_own_inverse():
 
 
 def test_runs_and_trials_of_sets_are_counted_where_they_are_asked_for():
-    panel, held = panel_of(np.random.default_rng(3), 40, 30, 0.1, n_systems=2)
+    panel, presence = build_panel(np.random.default_rng(3), 40, 30, 0.1, n_systems=2)
     observed = panel.scores[0, 0] - panel.scores[1, 0]
     for run, first in ((0, 0), (1, 0), (0, 5000)):
         bits = draw_swap_bits(panel.key, run=run, first=first, n_trials=300, n_units=40)
         expected = np.zeros(3, int)
         for swapped in bits:
-            right, given = reference(panel, held, 0, swapped).T
-            score = 2 * right / (given + panel.golden.sum())
+            n_correct, n_terms = count_terms(panel, presence, 0, swapped).T
+            score = 2 * n_correct / (n_terms + panel.golden.sum())
             d = score[0] - score[1]
             expected += (d >= observed - 1e-12, d <= observed + 1e-12, abs(d) >= abs(observed) - 1e-12)
         tally = panel.tally(run=run, first=first, n_trials=300)

@@ -1,10 +1,10 @@
-"""Sums over swapped units, by every path, against a plain product of bits and values."""
+"""Tests of sums over swapped units, on every code path, against a plain product of bits and values."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels import dense, layouts, sums
@@ -15,7 +15,7 @@ MEAN = Ratios(((1, 0),), ((0, 1),))
 
 @pytest.fixture(params=["measured", "planes", "tables", "dense"])
 def path(request, monkeypatch):
-    """Each way to sum, forced."""
+    """Force each way to sum."""
     worth = {"planes": lambda _: 10**6, "tables": lambda _: -1}.get(request.param)
     if worth:
         monkeypatch.setattr(layouts, "compute_max_planes", worth)
@@ -29,10 +29,10 @@ def path(request, monkeypatch):
     layouts._layouts.clear()
 
 
-def moved(panel, **where):
-    """What each system and field moves, relative to the first system."""
+def compute_moved(panel, **options):
+    """Return the sums that swaps move for each system and field, relative to the first system."""
     arranged = layouts.get_layout(panel)
-    out = sums.compute_moved_sums(panel, arranged, **where)
+    out = sums.compute_moved_sums(panel, arranged, **options)
     full = np.zeros((*arranged.column_of.shape, out.shape[1]), np.int64)
     for s, f in np.argwhere(arranged.column_of >= 0):
         full[s, f] = arranged.sign_of[s, f] * out[arranged.column_of[s, f]]
@@ -41,18 +41,18 @@ def moved(panel, **where):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(1, 300), size=st.sampled_from([1, 3, 100, 10**6, 10**15]))
-def check(seed, n_items, size):
-    rng = rng_of(seed)
+def check_dense(seed, n_items, size):
+    rng = build_rng(seed)
     values = rng.integers(-size, size + 1, (n_items, 3, 2)) * (rng.random((n_items, 3, 1)) < 0.3)
-    panel = panel_of(values, [MEAN])
+    panel = build_panel(values, [MEAN])
     layouts._layouts.clear()
     bits = draw_swap_bits(panel.key, run=0, first=11, n_trials=50, n_units=n_items).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
-    assert (moved(panel, run=0, first=11, n_trials=50) == expected).all()
+    assert (compute_moved(panel, run=0, first=11, n_trials=50) == expected).all()
 
 
 def test_moved_sums_are_the_product_of_swaps_and_values(path):
-    check()
+    check_dense()
 
 
 def test_equal_columns_are_summed_once_and_constant_ones_never():
@@ -60,20 +60,20 @@ def test_equal_columns_are_summed_once_and_constant_ones_never():
     values[:20, 1, 0] = 1
     values[:20, 2, 0] = -1  # the negative of system 1
     values[:, :, 1] = 5  # shared by all
-    assert layouts.get_layout(panel_of(values, [MEAN])).n_columns == 1
+    assert layouts.get_layout(build_panel(values, [MEAN])).n_columns == 1
 
 
 def test_small_sums_take_32_bits_and_large_ones_64():
     small, large = np.zeros((2, 9, 2, 2), np.int64)
     small[:, 1, 0], large[:, 1, 0] = 100, 2**40
-    assert layouts.get_layout(panel_of(small, [MEAN])).dtype == np.int32
-    assert layouts.get_layout(panel_of(large, [MEAN])).dtype == np.int64
+    assert layouts.get_layout(build_panel(small, [MEAN])).dtype == np.int32
+    assert layouts.get_layout(build_panel(large, [MEAN])).dtype == np.int64
 
 
 def test_concordant_columns_of_units_are_not_visited():
     values = np.zeros((1000, 2, 2), np.int64)
     values[700, 0, 0] = 1
-    assert layouts.get_layout(panel_of(values, [MEAN])).pieces.columns.tolist() == [5]
+    assert layouts.get_layout(build_panel(values, [MEAN])).pieces.columns.tolist() == [5]
 
 
 @settings(max_examples=15, deadline=None)
@@ -82,15 +82,15 @@ def test_concordant_columns_of_units_are_not_visited():
 )  # the last beyond what doubles hold)
 def check_sparse(seed, size):
     # few discordant units, anywhere in 40 columns of 128
-    rng = rng_of(seed)
+    rng = build_rng(seed)
     values = np.zeros((5000, 3, 2), np.int64)
-    at = rng.choice(5000, 25, replace=False)
-    values[at] = rng.integers(-size, size + 1, (25, 3, 2))
-    panel = panel_of(values, [MEAN])
+    units = rng.choice(5000, 25, replace=False)
+    values[units] = rng.integers(-size, size + 1, (25, 3, 2))
+    panel = build_panel(values, [MEAN])
     layouts._layouts.clear()
     bits = draw_swap_bits(panel.key, run=1, first=2**32 - 5, n_trials=10, n_units=5000).astype(np.int64)
     expected = np.einsum("tu,usf->sft", bits, values - values[:, :1])
-    assert (moved(panel, run=1, first=2**32 - 5, n_trials=10) == expected).all()
+    assert (compute_moved(panel, run=1, first=2**32 - 5, n_trials=10) == expected).all()
 
 
 def test_units_far_apart_are_summed_at_their_own_addresses(path):
@@ -101,7 +101,7 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
     # NumPy 1.26 multiplies an int32 array by a 0-dimensional int64 in 32 bits: 100 x 3e7 is lost
     values = np.zeros((40, 2, 2), np.int64)
     values[:, 1, 0] = 10**7
-    panel = panel_of(values, [MEAN])
+    panel = build_panel(values, [MEAN])
     arranged = layouts.get_layout(panel)
     assert arranged.dtype == np.int32
     assert arranged.get_dtype(100) == np.int64
@@ -114,14 +114,14 @@ def test_weighted_sums_of_32_bit_columns_may_need_64():
 def test_products_are_taken_only_while_they_are_exact(monkeypatch):
     monkeypatch.setattr(layouts, "FEWEST_DENSE", 1)
     monkeypatch.setattr(dense, "estimate_seconds", lambda *_: 0.0)
-    for size, taken in ((2**24 // 40 - 1, True), (2**24 // 40 + 1, False)):
+    for size, is_taken in ((2**24 // 40 - 1, True), (2**24 // 40 + 1, False)):
         values = np.zeros((40, 2, 2), np.int64)
         values[:, 1, 0] = size
-        assert (layouts.get_layout(panel_of(values, [MEAN])).dense is not None) == taken
+        assert (layouts.get_layout(build_panel(values, [MEAN])).dense is not None) == is_taken
     # chunk by chunk: the whole may be larger
     values = np.zeros((2000, 2, 2), np.int64)
     values[:, 1, 0] = 2**14
-    arranged = layouts.get_layout(panel_of(values, [MEAN]))
+    arranged = layouts.get_layout(build_panel(values, [MEAN]))
     assert arranged.dense is not None
     assert arranged.largest > dense.EXACT
 

@@ -1,4 +1,4 @@
-"""Whatever is counted answers for itself, and all kinds answer alike."""
+"""Tests that every kind of panel and family has the same interface with consistent answers."""
 
 import sys
 
@@ -13,18 +13,18 @@ ONLY_HASHED = {"a user's partial", "a user's object"}
 
 @pytest.fixture(scope="module")
 def panels(tmp_path_factory):
-    own = kinds.own_module(tmp_path_factory.mktemp("own"))
-    every = {**kinds.panels(), **kinds.others(own), **kinds.families()}
+    user_module = kinds.import_user_module(tmp_path_factory.mktemp("own"))
+    every = {**kinds.build_sum_panels(), **kinds.build_other_panels(user_module), **kinds.build_families()}
     yield {name: panel for name, panel in every.items() if name not in ONLY_HASHED}
     sys.modules.pop("own_kinds")
 
 
-def compared(panels):
+def select_parts(panels):
     return {name: panel for name, panel in panels.items() if not panel.is_whole}
 
 
 def test_there_are_panels_of_sums_of_sets_and_of_whole_outputs_and_families(panels):
-    assert {panel.kind for panel in compared(panels).values()} == {
+    assert {panel.kind for panel in select_parts(panels).values()} == {
         "sums",
         "a score of sets",
         "a metric of whole outputs",
@@ -42,7 +42,7 @@ def test_tallies_and_digests_have_the_shape_that_a_panel_says(panels):
 
 
 def test_a_part_has_the_digest_and_the_counts_that_its_pair_and_metric_have_in_the_whole(panels):
-    for name, panel in compared(panels).items():
+    for name, panel in select_parts(panels).items():
         whole = panel.tally(run=0, first=0, n_trials=N_TRIALS).counts
         for row, column in np.ndindex(panel.shape):
             part = panel.select([row], [column])
@@ -51,7 +51,7 @@ def test_a_part_has_the_digest_and_the_counts_that_its_pair_and_metric_have_in_t
 
 
 def test_scores_deviations_and_sizes_are_those_of_a_pair(panels):
-    for name, panel in compared(panels).items():
+    for name, panel in select_parts(panels).items():
         n_items, n_units = panel.extent
         assert n_items >= n_units > 0, name
         deviations = panel.estimate_swap_deviations()

@@ -1,11 +1,11 @@
-"""Many pairs enumerated together: each has the counts and the digest that it has alone, and those of its definition."""
+"""Tests that pairs enumerated together have the counts and digests that they have alone."""
 
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
@@ -16,37 +16,37 @@ from sigdask.randomization.panels.scored_sums import PanelMetric
 from sigdask.randomization.panels.sums import Panel, SwapUnits
 
 
-def alone(panel, row, column):
-    """Return the panel of all arrangements of one pair, as it was made when each had one of its own (0.1.0)."""
-    own, both = panel.metrics[column], list(panel.pairs[row])
-    fields = list(own.fields)
-    values = panel.values[:, both][:, :, fields]
-    kept = (values[:, 0] != values[:, 1]).any(axis=1)
+def build_pair_enumeration(panel, row, column):
+    """Return the enumeration of one pair as a panel of its own, as version 0.1.0 built it."""
+    metric, pair = panel.metrics[column], list(panel.pairs[row])
+    fields = list(metric.fields)
+    values = panel.values[:, pair][:, :, fields]
+    is_discordant = (values[:, 0] != values[:, 1]).any(axis=1)
     return Panel(
         key=panel.key,
-        addresses=np.arange(np.count_nonzero(kept)),
-        values=values[kept],
-        totals=panel.totals[both][:, fields],
+        addresses=np.arange(np.count_nonzero(is_discordant)),
+        values=values[is_discordant],
+        totals=panel.totals[pair][:, fields],
         lattices=tuple(panel.lattices[f] for f in fields),
         pairs=np.array([[0, 1]]),
-        metrics=(PanelMetric(own.name, own.form, tuple(range(len(fields))), own.higher_is_better),),
-        sizes=panel.sizes[kept],
+        metrics=(PanelMetric(metric.name, metric.form, tuple(range(len(fields))), metric.higher_is_better),),
+        sizes=panel.sizes[is_discordant],
         n_items=panel.n_items,
         n_units=panel.n_units,
         enumerated=True,
     )
 
 
-def scores(seed, n_systems=6, n_items=9, below=3, divided_by=1):
-    rng = rng_of(seed)
+def build_scores(seed, n_systems=6, n_items=9, below=3, divided_by=1):
+    rng = build_rng(seed)
     groups = {"document": [f"d{k // 2 if k < 6 else k}" for k in range(n_items)]}
     return Counts.from_scores(
         {f"s{k}": rng.integers(0, below, n_items) / divided_by for k in range(n_systems)}, groups=groups
     )
 
 
-def labelled(seed, n_systems=6, n_items=9):
-    rng = rng_of(seed)
+def build_labels(seed, n_systems=6, n_items=9):
+    rng = build_rng(seed)
     gold = rng.choice(list("xyz"), n_items)
     systems = {
         f"s{k}": np.where(rng.random(n_items) < 0.5, gold, rng.choice(list("xyz"), n_items)).tolist()
@@ -56,7 +56,7 @@ def labelled(seed, n_systems=6, n_items=9):
     return Counts.from_labels(gold.tolist(), systems, groups=groups)
 
 
-def panel(counts, *metrics):
+def build_pairs_panel(counts, *metrics):
     pairs = [(j, i) for i in range(counts.n_systems) for j in range(i)]
     [placed] = build_panels(
         counts, SwapUnits.from_counts(counts, 3), [find_metric(m, counts).bind(counts) for m in metrics], pairs
@@ -65,22 +65,24 @@ def panel(counts, *metrics):
 
 
 PANELS = {
-    "0/1": lambda: panel(scores(1, below=2), "mean"),
-    "decimals": lambda: panel(scores(2, divided_by=10), "mean"),
-    "reals": lambda: panel(scores(3, divided_by=3), "mean"),
-    "documents of unequal size": lambda: panel(scores(4, divided_by=3).with_unit("document"), "mean"),
-    "labels": lambda: panel(labelled(5), "accuracy", "f1[x]", "precision[y]", "macro-f1", "mcc"),
-    "labels of documents": lambda: panel(labelled(6).with_unit("document"), "accuracy", "recall[z]", "macro-f1"),
-    "denominators that some pairs share": lambda: panel_of(
+    "0/1": lambda: build_pairs_panel(build_scores(1, below=2), "mean"),
+    "decimals": lambda: build_pairs_panel(build_scores(2, divided_by=10), "mean"),
+    "reals": lambda: build_pairs_panel(build_scores(3, divided_by=3), "mean"),
+    "documents of unequal size": lambda: build_pairs_panel(build_scores(4, divided_by=3).with_unit("document"), "mean"),
+    "labels": lambda: build_pairs_panel(build_labels(5), "accuracy", "f1[x]", "precision[y]", "macro-f1", "mcc"),
+    "labels of documents": lambda: build_pairs_panel(
+        build_labels(6).with_unit("document"), "accuracy", "recall[z]", "macro-f1"
+    ),
+    "denominators that some pairs share": lambda: build_panel(
         np.stack(
-            [rng_of(7).integers(0, 3, (8, 7)), rng_of(8).integers(1, 3, (8, 4))[:, [0, 0, 0, 1, 1, 2, 3]]], axis=2
+            [build_rng(7).integers(0, 3, (8, 7)), build_rng(8).integers(1, 3, (8, 4))[:, [0, 0, 0, 1, 1, 2, 3]]], axis=2
         ),
         [Ratios(((1, 0),), ((0, 1),))],
     ),
-    "negative and large": lambda: panel_of(
-        rng_of(9).integers(-(2**40), 2**40, (6, 4, 2)), [Ratios(((1, 0),), ((0, 1),))]
+    "negative and large": lambda: build_panel(
+        build_rng(9).integers(-(2**40), 2**40, (6, 4, 2)), [Ratios(((1, 0),), ((0, 1),))]
     ),
-    "identical systems": lambda: panel_of(np.ones((5, 3, 1), int), [Ratios(((1,),), ((0,),))]),
+    "identical systems": lambda: build_panel(np.ones((5, 3, 1), int), [Ratios(((1,),), ((0,),))]),
 }
 
 
@@ -89,66 +91,71 @@ def test_pairs_enumerated_together_have_the_counts_and_digests_that_they_have_al
     whole = PANELS[name]()
     for column in range(len(whole.metrics)):
         rows = np.arange(len(whole.pairs))[::-1]
-        seen = []
-        for own, together in whole.iter_enumerations(rows, column):
+        rows_seen = []
+        for rows_of_part, together in whole.iter_enumerations(rows, column):
             n_trials = 2 ** len(together.addresses)
             tally, digests = together.tally(run=0, first=0, n_trials=n_trials), together.compute_digests()
-            for k, row in enumerate(own):
-                one = alone(whole, row, column)
-                assert len(one.addresses) == len(together.addresses)
-                assert (one.linear, one.slack.tolist()) == (together.linear, together.slack[[k]].tolist())
-                assert (tally.counts[k] == one.tally(run=0, first=0, n_trials=n_trials).counts[0]).all()
-                assert digests[k, 0] == one.compute_digests()[0, 0]
-            seen += own.tolist()
-        assert sorted(seen) == sorted(rows)
+            for k, row in enumerate(rows_of_part):
+                single = build_pair_enumeration(whole, row, column)
+                assert len(single.addresses) == len(together.addresses)
+                assert (single.linear, single.slack.tolist()) == (together.linear, together.slack[[k]].tolist())
+                assert (tally.counts[k] == single.tally(run=0, first=0, n_trials=n_trials).counts[0]).all()
+                assert digests[k, 0] == single.compute_digests()[0, 0]
+            rows_seen += rows_of_part.tolist()
+        assert sorted(rows_seen) == sorted(rows)
 
 
 def test_all_arrangements_are_those_of_the_definition():
     whole = PANELS["0/1"]()
     values = whole.values[:, :, 0].astype(int)
-    for own, together in whole.iter_enumerations(np.arange(len(whole.pairs)), 0):
+    for rows_of_part, together in whole.iter_enumerations(np.arange(len(whole.pairs)), 0):
         n_trials = 2 ** len(together.addresses)
         counts = together.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
-        for row, found in zip(own, counts, strict=True):
+        for row, row_counts in zip(rows_of_part, counts, strict=True):
             i, j = whole.pairs[row]
             d = [x for x in values[:, i] - values[:, j] if x]
-            sums_of = [sum(s * x for s, x in zip(signs, d, strict=True)) for signs in product((1, -1), repeat=len(d))]
+            signed_sums = [
+                sum(s * x for s, x in zip(signs, d, strict=True)) for signs in product((1, -1), repeat=len(d))
+            ]
             observed = sum(d)
-            assert found.tolist() == [
-                sum(s >= observed for s in sums_of),
-                sum(s <= observed for s in sums_of),
-                sum(abs(s) >= abs(observed) for s in sums_of),
+            assert row_counts.tolist() == [
+                sum(s >= observed for s in signed_sums),
+                sum(s <= observed for s in signed_sums),
+                sum(abs(s) >= abs(observed) for s in signed_sums),
             ]
 
 
 def test_a_part_of_pairs_enumerated_together_is_theirs_alone():
     whole = PANELS["documents of unequal size"]()
-    own, together = max(whole.iter_enumerations(np.arange(len(whole.pairs)), 0), key=lambda each: len(each[0]))
-    assert len(own) > 2
+    rows_of_part, together = max(whole.iter_enumerations(np.arange(len(whole.pairs)), 0), key=lambda item: len(item[0]))
+    assert len(rows_of_part) > 2
     part = together.select([2, 0])
     n_trials = 2 ** len(together.addresses)
     assert part.compute_digests().tolist() == together.compute_digests()[[2, 0]].tolist()
     counts = together.tally(run=0, first=0, n_trials=n_trials).counts[[2, 0]]
     assert (part.tally(run=0, first=0, n_trials=n_trials).counts == counts).all()
-    assert together.select(np.arange(len(own)), (0,)) is together
+    assert together.select(np.arange(len(rows_of_part)), (0,)) is together
 
 
 def test_thousands_of_small_comparisons_are_few_panels_of_bounded_size(monkeypatch):
     whole = PANELS["0/1"]()
     rows = np.arange(len(whole.pairs))
     sizes = np.bincount(whole.n_discordant[:, 0])
-    assert [len(own) for own, _ in whole.iter_enumerations(rows, 0)] == [
+    assert [len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)] == [
         sizes[d] for d in dict.fromkeys(whole.n_discordant[:, 0].tolist())
     ]
     monkeypatch.setattr(sums, "MOST_TOGETHER", 2)
-    assert max(len(own) for own, _ in whole.iter_enumerations(rows, 0)) == 2
+    assert max(len(rows_of_part) for rows_of_part, _ in whole.iter_enumerations(rows, 0)) == 2
 
 
 def test_scores_of_inexact_sums_are_enumerated_one_by_one():
     # ties of a formula are as wide as the sums of its panel want, so that others would change its counts
     ratio = Ratios(((1, 0), (0, 1)), ((0, 1), (1, 0)))
-    whole = panel_of(rng_of(1).integers(1, 9, (6, 4, 2)), [ratio])
-    rounded = replace(whole, lattices=panel(scores(3, divided_by=3), "mean").lattices[:1] * 2)
-    assert [len(own) for own, _ in rounded.iter_enumerations(np.arange(6), 0)] == [1] * 6
-    for own, one in rounded.iter_enumerations(np.arange(6), 0):
-        assert one.compute_digests()[0, 0] == alone(rounded, own[0], 0).compute_digests()[0, 0]
+    whole = build_panel(build_rng(1).integers(1, 9, (6, 4, 2)), [ratio])
+    rounded = replace(whole, lattices=build_pairs_panel(build_scores(3, divided_by=3), "mean").lattices[:1] * 2)
+    assert [len(rows_of_part) for rows_of_part, _ in rounded.iter_enumerations(np.arange(6), 0)] == [1] * 6
+    for rows_of_part, single in rounded.iter_enumerations(np.arange(6), 0):
+        assert (
+            single.compute_digests()[0, 0]
+            == build_pair_enumeration(rounded, rows_of_part[0], 0).compute_digests()[0, 0]
+        )

@@ -1,4 +1,4 @@
-"""What is the same comparison and what is another: all that changes a count changes its digest, nothing else does."""
+"""Tests that a digest changes with everything that changes a count, and with nothing else."""
 
 import importlib
 import os
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study
@@ -23,61 +23,61 @@ from sigdask.randomization.panels.sets import PresencePanel
 from sigdask.randomization.panels.sums import SwapUnits
 
 
-def digests_of(counts, metrics=("mean",), seed=0, **more):
-    """By the names of pair and metric, of the first run."""
-    study = prepare_study([(counts, CompareSpec(metrics, seed=seed, **more), "two-sided")], adjust="none")
-    c, slots, found = study.analyses[0].main.comparisons, study.slots, {}
+def compute_digests_by_name(counts, metrics=("mean",), seed=0, **options):
+    """Return the digests of the first run, by the names of pair and metric."""
+    study = prepare_study([(counts, CompareSpec(metrics, seed=seed, **options), "two-sided")], adjust="none")
+    c, slots, digests_by_name = study.analyses[0].main.comparisons, study.slots, {}
     for k in range(len(c)):
         names = tuple(counts.systems[side[k]] for side in (c.a, c.b))
-        of_p = slots.first if c.sampled[k] else slots.exact
-        digests = study.jobs[of_p.job[k]].panel.compute_digests()
-        found[*names, c.metrics[c.metric[k]].name] = digests[of_p.row[k], of_p.column[k]].tobytes()
-    return found
+        source = slots.first if c.sampled[k] else slots.exact
+        digests = study.jobs[source.job[k]].panel.compute_digests()
+        digests_by_name[*names, c.metrics[c.metric[k]].name] = digests[source.row[k], source.column[k]].tobytes()
+    return digests_by_name
 
 
 def test_other_systems_metrics_and_orders_of_items_are_no_part_of_a_pair():
-    rng = rng_of(5)
-    more = Counts.from_scores(
-        {**{n: rng_scores(k) for k, n in enumerate("abc")}, "d": np.round(rng.standard_normal(40), 3)},
+    rng = build_rng(5)
+    extended = Counts.from_scores(
+        {**{n: draw_scores(k) for k, n in enumerate("abc")}, "d": np.round(rng.standard_normal(40), 3)},
         ids=[f"i{k}" for k in range(40)],
     )
-    after = digests_of(more)
-    fewer = digests_of(
-        Counts.from_scores({n: rng_scores(k) for k, n in enumerate("abc")}, ids=[f"i{k}" for k in range(40)])
+    after = compute_digests_by_name(extended)
+    fewer = compute_digests_by_name(
+        Counts.from_scores({n: draw_scores(k) for k, n in enumerate("abc")}, ids=[f"i{k}" for k in range(40)])
     )
     assert fewer.items() <= after.items()
     order = rng.permutation(40)
-    mixed = Counts.from_scores({n: rng_scores(k)[order] for k, n in enumerate("abc")}, ids=[f"i{k}" for k in order])
-    assert digests_of(mixed) == fewer
+    mixed = Counts.from_scores({n: draw_scores(k)[order] for k, n in enumerate("abc")}, ids=[f"i{k}" for k in order])
+    assert compute_digests_by_name(mixed) == fewer
 
 
-def rng_scores(k):
-    return rng_of(100 + k).integers(0, 20, 40) / 4
+def draw_scores(k):
+    return build_rng(100 + k).integers(0, 20, 40) / 4
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda c: c.with_name("other"),
-        lambda c: Counts.from_scores({n: rng_scores(k) + (k == 1) * np.eye(40)[3] / 4 for k, n in enumerate("ab")},
+        lambda c: Counts.from_scores({n: draw_scores(k) + (k == 1) * np.eye(40)[3] / 4 for k, n in enumerate("ab")},
                                      ids=[f"i{k}" for k in range(40)]),
-        lambda c: Counts.from_scores({n: rng_scores(k) for k, n in enumerate("ab")}, ids=[f"j{k}" for k in range(40)]),
-        lambda c: Counts.from_scores({n: np.roll(rng_scores(k), 1) for k, n in enumerate("ab")},
+        lambda c: Counts.from_scores({n: draw_scores(k) for k, n in enumerate("ab")}, ids=[f"j{k}" for k in range(40)]),
+        lambda c: Counts.from_scores({n: np.roll(draw_scores(k), 1) for k, n in enumerate("ab")},
                                      ids=[f"i{k}" for k in range(40)]),
-        lambda c: Counts.from_scores({n: rng_scores(1 - k) for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)]),
-        lambda c: Counts.from_scores({n: rng_scores(k) / 3 for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)]),
+        lambda c: Counts.from_scores({n: draw_scores(1 - k) for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)]),
+        lambda c: Counts.from_scores({n: draw_scores(k) / 3 for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)]),
     ],
     ids=["name of the test set", "one score", "ids", "scores at other items", "systems exchanged", "scale"],
 )  # fmt: skip
 def test_what_changes_a_count_changes_the_digest(change):
-    counts = Counts.from_scores({n: rng_scores(k) for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)])
-    [before] = digests_of(counts).values()
-    [after] = digests_of(change(counts)).values()
+    counts = Counts.from_scores({n: draw_scores(k) for k, n in enumerate("ab")}, ids=[f"i{k}" for k in range(40)])
+    [before] = compute_digests_by_name(counts).values()
+    [after] = compute_digests_by_name(change(counts)).values()
     assert before != after
 
 
 def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
-    rng = rng_of(3)
+    rng = build_rng(3)
     fields = {
         "tp": rng.integers(0, 3, (40, 2)),
         "predicted": rng.integers(3, 5, (40, 2)),
@@ -85,12 +85,12 @@ def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
     }
     ids = [f"i{k}" for k in range(40)]
     plain = Counts.from_scores(
-        {n: rng_scores(k) for k, n in enumerate("ab")}, ids=ids, groups={"document": [str(k // 2) for k in range(40)]}
+        {n: draw_scores(k) for k, n in enumerate("ab")}, ids=ids, groups={"document": [str(k // 2) for k in range(40)]}
     )
     counts = replace(plain, fields=fields)
-    found = [
-        next(iter(digests_of(own, (metric,), seed=seed).values()))
-        for own, metric, seed in [
+    digests = [
+        next(iter(compute_digests_by_name(data, (metric,), seed=seed).values()))
+        for data, metric, seed in [
             (counts, "f1", 0),
             (counts, "f1", 1),
             (counts, "f:beta=2", 0),
@@ -99,21 +99,21 @@ def test_seed_unit_method_and_the_metrics_parameters_change_the_digest():
         ]
     ]
     bound = find_metric("f1", counts).bind(counts)
-    one = replace(bound, form=replace(bound.form, zero_division=1.0))
-    found += [
+    changed = replace(bound, form=replace(bound.form, zero_division=1.0))
+    digests += [
         build_panels(counts, SwapUnits.from_counts(counts, 0), [m], [(0, 1)])[0].panel.compute_digests()[0, 0].tobytes()
-        for m in (bound, one)
+        for m in (bound, changed)
     ]
-    assert found[0] == found[5]
-    assert len(set(found)) == 6
+    assert digests[0] == digests[5]
+    assert len(set(digests)) == 6
 
 
-MODULE = "from helpers import weight\n\n\ndef score(outputs, gold):\n    return weight() * float(sum(outputs))\n"
+METRIC_MODULE = "from helpers import weight\n\n\ndef score(outputs, gold):\n    return weight() * float(sum(outputs))\n"
 
 
 def test_what_a_users_metric_imports_beside_it_is_part_of_it(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "own_digest_metric.py").write_text(MODULE)
+    (tmp_path / "own_digest_metric.py").write_text(METRIC_MODULE)
     (tmp_path / "helpers.py").write_text("from package.deep import w\n\ndef weight():\n    return w\n")
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
@@ -126,12 +126,12 @@ def test_what_a_users_metric_imports_beside_it_is_part_of_it(tmp_path, monkeypat
         before = digest(BlackBox("score", function))
         (tmp_path / "unrelated.py").write_text("x = 2\n")
         assert digest(BlackBox("score", function)) == before
-        seen = {before}
+        digests = {before}
         for name in ("own_digest_metric", "helpers", "package/deep", "package/deeper"):
             with (tmp_path / f"{name}.py").open("a") as file:
                 file.write("# changed\n")
-            seen.add(digest(BlackBox("score", function)))
-        assert len(seen) == 5
+            digests.add(digest(BlackBox("score", function)))
+        assert len(digests) == 5
     finally:
         for name in ("own_digest_metric", "helpers", "package", "package.deep", "package.deeper"):
             sys.modules.pop(name, None)
@@ -148,12 +148,12 @@ def test_what_a_metric_imports_from_a_package_itself_is_part_of_it(tmp_path, mon
     importlib.invalidate_caches()
     function = importlib.import_module("own_packaged_metric").score
     try:
-        seen = {digest(BlackBox("score", function))}
+        digests = {digest(BlackBox("score", function))}
         for package in ("weight_package", "plain_package"):
             with (tmp_path / package / "__init__.py").open("a") as file:
                 file.write("# changed\n")
-            seen.add(digest(BlackBox("score", function)))
-        assert len(seen) == 3
+            digests.add(digest(BlackBox("score", function)))
+        assert len(digests) == 3
     finally:
         for name in ("own_packaged_metric", "weight_package", "plain_package"):
             sys.modules.pop(name, None)
@@ -162,15 +162,15 @@ def test_what_a_metric_imports_from_a_package_itself_is_part_of_it(tmp_path, mon
 def test_sets_of_one_unit_are_told_apart_by_their_terms():
     # of two terms the first is right: A holds the right one, the wrong one, or both; B holds nothing
     form = BoundSets("type-f1", Ratios(((2, 0, 0),), ((0, 1, 1),)))
-    found = {
+    digests = {
         PresencePanel(
-                key=(5, 6), addresses=np.arange(1), holdings=(np.array(held), np.zeros(0, int)),
+                key=(5, 6), addresses=np.arange(1), holdings=(np.array(held_terms), np.zeros(0, int)),
                 golden=np.array([True, False]), pairs=np.array([[0, 1]]), metrics=(form,), n_items=1,
             ).compute_digests(
         )[0, 0].tobytes()
-        for held in ([0], [1], [0, 1])
+        for held_terms in ([0], [1], [0, 1])
     }  # fmt: skip
-    assert len(found) == 3
+    assert len(digests) == 3
 
 
 class Weighted:
@@ -185,10 +185,10 @@ class Weighted:
 
 def test_the_state_of_a_metric_is_part_of_it_to_the_last_number():
     weights = np.zeros(5000)
-    other = weights.copy()
-    other[2500] = 1
+    changed = weights.copy()
+    changed[2500] = 1
     assert digest(Weighted(weights)) == digest(Weighted(weights.copy()))
-    assert digest(Weighted(weights)) != digest(Weighted(other))
+    assert digest(Weighted(weights)) != digest(Weighted(changed))
     assert digest(np.add) != digest(np.subtract)
     endless = Weighted(weights)
     endless.own = endless
@@ -196,7 +196,7 @@ def test_the_state_of_a_metric_is_part_of_it_to_the_last_number():
         digest(endless)
 
 
-ELSEWHERE = """
+DIGEST_SCRIPT = """
 from sigdask.randomization.panels.digests import digest
 class Plain:
     def __init__(self): self.names = {"a", "b", "c", "d"}
@@ -205,12 +205,12 @@ print(digest([frozenset("abcdefgh"), {"x", "yy", "zzz"}, Plain()]))
 
 
 def test_digests_are_the_same_in_every_process(tmp_path):
-    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
-    found = {
+    (tmp_path / "elsewhere.py").write_text(DIGEST_SCRIPT)
+    outputs = {
         subprocess.run(
             [sys.executable, tmp_path / "elsewhere.py"],
             env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip
-    assert len(found) == 1
+    assert len(outputs) == 1

@@ -1,4 +1,4 @@
-"""What a panel of sums says of all its pairs at once is what each pair of columns says alone."""
+"""Tests that a panel of sums describes all pairs at once as each pair of columns would alone."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sigdask.randomization.panels import build
 from sigdask.randomization.panels.sums import SwapUnits
 
 
-def panels_of(counts, metric=None):
+def iter_panels(counts, metric=None):
     systems = range(counts.n_systems)
     pairs = [(i, j) for i in systems for j in systems if i < j]
     bound = replicates.bind_metric(find_metric(metric or counts.suggested[0], counts.of_one), counts)
@@ -17,8 +17,8 @@ def panels_of(counts, metric=None):
         yield placed.panel, [pairs[k] for k in placed.pair_indices]
 
 
-def alone(differences):
-    """Wins and losses of one pair, by other code; -1 where its differences are of several sizes."""
+def count_wins_losses(differences):
+    """Return one pair's wins and losses by other code; -1 if its differences have several sizes."""
     sizes = set(np.abs(differences[differences != 0]).tolist())
     return [-1, -1] if len(sizes) > 1 else [int((differences > 0).sum()), int((differences < 0).sum())]
 
@@ -32,28 +32,30 @@ def test_discordant_units_and_signs_are_those_of_each_pair_alone(monkeypatch, nu
     values[:, 1] = values[:, 0]  # no difference
     values[:, 2] = values[:, 0] + (rng.random(150) < 0.2) * reach  # differences of one size
     values[:40, 3:5] = values[:40, :1]  # alike at first
-    [(panel, pairs)] = panels_of(Counts.from_scores({f"s{k}": values[:, k] for k in range(7)}))
+    [(panel, pairs)] = iter_panels(Counts.from_scores({f"s{k}": values[:, k] for k in range(7)}))
     for row, (i, j) in enumerate(pairs):
         differences = values[:, i] - values[:, j]
         assert panel.n_discordant[row, 0] == np.count_nonzero(differences)
-        assert panel.sign_counts[row, 0].tolist() == alone(differences)
+        assert panel.sign_counts[row, 0].tolist() == count_wins_losses(differences)
 
 
 def test_a_unit_differs_where_any_field_of_the_metric_does():
     rng = np.random.default_rng(1)
-    right, given = rng.random(90) < 0.5, {name: rng.random(90) < 0.4 for name in "abcd"}
-    grouped = Counts.from_responses(right, given, groups={"text": [str(k // 3) for k in range(90)]}).with_unit("text")
-    columns = {name: found.reshape(30, 3).sum(axis=1) for name, found in given.items()}
-    hits = {name: (found & right).reshape(30, 3).sum(axis=1) for name, found in given.items()}
-    for metric, own in (("recall", [hits]), ("precision", [hits, columns]), ("f1", [hits, columns])):
-        [(panel, pairs)] = panels_of(grouped, metric)
+    gold, predictions = rng.random(90) < 0.5, {name: rng.random(90) < 0.4 for name in "abcd"}
+    grouped = Counts.from_responses(gold, predictions, groups={"text": [str(k // 3) for k in range(90)]}).with_unit(
+        "text"
+    )
+    columns = {name: predicted.reshape(30, 3).sum(axis=1) for name, predicted in predictions.items()}
+    hits = {name: (predicted & gold).reshape(30, 3).sum(axis=1) for name, predicted in predictions.items()}
+    for metric, metric_fields in (("recall", [hits]), ("precision", [hits, columns]), ("f1", [hits, columns])):
+        [(panel, pairs)] = iter_panels(grouped, metric)
         for row, (i, j) in enumerate(pairs):
             a, b = "abcd"[i], "abcd"[j]
-            differs = np.logical_or.reduce([field[a] != field[b] for field in own])
+            differs = np.logical_or.reduce([field[a] != field[b] for field in metric_fields])
             assert panel.n_discordant[row, 0] == np.count_nonzero(differs)
 
 
 def test_rounded_scores_have_no_signs():
     scores = {"a": [0.1 + 1e-17 * k for k in range(30)], "b": [1 / 3] * 30}
-    [(panel, _)] = panels_of(Counts.from_scores(scores))
+    [(panel, _)] = iter_panels(Counts.from_scores(scores))
     assert (panel.sign_counts == -1).all() == bool(panel.slack.any())

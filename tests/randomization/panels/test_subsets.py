@@ -1,4 +1,4 @@
-"""Subsets, and metrics that some items alone have: what is compared, on which items, and what is said of it."""
+"""Tests of subsets and of metrics that only some items have: which items are compared, and the messages."""
 
 import json
 from fractions import Fraction
@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from gated import gather
-from panel_of import rng_of
+from panel_of import build_rng
 
 from sigdask.analysis.comparison.set_analysis import SetAnalysis
 from sigdask.analysis.comparison.spec import CompareSpec
@@ -21,8 +21,8 @@ TASKS = {"arc": ("acc", 8), "drop": ("f1", 6), "gsm8k": ("exact_match", 7), "hel
 
 
 def write_logs(folder, tasks=TASKS, systems=("base", "new", "other"), lacking=(), seed=1):
-    """Logs of samples, each task with a metric of its own; `lacking` are (system, task)."""
-    rng = rng_of(seed)
+    """Write logs of samples, each task with its own metric; `lacking` are pairs (system, task) to omit."""
+    rng = build_rng(seed)
     for system in systems:
         for task, (metric, n) in tasks.items():
             if (system, task) not in lacking:
@@ -33,14 +33,14 @@ def write_logs(folder, tasks=TASKS, systems=("base", "new", "other"), lacking=()
     return folder
 
 
-def exact_p(a, b):
-    """Two-sided p of all arrangements, by fractions."""
+def compute_exact_p(a, b):
+    """Return the two-sided p of all arrangements, by fractions."""
     d = [Fraction(str(x)) - Fraction(str(y)) for x, y in zip(a, b, strict=True) if x != y]
     sums = [abs(sum(s * x for s, x in zip(signs, d, strict=True))) for signs in product((1, -1), repeat=len(d))]
     return Fraction(sum(s >= abs(sum(d)) for s in sums), len(sums))
 
 
-def scores_in(folder, system, task):
+def read_scores(folder, system, task):
     metric, _ = TASKS[task]
     [path] = (folder / system).glob(f"samples_{task}_*.jsonl")
     return [json.loads(line)[metric] for line in path.read_text().splitlines()]
@@ -53,9 +53,9 @@ def test_by_task_compares_each_task_by_the_metrics_that_it_has_and_no_others(tmp
     assert results.family.n_comparisons == 12
     for r in results:
         task = r.subset["value"]
-        a, b = (scores_in(tmp_path, system, task) for system in (r.a, r.b))
+        a, b = (read_scores(tmp_path, system, task) for system in (r.a, r.b))
         assert (r.n_items, r.score_a, r.score_b) == (len(a), np.mean(a), np.mean(b))
-        assert Fraction(r.p_value).limit_denominator(2**20) == exact_p(a, b)
+        assert Fraction(r.p_value).limit_denominator(2**20) == compute_exact_p(a, b)
         assert not any("0/0" in w for w in r.warnings)
     assert not any("not compared" in w for w in results.warnings)  # nobody has f1 in arc: nothing is missing
 
@@ -85,17 +85,21 @@ def test_a_task_that_one_system_lacks_is_missed_there_alone_and_said_so(tmp_path
     assert note.endswith("base and new by f1 on drop; new and other by f1 on drop")
 
 
-def samples(path, rows):
+def write_samples(path, rows):
     path.write_text("".join(json.dumps({"doc_id": k, "doc": {"q": k}} | row) + "\n" for k, row in enumerate(rows)))
     return path
 
 
 def test_a_score_that_is_missing_in_one_metric_leaves_the_others_as_they_are(tmp_path):
-    a = samples(tmp_path / "a.jsonl", [{"acc": 1, "f1": 0.5}, {"acc": 0}, {"acc": 1, "f1": 1}, {"acc": 1, "f1": 0.25}])
-    b = samples(tmp_path / "b.jsonl", [{"acc": 0, "f1": 0.5}, {"acc": 1, "f1": 0.75}, {"acc": 0, "f1": 0}, {"acc": 0}])
+    a = write_samples(
+        tmp_path / "a.jsonl", [{"acc": 1, "f1": 0.5}, {"acc": 0}, {"acc": 1, "f1": 1}, {"acc": 1, "f1": 0.25}]
+    )
+    b = write_samples(
+        tmp_path / "b.jsonl", [{"acc": 0, "f1": 0.5}, {"acc": 1, "f1": 0.75}, {"acc": 0, "f1": 0}, {"acc": 0}]
+    )
     results = compare_all(read(a, b, options=Options(missing="pairwise")), metrics=["acc", "f1"])
-    found = {r.metric: (r.n_items, r.score_a, r.score_b) for r in results}
-    assert found == {"acc": (4, 0.75, 0.25), "f1": (2, 0.75, 0.25)}
+    by_metric = {r.metric: (r.n_items, r.score_a, r.score_b) for r in results}
+    assert by_metric == {"acc": (4, 0.75, 0.25), "f1": (2, 0.75, 0.25)}
 
 
 def test_together_takes_each_metric_over_the_tasks_that_have_it(tmp_path):
@@ -106,39 +110,39 @@ def test_together_takes_each_metric_over_the_tasks_that_have_it(tmp_path):
         together=True,
         trials=4096,
     )
-    over = {o.metric: o for o in results.together}
-    means = {t: np.mean(scores_in(tmp_path, "base", t)) - np.mean(scores_in(tmp_path, "new", t)) for t in TASKS}
-    assert over["acc"].n_sets == 2
-    assert over["acc"].difference == pytest.approx((means["arc"] + means["hellaswag"]) / 2)
-    assert over["f1"].difference == pytest.approx(means["drop"])
+    by_metric = {o.metric: o for o in results.together}
+    means = {t: np.mean(read_scores(tmp_path, "base", t)) - np.mean(read_scores(tmp_path, "new", t)) for t in TASKS}
+    assert by_metric["acc"].n_sets == 2
+    assert by_metric["acc"].difference == pytest.approx((means["arc"] + means["hellaswag"]) / 2)
+    assert by_metric["f1"].difference == pytest.approx(means["drop"])
 
 
 def test_non_inferiority_is_shown_on_the_items_of_the_metric(tmp_path):
     counts = read(write_logs(tmp_path, systems=("base", "new")))
-    alone = read(*(str(next((tmp_path / system).glob("samples_drop_*"))) for system in ("base", "new")))
+    drop_only = read(*(str(next((tmp_path / system).glob("samples_drop_*"))) for system in ("base", "new")))
     rule = NonInferior(margin=0.25, alpha=0.05, baseline="base")
-    shown = []
-    for data in (counts, alone):
+    is_shown = []
+    for data in (counts, drop_only):
         results = compare_all(data, metrics=["f1"], pairs=[("new", "base")])
-        [one] = gather(data, results, [rule]).margin_results.values()
-        shown.append(one.p_value)
-    assert shown[0] == shown[1]
+        [margin_result] = gather(data, results, [rule]).margin_results.values()
+        is_shown.append(margin_result.p_value)
+    assert is_shown[0] == is_shown[1]
 
 
 def test_dependence_is_that_of_the_items_compared():
     # acc on two tasks of independent differences, f1 on eight tasks whose items have no acc
-    rng = rng_of(5)
+    rng = build_rng(5)
     n_task, tasks = 50, [f"t{k}" for k in range(10)]
     task = np.repeat(tasks, n_task)
-    own = np.isin(task, tasks[:2])
+    is_own = np.isin(task, tasks[:2])
     scores = rng.integers(0, 2, (len(task), 2)).astype(float)
-    scores[own, 0] = np.maximum(scores[own, 0], rng.integers(0, 2, own.sum()))  # a is better
-    has = np.repeat(own[:, None], 2, axis=1)
+    scores[is_own, 0] = np.maximum(scores[is_own, 0], rng.integers(0, 2, is_own.sum()))  # a is better
+    has = np.repeat(is_own[:, None], 2, axis=1)
     mixed = Counts(
         ("a", "b"),
         {
-            "score[acc]": scores * own[:, None],
-            "items[acc]": own[:, None].astype(int),
+            "score[acc]": scores * is_own[:, None],
+            "items[acc]": is_own[:, None].astype(int),
             "items": np.ones((len(task), 1), int),
         },
         len(task),
@@ -147,18 +151,18 @@ def test_dependence_is_that_of_the_items_compared():
     )
     alone = Counts(
         ("a", "b"),
-        {"score[acc]": scores[own], "items": np.ones((int(own.sum()), 1), int)},
-        int(own.sum()),
-        groups={"task": tuple(task[own])},
+        {"score[acc]": scores[is_own], "items": np.ones((int(is_own.sum()), 1), int)},
+        int(is_own.sum()),
+        groups={"task": tuple(task[is_own])},
     )
-    found = []
+    estimates = []
     for counts in (mixed, alone):
         analysis = SetAnalysis.from_spec(counts, CompareSpec(["acc"], has_contrasts=False), second_run=False)
-        [one] = analysis.dependences
-        numbers = (one.n_groups, one.icc, one.design_effect, one.p_value)
-        found.append([round(column.item(), 12) for column in numbers])
+        [dependence] = analysis.dependences
+        numbers = (dependence.n_groups, dependence.icc, dependence.design_effect, dependence.p_value)
+        estimates.append([round(column.item(), 12) for column in numbers])
         assert not analysis.notes
-    assert found[0] == found[1]
+    assert estimates[0] == estimates[1]
 
 
 def test_replicates_are_compared_on_the_items_that_all_have(tmp_path):

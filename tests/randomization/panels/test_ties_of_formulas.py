@@ -1,4 +1,4 @@
-"""Formulas over real numbers against Fractions: every true tie counts, and nothing else is taken for one."""
+"""Tests of formulas over real numbers against Fractions: all true ties count, and no others."""
 
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -30,7 +30,7 @@ MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))
 
 
 def root(x):
-    """To 80 digits, so that a difference below 1e-60 is none."""
+    """Return the square root to 80 digits, so that a difference below 1e-60 counts as none."""
     with localcontext() as context:
         context.prec = 80
         return Fraction((Decimal(x.numerator) / Decimal(x.denominator)).sqrt())
@@ -54,7 +54,7 @@ FORMS = {
 }
 NUMBERS = {"sixths": 6, "ninths": 9, "sevenths": 7, "tenths": 10, "hundredths": 100}
 TINY = Fraction(1, 10**60)
-OF_0_1 = [
+DIGESTS_OF_0_1 = [
     "8b976da3a188b9b92359b1745052a90d636beee9",
     "632f405ae76c724f1eaaa5df831cf544bb059599",
     "b6d1b9ad1911629ccaedc3aa0a17d81b15ca9f1b",
@@ -64,41 +64,43 @@ OF_0_1 = [
 ]
 
 
-def tails(trial, observed):
+def compare_tails(trial, observed):
     return [trial >= observed - TINY, trial <= observed + TINY, abs(trial) >= abs(observed) - TINY]
 
 
-def exact_values(seed, n_items, n_systems, n_fields, of, below):
+def draw_fractions(seed, n_items, n_systems, n_fields, bounds, below):
     rng = np.random.default_rng(seed)
-    whole = rng.integers(*of, (n_items, n_systems, n_fields))
-    whole[:, :, 2::3] = 6  # a shared field, as of gold data
-    return [[[Fraction(int(x), below) for x in row] for row in item] for item in whole]
+    integers = rng.integers(*bounds, (n_items, n_systems, n_fields))
+    integers[:, :, 2::3] = 6  # a shared field, as of gold data
+    return [[[Fraction(int(x), below) for x in row] for row in item] for item in integers]
 
 
-def counts_of(values):
+def build_counts(values):
     floats = np.array([[[float(x) for x in row] for row in item] for item in values])
     fields = {f"f{k}": floats[:, :, k] for k in range(floats.shape[2])}
     return Counts(tuple(f"s{k}" for k in range(floats.shape[1])), fields, len(values))
 
 
-def bound(form, counts):
+def bind_form(form, counts):
     return BoundMetric("m", tuple(counts.fields), form)
 
 
-def score_of(exact, values, systems):
-    """Score of the item's given systems, one each."""
+def compute_score(exact, values, systems):
+    """Return the score that takes each item from the given system."""
     rows = [item[s] for item, s in zip(values, systems, strict=True)]
     return exact(*(sum(column) for column in zip(*rows, strict=True)))
 
 
-def differences(exact, values, pair, swaps):
-    """Observed and shuffled differences, in Fractions."""
+def compute_differences(exact, values, pair, swaps):
+    """Return observed and swapped differences, in Fractions."""
     i, j = pair
-    found = []
+    results = []
     for bits in ([False] * len(values), *swaps):
-        first = [j if bit else i for bit in bits]
-        found.append(score_of(exact, values, first) - score_of(exact, values, [i + j - s for s in first]))
-    return found[0], found[1:]
+        sources = [j if bit else i for bit in bits]
+        results.append(
+            compute_score(exact, values, sources) - compute_score(exact, values, [i + j - s for s in sources])
+        )
+    return results[0], results[1:]
 
 
 @pytest.mark.parametrize("below", NUMBERS.values(), ids=NUMBERS)
@@ -106,56 +108,58 @@ def differences(exact, values, pair, swaps):
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**31), n_items=st.integers(2, 7))
 def test_enumerations_and_samples_are_counted_as_fractions_count_them(form, exact, of, below, seed, n_items):
-    values = exact_values(seed, n_items, 2, 6 if isinstance(form, MeanOf) else 3, of, below)
-    counts = counts_of(values)
-    [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), [bound(form, counts)], [(0, 1)])
+    values = draw_fractions(seed, n_items, 2, 6 if isinstance(form, MeanOf) else 3, of, below)
+    counts = build_counts(values)
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, seed), [bind_form(form, counts)], [(0, 1)])
     panel = placed.panel
-    observed, trials = differences(
+    observed, trials = compute_differences(
         exact, values, (0, 1), draw_swap_bits(panel.key, run=0, first=0, n_trials=64, n_units=n_items)
     )
-    want = np.sum([tails(d, observed) for d in trials], axis=0)
+    want = np.sum([compare_tails(d, observed) for d in trials], axis=0)
     assert panel.tally(n_trials=64).counts[0, 0].tolist() == want.tolist()
-    whole = panel.build_enumeration(0, 0)
-    kept = [item for item in values if item[0] != item[1]]
-    rest = [item for item in values if item[0] == item[1]]
-    assert len(kept) == len(whole.addresses)
-    everyone = [[*bits, *[False] * len(rest)] for bits in reference.all_arrangements(len(kept))]
-    observed, trials = differences(exact, kept + rest, (0, 1), everyone)
-    want = np.sum([tails(d, observed) for d in trials], axis=0)
-    assert whole.tally(n_trials=2 ** len(kept)).counts[0, 0].tolist() == want.tolist()
+    enumeration = panel.build_enumeration(0, 0)
+    discordant = [item for item in values if item[0] != item[1]]
+    concordant = [item for item in values if item[0] == item[1]]
+    assert len(discordant) == len(enumeration.addresses)
+    everyone = [[*bits, *[False] * len(concordant)] for bits in reference.list_arrangements(len(discordant))]
+    observed, trials = compute_differences(exact, discordant + concordant, (0, 1), everyone)
+    want = np.sum([compare_tails(d, observed) for d in trials], axis=0)
+    assert enumeration.tally(n_trials=2 ** len(discordant)).counts[0, 0].tolist() == want.tolist()
 
 
 @pytest.mark.parametrize("name", ["mean", "ratio", "difference", "f1", "weighted sum"])
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**31), below=st.sampled_from([6, 7, 10]), n_items=st.integers(2, 5))
 def test_families_miss_no_tie_of_a_formula(name, seed, below, n_items):
-    form, exact, of = FORMS[name]
-    values = exact_values(seed, n_items, 3, 3, of, below)
-    counts = counts_of(values)
+    form, exact, bounds = FORMS[name]
+    values = draw_fractions(seed, n_items, 3, 3, bounds, below)
+    counts = build_counts(values)
     pairs = list(combinations(range(3), 2))
-    panel = build_joint_panel(counts, SwapUnits.from_counts(counts, seed), bound(form, counts), pairs)
+    panel = build_joint_panel(counts, SwapUnits.from_counts(counts, seed), bind_form(form, counts), pairs)
     family = MaxTFamily((FamilyMember(panel, 0),), np.array([[[0, row]] for row in range(3)]))
-    found = tally_family(family, run=0, first=0, n_trials=32).counts[:, 0]
+    trial_counts = tally_family(family, run=0, first=0, n_trials=32).counts[:, 0]
     bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=32, n_units=n_items)
-    by_pair = [differences(exact, values, pair, bits) for pair in pairs]
+    by_pair = [compute_differences(exact, values, pair, bits) for pair in pairs]
     largest = [max(abs(trials[t]) for _, trials in by_pair) for t in range(32)]
     for h, (observed, trials) in enumerate(by_pair):
-        assert found[h, :3].tolist() == np.sum([tails(d, observed) for d in trials], axis=0).tolist()
-        assert found[h, 3] == sum(most >= abs(observed) - TINY for most in largest)
+        assert trial_counts[h, :3].tolist() == np.sum([compare_tails(d, observed) for d in trials], axis=0).tolist()
+        assert trial_counts[h, 3] == sum(maximum >= abs(observed) - TINY for maximum in largest)
     rows = np.array([[0, row] for row in range(3)])
-    labels = reference.relabellings(panel.key, 0, 0, 32, n_items, 3)
+    labels = reference.draw_relabellings(panel.key, 0, 0, 32, n_items, 3)
     ranges = []
     for trial in labels:
-        scores = [score_of(exact, values, [int(s) for s in trial[:, k]]) for k in range(3)]
+        scores = [compute_score(exact, values, [int(s) for s in trial[:, k]]) for k in range(3)]
         ranges.append(max(scores) - min(scores))
-    found = tally_relabelling(Relabelling((FamilyMember(panel, 0),), rows), run=0, first=0, n_trials=32).counts[:, 0, 0]
-    assert found.tolist() == [sum(r >= abs(observed) - TINY for r in ranges) for observed, _ in by_pair]
+    trial_counts = tally_relabelling(Relabelling((FamilyMember(panel, 0),), rows), run=0, first=0, n_trials=32).counts[
+        :, 0, 0
+    ]
+    assert trial_counts.tolist() == [sum(r >= abs(observed) - TINY for r in ranges) for observed, _ in by_pair]
 
 
 def test_equal_means_of_sixths_have_p_of_1():
     # the example of the report: both means are 0, of all 32 arrangements 26 were counted
     mean = metric(lambda score, items: score / items, name="own mean")
-    a, b = ([v / 6 for v in own] for own in ((-4, -4, 5, -1, 4), (-2, -2, 3, 1, 0)))
+    a, b = ([v / 6 for v in sixths] for sixths in ((-4, -4, 5, -1, 4), (-2, -2, 3, 1, 0)))
     result = compare(a, b, metric=mean, method="exact")
     assert (result.p_value, result.n_extreme, result.difference) == (1.0, 32, 0.0)
 
@@ -167,21 +171,21 @@ def test_a_difference_of_large_sums_of_decimals_misses_no_tie():
     base = rng.integers(10**7, 10**8, 12)
     fields = {"gain": (tenths + base[:, None]) / 10, "cost": base[:, None] / 10}
     counts = Counts(("a", "b"), fields, 12)
-    [own] = compare_all(counts, metrics=[metric(lambda gain, cost: gain - cost, name="net")], method="exact")
+    [result] = compare_all(counts, metrics=[metric(lambda gain, cost: gain - cost, name="net")], method="exact")
     plain = compare(tenths[:, 0] / 10, tenths[:, 1] / 10, method="exact")
-    assert (own.n_extreme, own.n_trials) == (plain.n_extreme, plain.n_trials)
+    assert (result.n_extreme, result.n_trials) == (plain.n_extreme, plain.n_trials)
 
 
 def test_p_of_ordinary_data_is_not_wider_by_it():
     # 400 random reals: no shuffle comes so near to the observed difference, and the formula counts as the mean does
     rng = np.random.default_rng(8)
     counts = Counts.from_scores({name: rng.random(400) for name in "abc"})
-    own = metric(lambda score, items: score / items, name="own mean")
-    found = compare_all(counts, metrics=["mean", own], trials=20_000, adjust="single-step-max-t")
-    extreme = {(r.a, r.b, r.metric): r.n_extreme for r in found}
+    own_mean = metric(lambda score, items: score / items, name="own mean")
+    results = compare_all(counts, metrics=["mean", own_mean], trials=20_000, adjust="single-step-max-t")
+    extreme = {(r.a, r.b, r.metric): r.n_extreme for r in results}
     for a, b in combinations("abc", 2):
         assert extreme[a, b, "mean"] == extreme[a, b, "own mean"]
-    panel = prepare_study([(counts, CompareSpec((own,), trials=5000), "two-sided")]).analyses[0].main.jobs[0].panel
+    panel = prepare_study([(counts, CompareSpec((own_mean,), trials=5000), "two-sided")]).analyses[0].main.jobs[0].panel
     assert 0 < panel.observed_error_bounds.max() < 2**-38 * np.abs(panel.scores).max()
 
 
@@ -192,13 +196,13 @@ def test_a_system_that_found_nothing_has_exact_sums():
     fields = {"tp": np.column_stack([thirds / 4, 0 * thirds]), "predicted": np.column_stack([thirds, 0 * thirds]),
               "gold": np.zeros((7, 1))}  # fmt: skip
     counts = Counts(("a", "b"), fields, 7)
-    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [bound(form, counts)], [(0, 1)])
-    whole = placed.panel.build_enumeration(0, 0)
+    [placed] = build_panels(counts, SwapUnits.from_counts(counts, 0), [bind_form(form, counts)], [(0, 1)])
+    enumeration = placed.panel.build_enumeration(0, 0)
     # where one of the two has all, |1/2 - 1|; else both have 1/2
-    assert whole.tally(n_trials=128).counts[0, 0, 2] == 2
+    assert enumeration.tally(n_trials=128).counts[0, 0, 2] == 2
 
 
-def digest(counts, name):
+def compute_digest(counts, name):
     [analysis] = prepare_study([(counts, CompareSpec((name,), trials=5000), "two-sided")], adjust="none").analyses
     return analysis.main.jobs[0].panel.compute_digests()[0, 0].tobytes().hex()
 
@@ -206,12 +210,12 @@ def digest(counts, name):
 def test_only_counts_whose_ties_changed_are_made_again():
     # digests as 0.1.0 gave them
     rng = np.random.default_rng(5)
-    whole, tenths, reals = (
+    integers, tenths, reals = (
         {"tp": rng.integers(0, 9, (60, 2)) / below, "predicted": rng.integers(9, 15, (60, 2)) / below,
          "gold": np.full((60, 1), 10) / below, "items": np.ones((60, 1), np.int64)}
         for below in (1, 10, 7)
     )  # fmt: skip
-    kept = [digest(Counts(("a", "b"), fields, 60), "f1") for fields in (whole, tenths, reals)]
-    means = [{"score": fields["tp"], "items": fields["items"]} for fields in (whole, tenths, reals)]
-    kept += [digest(Counts(("a", "b"), fields, 60), "mean") for fields in means]
-    assert [k for k in range(6) if kept[k] != OF_0_1[k]] == [2]
+    digests = [compute_digest(Counts(("a", "b"), fields, 60), "f1") for fields in (integers, tenths, reals)]
+    mean_fields = [{"score": fields["tp"], "items": fields["items"]} for fields in (integers, tenths, reals)]
+    digests += [compute_digest(Counts(("a", "b"), fields, 60), "mean") for fields in mean_fields]
+    assert [k for k in range(6) if digests[k] != DIGESTS_OF_0_1[k]] == [2]

@@ -1,4 +1,4 @@
-"""The paired bootstrap: its draws, its cells, its quantiles, whatever counts it."""
+"""Tests of the paired bootstrap: its draws, cells and quantiles, in this process and on clusters."""
 
 import itertools
 import pickle
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from panel_of import panel_of, rng_of
+from panel_of import build_panel, build_rng
 from reference import philox4x32_10
 from scipy import stats
 
@@ -35,8 +35,8 @@ MEAN = Ratios(((1, 0),), ((0, 1),))
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 
 
-def whole(values, forms, *, pairs=None, seed=0):
-    """A panel with all its units of integer contributions, shape (n_items, n_systems, n_fields)."""
+def build_full_panel(values, forms, *, pairs=None, seed=0):
+    """Build a panel with all units of integer contributions, shape (n_items, n_systems, n_fields)."""
     n_items, n_systems, n_fields = values.shape
     fields = {f"f{k}": values[:, :, k] for k in range(n_fields)}
     counts = Counts(tuple(f"s{k}" for k in range(n_systems)), fields, n_items)
@@ -48,17 +48,17 @@ def whole(values, forms, *, pairs=None, seed=0):
     return placed.panel
 
 
-def scores(n, n_systems=2, seed=1, most=1000):
+def draw_scores(n, n_systems=2, seed=1, highest=1000):
     values = np.ones((n, n_systems, 2), np.int64)
-    values[:, :, 0] = rng_of(seed).integers(0, most, (n, n_systems))
+    values[:, :, 0] = build_rng(seed).integers(0, highest, (n, n_systems))
     return values
 
 
-def counts_of(n, seed=2):
-    rng = rng_of(seed)
+def draw_counts(n, seed=2):
+    rng = build_rng(seed)
     gold = rng.integers(1, 6, n)
-    both = rng.binomial(gold[:, None], 0.6, (n, 2))
-    return np.stack([both, both + rng.integers(0, 3, (n, 2)), np.repeat(gold[:, None], 2, axis=1)], axis=2)
+    correct = rng.binomial(gold[:, None], 0.6, (n, 2))
+    return np.stack([correct, correct + rng.integers(0, 3, (n, 2)), np.repeat(gold[:, None], 2, axis=1)], axis=2)
 
 
 @pytest.mark.parametrize("n_units", [1, 2, 5, 50, 511, 513, 1500])
@@ -80,8 +80,8 @@ def test_a_draw_is_a_pure_function_of_seed_resample_and_slot():
 
 def test_draws_are_uniform_and_independent_of_each_other():
     units = draw_units((1, 2), run=0, first=0, n_trials=20_000, n_units=7)
-    seen = np.bincount(units.ravel(), minlength=7)
-    assert stats.chisquare(seen).pvalue > 1e-4
+    frequencies = np.bincount(units.ravel(), minlength=7)
+    assert stats.chisquare(frequencies).pvalue > 1e-4
     pairs = np.bincount(units[:, 2] * 7 + units[:, 3], minlength=49)
     assert stats.chisquare(pairs).pvalue > 1e-4
 
@@ -89,26 +89,29 @@ def test_draws_are_uniform_and_independent_of_each_other():
 @pytest.mark.parametrize("form", [MEAN, F1], ids=["mean", "f1"])
 def test_counts_are_those_of_the_exact_bootstrap_distribution(form):
     """All 5^5 resamples, in fractions: the share of resamples at or below each value, within binomial error."""
-    values = scores(5, most=6) if form is MEAN else counts_of(5)
-    panel = whole(values, [form])
+    values = draw_scores(5, highest=6) if form is MEAN else draw_counts(5)
+    panel = build_full_panel(values, [form])
     n_trials = 40_000
-    drawn = Bootstrap.from_panel(panel)
-    counted = drawn.tally(run=0, first=0, n_trials=n_trials).counts[0, 0]
+    bootstrap = Bootstrap.from_panel(panel)
+    cells = bootstrap.tally(run=0, first=0, n_trials=n_trials).counts[0, 0]
     exact = sorted(
-        _score(form, values[list(units), 0].sum(axis=0)) - _score(form, values[list(units), 1].sum(axis=0))
+        _compute_score(form, values[list(units), 0].sum(axis=0))
+        - _compute_score(form, values[list(units), 1].sum(axis=0))
         for units in itertools.product(range(5), repeat=5)
     )
-    observed = _score(form, values[:, 0].sum(axis=0)) - _score(form, values[:, 1].sum(axis=0))
+    observed = _compute_score(form, values[:, 0].sum(axis=0)) - _compute_score(form, values[:, 1].sum(axis=0))
     below, ties = sum(x < observed for x in exact), sum(x == observed for x in exact)
-    for count, share in ((counted[:TIED].sum(), below / 5**5), (counted[TIED], ties / 5**5)):
+    for count, share in ((cells[:TIED].sum(), below / 5**5), (cells[TIED], ties / 5**5)):
         assert stats.binomtest(int(count), n_trials, share).pvalue > 1e-4
     for share in (0.1, 0.5, 0.9):
-        [found] = compute_quantiles(counted[None], np.array([share]), drawn.origins[:1], drawn.widths[:1], np.zeros(1))
-        near = [exact[int((share + off) * len(exact))] for off in (-0.01, 0.01)]
-        assert float(near[0]) - drawn.widths[0] <= found <= float(near[1]) + drawn.widths[0]
+        [quantile] = compute_quantiles(
+            cells[None], np.array([share]), bootstrap.origins[:1], bootstrap.widths[:1], np.zeros(1)
+        )
+        near = [exact[int((share + offset) * len(exact))] for offset in (-0.01, 0.01)]
+        assert float(near[0]) - bootstrap.widths[0] <= quantile <= float(near[1]) + bootstrap.widths[0]
 
 
-def _score(form, sums):
+def _compute_score(form, sums):
     above = sum(w * int(x) for w, x in zip(form.numerators[0], sums, strict=True))
     below = sum(w * int(x) for w, x in zip(form.denominators[0], sums, strict=True))
     return Fraction(above, below) if below else Fraction(0)
@@ -116,99 +119,106 @@ def _score(form, sums):
 
 def test_quantiles_on_steps_are_those_of_the_resamples_themselves():
     values = np.ones((40, 2, 2), np.int64)
-    values[:, :, 0] = rng_of(4).random((40, 2)) < [0.7, 0.5]
-    panel = whole(values, [MEAN])
-    drawn, n_trials = Bootstrap.from_panel(panel), 5000
-    counted = drawn.tally(run=0, first=0, n_trials=n_trials).counts[:1, 0]
+    values[:, :, 0] = build_rng(4).random((40, 2)) < [0.7, 0.5]
+    panel = build_full_panel(values, [MEAN])
+    bootstrap, n_trials = Bootstrap.from_panel(panel), 5000
+    cells = bootstrap.tally(run=0, first=0, n_trials=n_trials).counts[:1, 0]
     units = draw_units(panel.key, run=0, first=0, n_trials=n_trials, n_units=40)
     differences = np.sort((values[units, 0, 0] - values[units, 1, 0]).sum(axis=1))
     for share in (0.025, 0.3, 0.7, 0.975):
-        [found] = compute_quantiles(counted, np.array([share]), drawn.origins[:1], drawn.widths[:1], np.array([1 / 40]))
+        [quantile] = compute_quantiles(
+            cells, np.array([share]), bootstrap.origins[:1], bootstrap.widths[:1], np.array([1 / 40])
+        )
         rank = (
             int(np.ceil(share * n_trials)) - 1
             if share < 0.5
             else n_trials - int(np.ceil((1 - share) * n_trials - 1e-9))
         )
-        assert found * 40 == pytest.approx(differences[rank], abs=1e-9)
+        assert quantile * 40 == pytest.approx(differences[rank], abs=1e-9)
 
 
 def test_quantiles_are_those_of_the_resamples_to_a_width_of_cells():
-    panel = whole(scores(60), [MEAN])
-    drawn, n_trials = Bootstrap.from_panel(panel), 20_000
-    counted = drawn.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
+    panel = build_full_panel(draw_scores(60), [MEAN])
+    bootstrap, n_trials = Bootstrap.from_panel(panel), 20_000
+    cells = bootstrap.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
     units = draw_units(panel.key, run=0, first=0, n_trials=n_trials, n_units=60)
-    one = panel.values[:, :, 0][units].sum(axis=1) / 60
-    values = np.column_stack([one[:, 0] - one[:, 1], one])
+    means = panel.values[:, :, 0][units].sum(axis=1) / 60
+    values = np.column_stack([means[:, 0] - means[:, 1], means])
     deviation = values.std(axis=0)
-    assert ((drawn.widths <= deviation / 50) & (drawn.widths >= deviation / 160)).all()
+    assert ((bootstrap.widths <= deviation / 50) & (bootstrap.widths >= deviation / 160)).all()
     for share in (0.001, 0.025, 0.5, 0.975, 0.999):
-        found = compute_quantiles(counted, np.full(3, share), drawn.origins, drawn.widths, np.zeros(3))
+        quantiles = compute_quantiles(cells, np.full(3, share), bootstrap.origins, bootstrap.widths, np.zeros(3))
         side = -1 if share > 0.5 else 1  # from 0.5 on, ranks are counted from above
         want = side * np.quantile(side * values, share if side > 0 else 1 - share, axis=0, method="inverted_cdf")
-        assert (np.abs(found - want) <= drawn.widths).all()
-    assert compute_share_below(counted) == pytest.approx((values < drawn.origins - 1e-9).mean(axis=0), abs=1e-3)
+        assert (np.abs(quantiles - want) <= bootstrap.widths).all()
+    assert compute_share_below(cells) == pytest.approx((values < bootstrap.origins - 1e-9).mean(axis=0), abs=1e-3)
 
 
 def test_quantiles_turn_with_the_signs():
-    counts = rng_of(6).integers(0, 5, (3, N_CELLS))
+    counts = build_rng(6).integers(0, 5, (3, N_CELLS))
     counts[:, UNDEFINED] = 7
     turned = np.concatenate([counts[:, :DEFINED][:, ::-1], counts[:, UNDEFINED:]], axis=1)
-    known = np.zeros(3), np.ones(3), np.zeros(3)
+    cell_layout = np.zeros(3), np.ones(3), np.zeros(3)
     for share in (0.01, 0.025, 0.4):
-        low = compute_quantiles(counts, np.full(3, share), *known)
-        assert compute_quantiles(turned, np.full(3, 1 - share), *known) == pytest.approx(-low)
+        low = compute_quantiles(counts, np.full(3, share), *cell_layout)
+        assert compute_quantiles(turned, np.full(3, 1 - share), *cell_layout) == pytest.approx(-low)
 
 
 @pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])
 def test_counts_are_the_same_on_any_partition(kind):
-    drawn = kind.from_panel(whole(scores(77, 3), [MEAN]))
-    together = drawn.tally(run=0, first=0, n_trials=6000)
+    panel = kind.from_panel(build_full_panel(draw_scores(77, 3), [MEAN]))
+    together = panel.tally(run=0, first=0, n_trials=6000)
     parts = [(0, 1), (1, 4095), (4096, 1000), (5096, 904)]
-    added = Tally.zero(drawn.shape, N_CELLS)
+    added = Tally.zero(panel.shape, N_CELLS)
     for first, n_trials in parts:
-        added += drawn.tally(run=0, first=first, n_trials=n_trials)
+        added += panel.tally(run=0, first=first, n_trials=n_trials)
     assert added.counts.tolist() == together.counts.tolist()
 
 
 @pytest.mark.parametrize("cluster", ["threads", pytest.param("local", marks=pytest.mark.slow)])
 def test_counts_are_the_same_on_any_cluster(cluster):
-    panel = whole(counts_of(90), [F1])
-    jobs = [Job(Bootstrap.from_panel(panel), 12_000), Job(ShiftPanel.from_panel(whole(scores(90), [MEAN])), 9000)]
-    here = count_jobs(jobs, cluster="none")
-    there = count_jobs(jobs, cluster=cluster, workers=2, blocks_per_task=1)
-    assert [one.counts.tolist() for one in here] == [one.counts.tolist() for one in there]
+    panel = build_full_panel(draw_counts(90), [F1])
+    jobs = [
+        Job(Bootstrap.from_panel(panel), 12_000),
+        Job(ShiftPanel.from_panel(build_full_panel(draw_scores(90), [MEAN])), 9000),
+    ]
+    local_tallies = count_jobs(jobs, cluster="none")
+    cluster_tallies = count_jobs(jobs, cluster=cluster, workers=2, blocks_per_task=1)
+    assert [tally.counts.tolist() for tally in local_tallies] == [tally.counts.tolist() for tally in cluster_tallies]
 
 
 def test_another_system_changes_no_count_of_a_pair():
-    values = scores(50, 3)
-    two, three = (Bootstrap.from_panel(whole(v, [MEAN])) for v in (values[:, :2], values))
-    one, other = (drawn.tally(run=0, first=0, n_trials=500).counts[:, 0] for drawn in (two, three))
-    assert one[0].tolist() == other[0].tolist()
-    assert one[1:].tolist() == other[3:5].tolist()
+    values = draw_scores(50, 3)
+    two, three = (Bootstrap.from_panel(build_full_panel(v, [MEAN])) for v in (values[:, :2], values))
+    pair_alone, pair_of_three = (
+        bootstrap.tally(run=0, first=0, n_trials=500).counts[:, 0] for bootstrap in (two, three)
+    )
+    assert pair_alone[0].tolist() == pair_of_three[0].tolist()
+    assert pair_alone[1:].tolist() == pair_of_three[3:5].tolist()
 
 
 def test_sums_too_large_for_floats_are_exact():
-    small = scores(30)
+    small = draw_scores(30)
     large = small.copy()
     large[:, :, 0] = large[:, :, 0] * 2**40 + 2**52
-    one, other = (Bootstrap.from_panel(whole(v, [MEAN])).weighted_sums for v in (small, large))
+    small_sums, large_sums = (Bootstrap.from_panel(build_full_panel(v, [MEAN])).weighted_sums for v in (small, large))
 
     def fill(_first, kinds, out):
         draw_kind_counts((1, 2), 0, 0, kinds, out)
 
-    [a], [b] = (list(sums.iter_blocks(fill, 0, 20)) for sums in (one, other))
+    [a], [b] = (list(sums.iter_blocks(fill, 0, 20)) for sums in (small_sums, large_sums))
     assert (b[..., 0] == a[..., 0] * 2**40 + 30 * 2**52).all()
 
 
 def test_units_that_contribute_alike_are_counted_together_and_no_count_changes(monkeypatch):
-    values = scores(200, most=4)
-    together = [kind.from_panel(whole(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
-    assert all(len(one.weighted_sums.columns[0]) <= 16 for one in together)
-    found = [one.tally(run=0, first=0, n_trials=700).counts.tolist() for one in together]
+    values = draw_scores(200, highest=4)
+    together = [kind.from_panel(build_full_panel(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
+    assert all(len(panel.weighted_sums.columns[0]) <= 16 for panel in together)
+    counts = [panel.tally(run=0, first=0, n_trials=700).counts.tolist() for panel in together]
     monkeypatch.setattr("sigdask.randomization.resampling.sums.FEW_KINDS", 0.0)
-    each = [kind.from_panel(whole(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
-    assert all(len(one.weighted_sums.columns[0]) == 200 for one in each)
-    assert [one.tally(run=0, first=0, n_trials=700).counts.tolist() for one in each] == found
+    panels = [kind.from_panel(build_full_panel(values, [MEAN])) for kind in (Bootstrap, ShiftPanel)]
+    assert all(len(panel.weighted_sums.columns[0]) == 200 for panel in panels)
+    assert [panel.tally(run=0, first=0, n_trials=700).counts.tolist() for panel in panels] == counts
 
 
 def test_a_formula_that_gives_no_score_for_some_resamples_is_counted_apart():
@@ -219,79 +229,81 @@ def test_a_formula_that_gives_no_score_for_some_resamples_is_counted_apart():
 
     values = np.ones((4, 2, 2), np.int64)
     values[:, :, 0] = [[1, 1], [0, 1], [0, 1], [0, 1]]
-    panel = whole(values, [Formula("quotient", quotient)])
-    counted = Bootstrap.from_panel(panel).tally(run=0, first=0, n_trials=2000).counts[:, 0]
-    n_none = int(counted[0, UNDEFINED])
+    panel = build_full_panel(values, [Formula("quotient", quotient)])
+    cells = Bootstrap.from_panel(panel).tally(run=0, first=0, n_trials=2000).counts[:, 0]
+    n_none = int(cells[0, UNDEFINED])
     assert stats.binomtest(n_none, 2000, (3 / 4) ** 4).pvalue > 1e-4
-    assert counted[1, UNDEFINED] == n_none
-    assert counted[2, UNDEFINED] == 0
-    assert counted.sum(axis=1).tolist() == [2000] * 3
+    assert cells[1, UNDEFINED] == n_none
+    assert cells[2, UNDEFINED] == 0
+    assert cells.sum(axis=1).tolist() == [2000] * 3
 
 
 @pytest.mark.parametrize("form", [MEAN, F1, Bleu()], ids=["mean", "f1", "bleu"])
 def test_the_jackknife_is_what_leaving_out_each_unit_gives(form):
     if isinstance(form, Bleu):
-        matches = rng_of(8).integers(1, 9, (25, 2, 4))
+        matches = build_rng(8).integers(1, 9, (25, 2, 4))
         values = np.concatenate([matches[..., :1] + 12, np.full((25, 2, 1), 20), matches, matches + 5], axis=2)
     else:
-        values = scores(25) if form is MEAN else counts_of(25)
-    panel = whole(values, [form])
-    found = Jackknife.from_panel(panel, 0)
-    left = np.array([form.score(np.delete(values, u, axis=0).sum(axis=0)) for u in range(25)])
-    for k, own in enumerate((left[:, 0] - left[:, 1], left[:, 0], left[:, 1])):
-        moved = own.mean() - own
-        assert found.error[k] == pytest.approx(np.sqrt(24 / 25 * (moved**2).sum()), rel=1e-9)
+        values = draw_scores(25) if form is MEAN else draw_counts(25)
+    panel = build_full_panel(values, [form])
+    jackknife = Jackknife.from_panel(panel, 0)
+    scores_without = np.array([form.score(np.delete(values, u, axis=0).sum(axis=0)) for u in range(25)])
+    for k, replicates in enumerate(
+        (scores_without[:, 0] - scores_without[:, 1], scores_without[:, 0], scores_without[:, 1])
+    ):
+        moved = replicates.mean() - replicates
+        assert jackknife.error[k] == pytest.approx(np.sqrt(24 / 25 * (moved**2).sum()), rel=1e-9)
         want = (moved**3).sum() / (6 * (moved**2).sum() ** 1.5)
-        assert found.acceleration[k] == pytest.approx(want, rel=1e-6, abs=1e-12)
+        assert jackknife.acceleration[k] == pytest.approx(want, rel=1e-6, abs=1e-12)
 
 
 def test_the_swaps_of_the_inverted_test_are_those_of_the_test():
     """As many shifts lie at 0 or beyond as trials of the test are extreme: at 0 nothing is shifted."""
-    values = scores(60, most=40)
+    values = draw_scores(60, highest=40)
     n_trials = 3000
-    small = panel_of(values, [MEAN])
-    drawn = ShiftPanel.from_panel(whole(values, [MEAN]))
-    counted = drawn.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
+    small = build_panel(values, [MEAN])
+    shifts = ShiftPanel.from_panel(build_full_panel(values, [MEAN]))
+    cells = shifts.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
     extreme = small.tally(run=0, first=0, n_trials=n_trials).counts[0, 0, 2]
-    assert drawn.origins.tolist() == [0.0, 0.0]
-    below, above = counted[0, : TIED + 1].sum(), counted[1, TIED:DEFINED].sum()
+    assert shifts.origins.tolist() == [0.0, 0.0]
+    below, above = cells[0, : TIED + 1].sum(), cells[1, TIED:DEFINED].sum()
     assert extreme == (below if values[:, 0, 0].sum() > values[:, 1, 0].sum() else above)
 
 
 def test_ends_of_the_inverted_test_are_not_rejected_and_what_is_beyond_is():
-    values = scores(60)
-    panel = whole(values, [MEAN])
-    drawn, n_trials = ShiftPanel.from_panel(panel), 9999
-    counted = drawn.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
-    ends = [compute_quantiles(counted[k : k + 1], np.array([share]), drawn.origins[k : k + 1], drawn.widths[k : k + 1],
+    values = draw_scores(60)
+    panel = build_full_panel(values, [MEAN])
+    shifts, n_trials = ShiftPanel.from_panel(panel), 9999
+    cells = shifts.tally(run=0, first=0, n_trials=n_trials).counts[:, 0]
+    ends = [compute_quantiles(cells[k : k + 1], np.array([share]), shifts.origins[k : k + 1], shifts.widths[k : k + 1],
                       np.zeros(1))[0] for k, share in ((0, 500 / n_trials), (1, 1 - 500 / n_trials))]  # fmt: skip
     for end, outwards in zip(ends, (-1, 1), strict=True):
         for side in (-1, 1):
             moved = values.copy() * 1000
-            moved[:, 1, 0] += round(1000 * (end + outwards * side * 1.01 * drawn.widths[0]))
+            moved[:, 1, 0] += round(1000 * (end + outwards * side * 1.01 * shifts.widths[0]))
             moved[:, :, 1] = 1
-            counts = panel_of(moved, [MEAN]).tally(run=0, first=0, n_trials=n_trials).counts
+            counts = build_panel(moved, [MEAN]).tally(run=0, first=0, n_trials=n_trials).counts
             p = (counts[0, 0, 2] + 1) / (n_trials + 1)
             assert (p <= 0.05) == (side > 0)
 
 
 def test_nothing_varies_where_all_resamples_are_alike():
-    values = scores(20)
+    values = draw_scores(20)
     values[:, 1] = values[:, 0]
-    counted = Bootstrap.from_panel(whole(values, [MEAN])).tally(run=0, first=0, n_trials=100).counts[0, 0]
-    assert counted[TIED] == 100
+    cells = Bootstrap.from_panel(build_full_panel(values, [MEAN])).tally(run=0, first=0, n_trials=100).counts[0, 0]
+    assert cells[TIED] == 100
 
 
 def test_what_is_kept_of_resamples_is_found_again():
     """Digests and cells stay: a store adds to what an earlier version counted."""
-    panel = whole(scores(30, most=50), [MEAN])
-    found = {}
+    panel = build_full_panel(draw_scores(30, highest=50), [MEAN])
+    digests = {}
     for kind in (Bootstrap, ShiftPanel):
-        drawn = kind.from_panel(panel)
-        counts = drawn.tally(run=0, first=0, n_trials=1000).counts
-        places = [int(place) for place in np.argmax(counts[:, 0], axis=1)]
-        found[kind.__name__] = drawn.compute_digests().ravel()[0].tobytes().hex(), counts.shape, places
-    assert found == {
+        panel_to_count = kind.from_panel(panel)
+        counts = panel_to_count.tally(run=0, first=0, n_trials=1000).counts
+        peaks = [int(peak) for peak in np.argmax(counts[:, 0], axis=1)]
+        digests[kind.__name__] = panel_to_count.compute_digests().ravel()[0].tobytes().hex(), counts.shape, peaks
+    assert digests == {
         "Bootstrap": ("268b730dd9626065e9ebb4e8d8af99b32e971c34", (3, 1, 1282), [631, 633, 681]),
         "ShiftPanel": ("29e40f16682295bd8c55e30a55e5e0dba4a301d4", (2, 1, 1282), [615, 629]),
     }
@@ -299,9 +311,9 @@ def test_what_is_kept_of_resamples_is_found_again():
 
 @pytest.mark.parametrize("kind", [Bootstrap, ShiftPanel])
 def test_what_travels_is_the_panel_alone(kind):
-    drawn = kind.from_panel(whole(scores(3000, 4), [MEAN]))
-    before = len(pickle.dumps(drawn))
-    here = drawn.tally(run=0, first=0, n_trials=5).counts.tolist()
-    packed = pickle.dumps(drawn)
-    assert len(packed) <= before * 1.1
-    assert pickle.loads(packed).tally(run=0, first=0, n_trials=5).counts.tolist() == here
+    resampled = kind.from_panel(build_full_panel(draw_scores(3000, 4), [MEAN]))
+    n_bytes = len(pickle.dumps(resampled))
+    counts = resampled.tally(run=0, first=0, n_trials=5).counts.tolist()
+    packed = pickle.dumps(resampled)
+    assert len(packed) <= n_bytes * 1.1
+    assert pickle.loads(packed).tally(run=0, first=0, n_trials=5).counts.tolist() == counts

@@ -1,4 +1,4 @@
-"""Every method against all arrangements in fractions, and against others where there are too many."""
+"""Tests of every exact method against all arrangements in fractions, and against each other."""
 
 import math
 from fractions import Fraction
@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from arrangements import of_scores, of_sums, quotient
+from arrangements import enumerate_scores, enumerate_sums, sum_quotients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,20 +22,20 @@ from sigdask.statistics.exact import (
 from sigdask.statistics.exact.planning import iter_methods
 from sigdask.statistics.exact.sums import lattice_bounds
 
-RELATIVE = {"exact": 0.0, "certified": 1e-12, "numeric": 1e-10}
+RELATIVE_ERRORS = {"exact": 0.0, "certified": 1e-12, "numeric": 1e-10}
 
 
-def agrees(found, truth):
-    """A fraction is the truth; limits hold it and are as near as is claimed."""
+def check_agreement(result, truth):
+    """Check that a fraction equals the truth, or that limits hold it and are as near as claimed."""
     for name in TAILS:
-        low, high = found.get_limits(name)
-        if found.rationals is not None:
-            assert found.rationals[name] == truth[name], found
+        low, high = result.get_limits(name)
+        if result.rationals is not None:
+            assert result.rationals[name] == truth[name], result
             assert low == high == float(truth[name])
         else:
-            assert Fraction(low) <= truth[name] <= Fraction(high), (found, truth)
-            assert found.guarantee == "bounds" or high - low <= 4 * RELATIVE[found.guarantee] * high + 1e-300
-        assert not (found.guarantee == "exact" and found.rationals is None)
+            assert Fraction(low) <= truth[name] <= Fraction(high), (result, truth)
+            assert result.guarantee == "bounds" or high - low <= 4 * RELATIVE_ERRORS[result.guarantee] * high + 1e-300
+        assert not (result.guarantee == "exact" and result.rationals is None)
 
 
 SUMS = st.lists(st.integers(-40, 40), max_size=11), st.integers(1, 50)
@@ -45,9 +45,9 @@ SUMS = st.lists(st.integers(-40, 40), max_size=11), st.integers(1, 50)
 @given(*SUMS)
 def test_every_method_of_sums_gives_what_all_arrangements_give(differences, factor):
     problem = SumProblem(np.array([factor * d for d in differences], np.int64))
-    truth = of_sums(differences)
-    for way in iter_methods(problem):
-        agrees(solve(problem, way), truth)
+    truth = enumerate_sums(differences)
+    for method in iter_methods(problem):
+        check_agreement(solve(problem, method), truth)
 
 
 counts = st.integers(0, 3)
@@ -65,30 +65,30 @@ MACRO = units, st.sampled_from([0.0, 1.0])
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(*QUOTIENTS)
 def test_every_method_of_quotients_gives_what_all_arrangements_give(units, form, concordant, zero_division):
-    own = np.array(units, np.int64).reshape(-1, 4)
-    gold = np.maximum(own[:, 0], own[:, 2])
-    a, b = np.column_stack([own[:, :2], gold]), np.column_stack([own[:, 2:], gold])
+    counts_by_unit = np.array(units, np.int64).reshape(-1, 4)
+    gold = np.maximum(counts_by_unit[:, 0], counts_by_unit[:, 2])
+    a, b = np.column_stack([counts_by_unit[:, :2], gold]), np.column_stack([counts_by_unit[:, 2:], gold])
     totals = np.array([a.sum(axis=0), b.sum(axis=0)]) + concordant * np.array([1, 1, 2])
     problem = QuotientProblem.from_counts(a, b, totals, *FORMS[form], zero_division)
-    truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
-    for way in iter_methods(problem):
-        agrees(solve(problem, way), truth)
+    truth = enumerate_scores(problem.vectors, problem.totals, lambda sums: sum_quotients(sums, zero_division))
+    for method in iter_methods(problem):
+        check_agreement(solve(problem, method), truth)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(*MACRO)
 def test_macro_averages_and_any_score_give_what_all_arrangements_give(units, zero_division):
-    own = np.array(units, np.int64).reshape(-1, 4)
-    a, b = own[:, :2], own[:, 2:]
+    counts_by_unit = np.array(units, np.int64).reshape(-1, 4)
+    a, b = counts_by_unit[:, :2], counts_by_unit[:, 2:]
     sides = [np.column_stack([s, 3 * (s > 0) - s % 2]) for s in (a, b)]
     totals = np.array([s.sum(axis=0) for s in sides])
     rows = np.eye(4, dtype=np.int64)
     problem = QuotientProblem.from_counts(*sides, totals, rows[:2], rows[2:], zero_division)
-    truth = of_scores(problem.vectors, problem.totals, lambda sums: quotient(sums, zero_division))
+    truth = enumerate_scores(problem.vectors, problem.totals, lambda sums: sum_quotients(sums, zero_division))
     black_box = EnumeratedScore(sides[0] - sides[1], totals, problem.score)
-    for asked in (problem, black_box):
-        for way in iter_methods(asked):
-            agrees(solve(asked, way), truth)
+    for variant in (problem, black_box):
+        for method in iter_methods(variant):
+            check_agreement(solve(variant, method), truth)
 
 
 @pytest.mark.slow
@@ -105,8 +105,8 @@ def test_the_same_of_a_thousand_cases_more(test, cases):
     settings(max_examples=1000, deadline=None)(given(*cases)(test.hypothesis.inner_test))()
 
 
-def real_valued(random, n):
-    """Fractions with many true ties, and the same on a lattice with a slack of four steps a unit."""
+def draw_real_sums(random, n):
+    """Draw fractions with many ties, and the same on a lattice with a slack of four steps a unit."""
     true = [Fraction(random.randint(-6, 6), random.choice((1, 2, 3, 5, 7))) for _ in range(n)]
     lattice = [round(d * 2**40) + random.randint(-2, 2) * (d != 0) for d in true]
     return true, SumProblem(np.array(lattice, np.int64), slack=8 * n)
@@ -115,32 +115,32 @@ def real_valued(random, n):
 def test_limits_of_real_valued_sums_hold_the_truth_and_count_every_true_tie():
     random = Random(1)
     for _ in range(300):
-        true, problem = real_valued(random, random.randint(1, 10))
-        truth = of_sums(true)
-        for way in iter_methods(problem):
-            if way.operations > 10**8 or way.n_bytes > 10**8:
+        true, problem = draw_real_sums(random, random.randint(1, 10))
+        truth = enumerate_sums(true)
+        for method in iter_methods(problem):
+            if method.operations > 10**8 or method.n_bytes > 10**8:
                 continue
-            found = solve(problem, way)
+            result = solve(problem, method)
             for name in TAILS:
-                low, high = map(Fraction, found.get_limits(name))
-                assert low <= truth[name] <= high, (true, way, found)
-                if way.guarantee == "exact":
+                low, high = map(Fraction, result.get_limits(name))
+                assert low <= truth[name] <= high, (true, method, result)
+                if method.guarantee == "exact":
                     assert high == truth[name], "ties of the lattice are no more than the true ones here"
 
 
 def test_real_valued_sums_without_ties_are_exact():
     rng = np.random.default_rng(3)
     problem = SumProblem(np.rint(rng.normal(0.3, 1, 30) * 2**44).astype(np.int64), slack=120)
-    found = solve(problem)
-    assert (found.method, found.guarantee) == ("meet-in-the-middle", "exact")
+    result = solve(problem)
+    assert (result.method, result.guarantee) == ("meet-in-the-middle", "exact")
     exchanged = SumProblem(-problem.differences, problem.slack)
-    assert solve(exchanged).less == found.greater
+    assert solve(exchanged).less == result.greater
 
 
 def test_equal_differences_of_opposite_signs_tie_for_certain_on_any_lattice():
     d = np.array([3 * 2**40 + 1, 5 * 2**40, 9 * 2**40, -9 * 2**40, 9 * 2**40])
-    found = solve(SumProblem(d, slack=20))
-    assert found.rationals == solve(SumProblem(d)).rationals == of_sums(d.tolist())
+    result = solve(SumProblem(d, slack=20))
+    assert result.rationals == solve(SumProblem(d)).rationals == enumerate_sums(d.tolist())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -149,22 +149,22 @@ def test_methods_agree_where_no_enumeration_reaches(seed):
     d = rng.integers(-30, 31, 400)
     d[: 20 * seed] = np.abs(d[: 20 * seed])
     problem = SumProblem(d)
-    found = {way.method: solve(problem, way) for way in iter_methods(problem)}
-    assert {"polynomial", "dp", "tilted-fft"} <= found.keys()
-    truth = found["polynomial"].rationals
-    for one in found.values():
-        agrees(one, truth)
+    results = {method.method: solve(problem, method) for method in iter_methods(problem)}
+    assert {"polynomial", "dp", "tilted-fft"} <= results.keys()
+    truth = results["polynomial"].rationals
+    for result in results.values():
+        check_agreement(result, truth)
 
 
 def test_deep_tails_keep_their_digits():
     d = np.arange(1, 301) % 7 + 1
     d[::25] *= -1
     problem = SumProblem(d)
-    found = {way.method: solve(problem, way) for way in iter_methods(problem)}
-    truth = found["polynomial"].rationals
+    results = {method.method: solve(problem, method) for method in iter_methods(problem)}
+    truth = results["polynomial"].rationals
     assert 1e-70 < truth["greater"] < 1e-50
-    for one in found.values():
-        agrees(one, truth)
+    for result in results.values():
+        check_agreement(result, truth)
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.1, 0.3])
@@ -172,20 +172,22 @@ def test_deep_tails_keep_their_digits():
 def test_a_grid_and_its_transform_agree(form, gain):
     rng = np.random.default_rng(7)
     gold = rng.integers(0, 5, 700)
-    right = rng.binomial(gold, [[0.65], [min(0.65 + gain, 1.0)]])
+    correct = rng.binomial(gold, [[0.65], [min(0.65 + gain, 1.0)]])
     wrong = rng.poisson(0.4, (2, 700))
-    b, a = (np.column_stack([r, w, gold]) for r, w in zip(right, wrong, strict=True))
+    b, a = (np.column_stack([r, w, gold]) for r, w in zip(correct, wrong, strict=True))
     problem = QuotientProblem.from_counts(a, b, [a.sum(axis=0), b.sum(axis=0)], *FORMS[form])
-    found = {way.method: solve(problem, way) for way in iter_methods(problem) if way.method.startswith("grid")}
-    grid, transform = found["grid-dp"], found["grid-fft"]
+    results = {
+        method.method: solve(problem, method) for method in iter_methods(problem) if method.method.startswith("grid")
+    }
+    grid, transform = results["grid-dp"], results["grid-fft"]
     assert (grid.guarantee, transform.guarantee) == ("certified", "numeric")
     for name in TAILS:
         assert grid.get_limits(name).p_hi <= grid.get_limits(name).p_lo * (1 + 1e-12) + 1e-300
         assert sum(transform.get_limits(name)) == pytest.approx(sum(grid.get_limits(name)), rel=1e-12)
     mirrored = QuotientProblem.from_counts(b, a, [b.sum(axis=0), a.sum(axis=0)], *FORMS[form])
-    for way in iter_methods(mirrored):
-        if way.method in found:
-            assert solve(mirrored, way).two_sided == pytest.approx(found[way.method].two_sided, rel=1e-12)
+    for method in iter_methods(mirrored):
+        if method.method in results:
+            assert solve(mirrored, method).two_sided == pytest.approx(results[method.method].two_sided, rel=1e-12)
 
 
 @pytest.mark.parametrize("gain", [0, 12, 45])
@@ -197,17 +199,17 @@ def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
     widths = []
     for target in (5 * 10**4, 2 * 10**5, 10**6):
         monkeypatch.setattr(lattice_bounds, "TARGET", target)
-        (way,) = (way for way in iter_methods(problem) if way.method == "lattice-bounds")
-        found = solve(problem, way)
-        assert found.guarantee == "bounds"
+        (method,) = (method for method in iter_methods(problem) if method.method == "lattice-bounds")
+        result = solve(problem, method)
+        assert result.guarantee == "bounds"
         for name in TAILS:
             assert (
-                found.get_limits(name).p_lo
+                result.get_limits(name).p_lo
                 <= truth.get_limits(name).p_lo
                 <= truth.get_limits(name).p_hi
-                <= found.get_limits(name).p_hi
+                <= result.get_limits(name).p_hi
             )
-        widths.append(found.two_sided.p_hi - found.two_sided.p_lo)
+        widths.append(result.two_sided.p_hi - result.two_sided.p_lo)
     assert widths[0] > widths[1] > widths[2]
 
 
@@ -225,7 +227,7 @@ def test_a_saddlepoint_of_no_difference_is_one():
 
 
 def binomial_tail(n, k):
-    """A sum of binomial coefficients in integers."""
+    """Return an upper tail of the binomial distribution by summing coefficients in integers."""
     terms = [math.comb(n, k)]
     for j in range(k, n):
         terms.append(terms[-1] * (n - j) // (j + 1))
@@ -237,11 +239,11 @@ def binomial_tail(n, k):
 )
 def test_large_binomials_are_between_their_limits(n, k):
     problem = SumProblem(np.repeat([1, -1], [k, n - k]))
-    found = solve(problem)
-    assert (found.method, found.guarantee) == ("binomial", "certified")
+    result = solve(problem)
+    assert (result.method, result.guarantee) == ("binomial", "certified")
     truth = binomial_tail(n, max(k, n - k))
-    assert Fraction(found.greater.p_lo) <= truth <= Fraction(found.greater.p_hi)
-    assert found.greater.p_hi <= found.greater.p_lo * (1 + 1e-12) + 1e-322
+    assert Fraction(result.greater.p_lo) <= truth <= Fraction(result.greater.p_hi)
+    assert result.greater.p_hi <= result.greater.p_lo * (1 + 1e-12) + 1e-322
 
 
 def test_identical_systems_give_one():
@@ -250,6 +252,6 @@ def test_identical_systems_give_one():
         QuotientProblem.from_counts(np.ones((3, 2)), np.ones((3, 2)), np.full((2, 2), 3), [[1, 0]], [[0, 1]]),
         EnumeratedScore(np.zeros((4, 2), np.int64), np.ones((2, 2), np.int64), lambda sums: sums[..., 0] / 2),
     ):
-        found = solve(problem)
-        assert found.limits.tolist() == [[1.0, 1.0]] * 3
+        result = solve(problem)
+        assert result.limits.tolist() == [[1.0, 1.0]] * 3
         assert choose_method(problem).operations == 1

@@ -1,4 +1,4 @@
-"""Published values and those of other programs (tests/data/oracles.json: sources beside each)."""
+"""Tests against published values and those of other programs (sources in tests/data/oracles.json)."""
 
 from fractions import Fraction
 
@@ -14,16 +14,16 @@ RECALL = [[1, 0, 0]], [[0, 0, 1]]
 F1 = [[2, 0, 0]], [[1, 1, 1]]
 
 
-def within(way):
-    """How far both limits may lie off; those of a transform are 1e-10 on both sides of what it found."""
-    return 1.001e-10 if way.guarantee == "numeric" else 1e-12
+def get_tolerance(method):
+    """Return how far both limits may be off; those of a transform include 1e-10 on both sides."""
+    return 1.001e-10 if method.guarantee == "numeric" else 1e-12
 
 
-def yeh(form):
-    """Responses: correct, spurious, gold."""
-    kinds = [[1, 0, 0]] * 28 + [[0, 1, 0]] * 43 + [[0, 0, 0]] * 15
-    others = [[0, 0, 0]] * 71 + [[1, 0, 0]] * 6 + [[0, 1, 0]] * 9
-    return QuotientProblem.from_counts(kinds, others, [[47, 48, 103], [25, 14, 103]], *form)
+def build_yeh(form):
+    """Build Yeh's problem from responses: correct, spurious, gold."""
+    responses_of_a = [[1, 0, 0]] * 28 + [[0, 1, 0]] * 43 + [[0, 0, 0]] * 15
+    responses_of_b = [[0, 0, 0]] * 71 + [[1, 0, 0]] * 6 + [[0, 1, 0]] * 9
+    return QuotientProblem.from_counts(responses_of_a, responses_of_b, [[47, 48, 103], [25, 14, 103]], *form)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,13 @@ def yeh(form):
     ],
 )
 def test_yeh(oracles, form, name, alternative):
-    for way in iter_methods(yeh(form)):
-        found = solve(yeh(form), way)
-        assert found.get_limits(alternative) == pytest.approx([oracles[name]["expected"]] * 2, rel=within(way))
-        if found.rationals is not None and oracles[name].get("expected_rational"):
-            assert found.rationals[alternative] == Fraction(oracles[name]["expected_rational"])
+    for method in iter_methods(build_yeh(form)):
+        result = solve(build_yeh(form), method)
+        assert result.get_limits(alternative) == pytest.approx(
+            [oracles[name]["expected"]] * 2, rel=get_tolerance(method)
+        )
+        if result.rationals is not None and oracles[name].get("expected_rational"):
+            assert result.rationals[alternative] == Fraction(oracles[name]["expected_rational"])
 
 
 @pytest.mark.parametrize(
@@ -60,21 +62,23 @@ def test_sums_of_differences(oracles, name, factor):
     o = oracles[name]
     d = np.rint(np.array(o["inputs"]["d"]) * factor).astype(np.int64)
     values = o["expected"] if isinstance(o["expected"], list) else [o["expected"]]
-    for way in iter_methods(SumProblem(d)):
-        found = solve(SumProblem(d), way)
+    for method in iter_methods(SumProblem(d)):
+        result = solve(SumProblem(d), method)
         for alternative, value in zip(o["alternative"].strip("[]").split(","), values, strict=True):
-            assert found.get_limits(alternative) == pytest.approx([value, value], rel=within(way))
+            assert result.get_limits(alternative) == pytest.approx([value, value], rel=get_tolerance(method))
 
 
 @pytest.mark.parametrize(("name", "form"), [("sentence12_precision", PRECISION), ("sentence12_f1", F1)])
 def test_sentences(oracles, name, form):
-    counts, (_, greater, both) = oracles[name]["inputs"], oracles[name]["expected_rational"]
+    counts, (_, greater, two_sided) = oracles[name]["inputs"], oracles[name]["expected_rational"]
     a, b = (np.column_stack([counts[f"tp_{s}"], counts[f"fp_{s}"], counts["gold"]]) for s in "ab")
     problem = QuotientProblem.from_counts(a, b, [a.sum(axis=0), b.sum(axis=0)], *form)
-    for way in iter_methods(problem):
-        found = solve(problem, way)
-        for alternative, value in (("greater", greater), ("two-sided", both)):
-            assert found.get_limits(alternative) == pytest.approx([float(Fraction(value))] * 2, rel=within(way))
+    for method in iter_methods(problem):
+        result = solve(problem, method)
+        for alternative, value in (("greater", greater), ("two-sided", two_sided)):
+            assert result.get_limits(alternative) == pytest.approx(
+                [float(Fraction(value))] * 2, rel=get_tolerance(method)
+            )
 
 
 def test_word_errors(oracles):
@@ -82,22 +86,26 @@ def test_word_errors(oracles):
     d = (i * 7919 + 13) % 21 - 10
     d = np.where(i % 11 == 0, np.abs(d), d)
     assert d.sum() == 446
-    for way in iter_methods(SumProblem(d)):
-        found = solve(SumProblem(d), way).greater
-        assert found == pytest.approx([oracles["wer1000_signflip_greater"]["expected"]] * 2, rel=1.01e-10)
+    for method in iter_methods(SumProblem(d)):
+        limits = solve(SumProblem(d), method).greater
+        assert limits == pytest.approx([oracles["wer1000_signflip_greater"]["expected"]] * 2, rel=1.01e-10)
 
 
-def midranks(values):
-    """Twice the ranks of sizes, ties sharing theirs."""
+def compute_midranks(values):
+    """Return twice the midranks of the sizes, with the signs of the values."""
     sizes = np.abs(values)
     return np.array([2 * (sizes < v).sum() + (sizes == v).sum() + 1 for v in sizes]) * np.sign(values)
 
 
 def test_wilcoxon_with_ties_and_zeros(oracles):
     o = oracles["tague1981_wilcoxon"]
-    assert solve(SumProblem(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
+    assert solve(SumProblem(compute_midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(
+        o["expected"], rel=1e-12
+    )
     o = oracles["wilcoxon_zero_pratt"]  # zeros are ranked and then left out
-    assert solve(SumProblem(midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(o["expected"], rel=1e-12)
+    assert solve(SumProblem(compute_midranks(o["inputs"]["d"]))).two_sided.p_hi == pytest.approx(
+        o["expected"], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
@@ -105,7 +113,7 @@ def test_signed_ranks_are_those_of_the_classical_test(zeros):
     rng = np.random.default_rng(5)
     for _ in range(20):
         d = rng.integers(-4, 6, 25)
-        ranked = midranks(d if zeros == "pratt" else d[d != 0])
+        ranked = compute_midranks(d if zeros == "pratt" else d[d != 0])
         for alternative in ("greater", "less", "two-sided"):
             p = wilcoxon(d[None].astype(float), alternative, zeros=zeros).p_value[0]
             assert solve(SumProblem(ranked)).get_limits(alternative) == pytest.approx([p, p], rel=1e-12)

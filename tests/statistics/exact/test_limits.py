@@ -1,4 +1,4 @@
-"""What is too large is refused before it is begun, long work is looked at, and parts of it add up."""
+"""Tests of refusing problems that are too large, of deadlines, and of splitting work into parts."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ from sigdask.statistics.exact.planning import iter_methods
 from sigdask.statistics.exact.sums import meet_in_the_middle
 
 RNG = np.random.default_rng(5)
-REAL = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
-LONG = SumProblem(RNG.integers(-300, 301, 3000))
+REAL_PROBLEM = SumProblem(RNG.integers(-(2**45), 2**45, 40), slack=160)
+LONG_PROBLEM = SumProblem(RNG.integers(-300, 301, 3000))
 SENTENCES = RNG.integers(0, 4, (2, 900, 2))
 COUNTS = QuotientProblem.from_counts(*SENTENCES, SENTENCES.sum(axis=1), [[1, 0]], [[1, 1]])
 BLACK_BOX = EnumeratedScore(
@@ -29,12 +29,12 @@ BLACK_BOX = EnumeratedScore(
 
 
 class StoppedError(Exception):
-    """Raised by a deadline."""
+    """Raised by the deadline of a test."""
 
 
 def test_a_refusal_says_what_would_be_needed():
     small = MethodLimits(operations=10**4, n_bytes=10**5)
-    for problem in (REAL, LONG, COUNTS):
+    for problem in (REAL_PROBLEM, LONG_PROBLEM, COUNTS):
         refused = choose_method(problem, small)
         assert isinstance(refused, NoMethod)
         assert refused.needed in list(iter_methods(problem))
@@ -52,10 +52,10 @@ def test_where_there_is_no_method_that_is_said():
 
 
 def test_numbers_larger_than_any_float_are_refused_in_words():
-    several = RNG.integers(-(10**9), 10**9, (4000, 3))
+    fields = RNG.integers(-(10**9), 10**9, (4000, 3))
     for problem in (
         SumProblem(RNG.integers(-(2**48), 2**48, 4000)),
-        EnumeratedScore(several, several[:2], lambda sums: sums[..., 0]),
+        EnumeratedScore(fields, fields[:2], lambda sums: sums[..., 0]),
         EnumeratedScore(RNG.integers(-9, 10, (4000, 10)), np.ones((2, 10), np.int64), lambda sums: sums[..., 0]),
     ):
         refused = choose_method(problem, MethodLimits(10**6, 10**6))
@@ -64,27 +64,27 @@ def test_numbers_larger_than_any_float_are_refused_in_words():
 
 
 def test_a_plan_is_a_function_of_the_data_alone():
-    for problem in (REAL, LONG, COUNTS):
+    for problem in (REAL_PROBLEM, LONG_PROBLEM, COUNTS):
         assert choose_method(problem) == choose_method(problem)
 
 
-@pytest.mark.parametrize("problem", [REAL, LONG, COUNTS], ids=["real", "long", "counts"])
+@pytest.mark.parametrize("problem", [REAL_PROBLEM, LONG_PROBLEM, COUNTS], ids=["real", "long", "counts"])
 def test_a_deadline_ends_any_method(problem):
     def end():
         raise StoppedError
 
-    for way in iter_methods(problem):
-        if way.operations < 10**10 and way.n_bytes < 10**9:
+    for method in iter_methods(problem):
+        if method.operations < 10**10 and method.n_bytes < 10**9:
             with pytest.raises(StoppedError):
-                solve(problem, way, check=end)
+                solve(problem, method, check=end)
 
 
 def test_parts_add_up_to_the_whole(monkeypatch):
     monkeypatch.setattr(meet_in_the_middle, "MAX_HALF", 7)
     problem = SumProblem(RNG.integers(-(2**45), 2**45, 20), slack=80)
-    (way,) = (way for way in iter_methods(problem) if way.method == "meet-in-the-middle")
-    assert way.n_parts == 2**6
+    (method,) = (method for method in iter_methods(problem) if method.method == "meet-in-the-middle")
+    assert method.n_parts == 2**6
     counts = sum(count_parts(problem, first, 16).sum(axis=0) for first in (32, 0, 48, 16))
     monkeypatch.undo()
     whole = solve(problem)
-    assert combine_parts(problem, way, counts).limits.tolist() == whole.limits.tolist()
+    assert combine_parts(problem, method, counts).limits.tolist() == whole.limits.tolist()

@@ -13,7 +13,7 @@ from sigdask.errors import InputError
 from sigdask.execution.certificates import open_certificates
 from sigdask.execution.clusters import versions
 from sigdask.execution.clusters.base import Cluster, get_first_line, log, silence_dask
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.existing.discover import get_configured_address
 from sigdask.execution.clusters.lifecycle import LOOPBACK, check_options
 from sigdask.execution.clusters.settings import settings
@@ -23,7 +23,7 @@ CONNECT_SECONDS = 10
 
 
 @contextmanager
-def connect_address(description: Description) -> Iterator[Cluster]:
+def connect_address(description: ClusterDescription) -> Iterator[Cluster]:
     """Connect to the scheduler of `address` or `scheduler_file`."""
     options = check_options(description, ("address", "scheduler_file"))
     address = options.get("address") or _read_address(Path(options.get("scheduler_file", "")), description)
@@ -56,7 +56,7 @@ def _has_port(address: str) -> bool:
 
 
 @contextmanager
-def _open_client(description: Description, address: str) -> Iterator[Any]:
+def _open_client(description: ClusterDescription, address: str) -> Iterator[Any]:
     import dask
     from distributed import Client
 
@@ -74,7 +74,7 @@ def _open_client(description: Description, address: str) -> Iterator[Any]:
         yield stack.enter_context(client)
 
 
-def _get_security(stack: ExitStack, description: Description, address: str) -> Any:
+def _get_security(stack: ExitStack, description: ClusterDescription, address: str) -> Any:
     """Return the client's TLS certificates: those of the description, else of dask's settings."""
     transport = description.transport
     if address.startswith("tcp://"):
@@ -96,7 +96,7 @@ def _get_security(stack: ExitStack, description: Description, address: str) -> A
     return Security(require_encryption=True)
 
 
-def _read_address(file: Path, description: Description) -> str:
+def _read_address(file: Path, description: ClusterDescription) -> str:
     if not str(file) or str(file) == ".":
         raise description.build_error("[options] names no address and no scheduler_file")
     if not file.is_file():

@@ -13,25 +13,25 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from sigdask.execution.certificates import Files
+from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import join_last_lines
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind, check_options
 from sigdask.execution.clusters.settings import environment
 
 OPTIONS = ("threads", "host", "srun", "worker_args")
 
 
-def count_workers(_: Description) -> int:
+def count_workers(_: ClusterDescription) -> int:
     """Return how many workers are started by default: the allocation's tasks."""
     return int(os.environ.get("SLURM_NTASKS", "1"))
 
 
-def build_kind(description: Description) -> ClusterKind:
+def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return how to start a cluster in the allocation."""
     steps: list[_WorkerStep] = []
 
-    def make(description: Description, files: Files | None) -> Any:
+    def make(description: ClusterDescription, files: CertificateFiles | None) -> Any:
         steps.append(_WorkerStep(description, files))
         return steps[-1].cluster
 
@@ -42,7 +42,7 @@ def build_kind(description: Description) -> ClusterKind:
 class _WorkerStep:
     """A scheduler in this process, and the srun step of its workers."""
 
-    def __init__(self, description: Description, files: Files | None) -> None:
+    def __init__(self, description: ClusterDescription, files: CertificateFiles | None) -> None:
         from distributed import LocalCluster
 
         options = check_options(description, OPTIONS)
@@ -80,7 +80,11 @@ class _WorkerStep:
 
 
 def build_worker_command(
-    description: Description, address: str, files: Files | None, options: Mapping[str, Any], env: Mapping[str, str]
+    description: ClusterDescription,
+    address: str,
+    files: CertificateFiles | None,
+    options: Mapping[str, Any],
+    env: Mapping[str, str],
 ) -> list[str]:
     """Return the command that starts the workers, as a list that no shell parses."""
     n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import build_extra_error
-from sigdask.execution.certificates import Files
+from sigdask.execution.certificates import CertificateFiles
 from sigdask.execution.clusters.base import get_first_line, join_last_lines
-from sigdask.execution.clusters.description import QUEUES, Description, parse_duration
+from sigdask.execution.clusters.description import QUEUES, ClusterDescription, parse_duration
 from sigdask.execution.clusters.lifecycle import QUIET_WORKER, ClusterKind
 from sigdask.execution.clusters.settings import environment
 
@@ -48,7 +48,7 @@ SAFE_TEXT = re.compile(r"[\w./+:@%=,~-]*")
 SHORTEST_LIFE = 120.0
 
 
-def check_queue(description: Description) -> None:
+def check_queue(description: ClusterDescription) -> None:
     """Raise if the queue cannot be reached from this machine."""
     command = SUBMIT_COMMANDS[description.kind]
     if shutil.which(command) is None:
@@ -57,7 +57,7 @@ def check_queue(description: Description) -> None:
         )
 
 
-def build_kind(description: Description) -> ClusterKind:
+def build_kind(description: ClusterDescription) -> ClusterKind:
     """Return how to start workers as jobs of the queue."""
     check_queue(description)
     _import_jobqueue(description)  # in this thread, for it takes signals
@@ -67,7 +67,7 @@ def build_kind(description: Description) -> ClusterKind:
     return ClusterKind(queue.make, queue.get_status, vanished, queue.has_refused_all, max(1, threads), scratch=True)
 
 
-def _import_jobqueue(description: Description) -> Any:
+def _import_jobqueue(description: ClusterDescription) -> Any:
     """Import dask-jobqueue, and restore the handler of Ctrl-C, which it replaces."""
     in_main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)
@@ -84,20 +84,20 @@ def _import_jobqueue(description: Description) -> Any:
 class _Queue:
     """A queueing system, and the refusals of its submit command."""
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: ClusterDescription) -> None:
         self.description = description
         self.refusals: list[str] = []
         self.cluster: Any = None
         self.logs: Path | None = None
 
-    def make(self, description: Description, files: Files | None) -> Any:
+    def make(self, description: ClusterDescription, files: CertificateFiles | None) -> Any:
         cluster_class = getattr(_import_jobqueue(description), f"{QUEUES[description.kind]}Cluster")
         self._check_texts(files)
         job = _build_job_class(cluster_class.job_cls, self.refusals)
         self.cluster = cluster_class(job_cls=job, **self._build_options(files))
         return self.cluster
 
-    def _build_options(self, files: Files | None) -> dict[str, Any]:
+    def _build_options(self, files: CertificateFiles | None) -> dict[str, Any]:
         user_options = dict(self.description.options)
         options = {"processes": 1, "death_timeout": 60, **user_options}
         options["scheduler_options"] = {"dashboard_address": "127.0.0.1:0", **user_options.get("scheduler_options", {})}
@@ -126,7 +126,7 @@ class _Queue:
             return []
         return ["--lifetime", f"{life:.0f}s", "--lifetime-stagger", f"{min(life * 0.05, 300):.0f}s"]
 
-    def _check_texts(self, files: Files | None) -> None:
+    def _check_texts(self, files: CertificateFiles | None) -> None:
         texts = {"log_directory": self.description.options.get("log_directory"),
                  "local_directory": self.description.options.get("local_directory")}  # fmt: skip
         texts |= {f"certificate file {path.name}": str(path) for path in files or ()}

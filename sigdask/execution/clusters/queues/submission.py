@@ -19,7 +19,7 @@ from pathlib import Path
 from sigdask.errors import InputError, UnfinishedError
 from sigdask.execution.clusters import ALLOCATION_PREFIX, read
 from sigdask.execution.clusters.base import join_last_lines
-from sigdask.execution.clusters.description import Description
+from sigdask.execution.clusters.description import ClusterDescription
 
 MARGIN = 60
 """Seconds before the time limit at which the driver is told to stop; it needs ten."""
@@ -155,7 +155,7 @@ def build_submission(
     )
 
 
-def _build_arguments(plan: Path, description: Description, margin: int, *, in_allocation: bool) -> list[str]:
+def _build_arguments(plan: Path, description: ClusterDescription, margin: int, *, in_allocation: bool) -> list[str]:
     options, submit = description.options, description.submit
     walltime = submit.get("walltime", options.get("walltime"))
     n_cores = int(options.get("cores", 1))
@@ -180,14 +180,14 @@ def _build_arguments(plan: Path, description: Description, margin: int, *, in_al
     ]  # fmt: skip
 
 
-def _split_directive(line: str, description: Description) -> list[str]:
+def _split_directive(line: str, description: ClusterDescription) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
         raise description.build_error(f"directive {line!r}: {error}") from None
 
 
-def _parse_megabytes(memory: str, description: Description) -> int:
+def _parse_megabytes(memory: str, description: ClusterDescription) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", str(memory), re.IGNORECASE)
     if match is None:
         raise description.build_error(f'[options] memory = {memory!r}: must be a size such as "4GB"')
