@@ -8,7 +8,7 @@ import numpy as np
 
 from sigdask.randomization.kernels.exceedances import count_linear
 from sigdask.randomization.kernels.sums import add_planes, add_tables
-from sigdask.randomization.stream.shuffles import fill_swap_words
+from sigdask.randomization.stream.swaps import fill_swap_words
 
 N_TRIALS = 4096
 

@@ -21,7 +21,7 @@ from sigdask.execution.clusters import connect
 from sigdask.formats import read
 from sigdask.io.folders import make_private_folder
 from sigdask.options import Alternative, Method
-from sigdask.randomization.stream.shuffles import compute_stream_key, draw_swap_bits, philox
+from sigdask.randomization.stream.swaps import compute_stream_key, draw_swap_bits, philox
 from sigdask.report.presentable import Results
 from sigdask.statistics.crosscheck import ALARM, compute_fit_p
 from sigdask.statistics.rounding import format_p_equals

@@ -11,7 +11,7 @@ import struct
 import zipfile
 
 from formats.test_contract import FILES, TABLES
-from plan_of import build_good_plan, change_key, format_plan, iter_key_paths, remove_key, write_plan_inputs
+from good_plan import build_good_plan, change_key, format_plan, iter_key_paths, remove_key, write_plan_inputs
 
 from sigdask.formats import FORMATS
 from sigdask.metrics import METRICS

@@ -5,7 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.analysis.comparison.spec import CompareSpec

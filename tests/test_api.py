@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 
 import sigdask
 from sigdask.api import compare, compare_all
 from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.randomization.stream.swaps import draw_swap_bits
 from sigdask.results.export import FRAME_EXTRAS
 
 RNG = build_rng(0)

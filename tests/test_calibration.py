@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 from scipy import stats
 
 from sigdask.api import compare
@@ -28,7 +28,7 @@ def test_counts_over_many_data_sets_are_binomial_about_the_exact_p():
 
 def test_the_true_size_is_the_attainable_one():
     # 18,579 replications detect 0.06 against 0.05 at level 1e-4 with power 0.99 (STATISTICS section 13)
-    from panel_of import build_panel
+    from builders import build_panel
 
     from sigdask.metrics.forms import Ratios
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 from scipy import stats
 
 from benchmarks.calibration import pairs

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 from scipy import stats
 
 from benchmarks.calibration import families as simulated

@@ -11,8 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
-import kinds
 import numpy as np
+import panel_kinds
 import pytest
 
 import sigdask
@@ -54,16 +54,16 @@ ADDED_LATER = {
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
-    yield kinds.import_user_module(tmp_path_factory.mktemp("own"))
+    yield panel_kinds.import_user_module(tmp_path_factory.mktemp("own"))
     sys.modules.pop("own_kinds")
 
 
 def compute_digests(own):
-    panels = {**kinds.build_sum_panels(), **kinds.build_other_panels(own), **kinds.build_families()}
+    panels = {**panel_kinds.build_sum_panels(), **panel_kinds.build_other_panels(own), **panel_kinds.build_families()}
     return (
         {name: [row.hex() for row in panel.compute_digests().ravel().tolist()] for name, panel in panels.items()}
-        | {f"metric {name}": [digest(metric)] for name, metric in kinds.list_metrics().items()}
-        | {f"value {name}": [digest(value)] for name, value in kinds.list_values().items()}
+        | {f"metric {name}": [digest(metric)] for name, metric in panel_kinds.list_metrics().items()}
+        | {f"value {name}": [digest(value)] for name, value in panel_kinds.list_values().items()}
     )
 
 
@@ -178,7 +178,7 @@ def test_a_new_field_must_be_hashed_or_said_not_to_be():
 
 
 def test_a_renamed_class_and_a_moved_function_keep_their_digests():
-    panel = kinds.build_sum_panels()["mcc"]
+    panel = panel_kinds.build_sum_panels()["mcc"]
     before = panel.compute_digests()
 
     @known_as("Formula", "title call")
@@ -197,7 +197,7 @@ def test_a_renamed_class_and_a_moved_function_keep_their_digests():
 
 
 def test_a_user_may_inherit_a_class_and_is_told_apart():
-    ratios = kinds.build_sum_panels()["accuracy"].metrics[0].form
+    ratios = panel_kinds.build_sum_panels()["accuracy"].metrics[0].form
 
     class Mine(type(ratios)):
         pass
@@ -214,7 +214,7 @@ def build_set_panel(holdings, golden):
         holdings=tuple(np.array(sorted(t * n_units + u for t, u in pairs), np.int64) for pairs in holdings),
         golden=np.array(golden, np.bool_),
         pairs=np.array([[0, 1]]),
-        metrics=(find_metric("type-f1", kinds.build_terms()).bind(kinds.build_terms()),),
+        metrics=(find_metric("type-f1", panel_kinds.build_terms()).bind(panel_kinds.build_terms()),),
         n_items=n_units,
     )
 
@@ -256,7 +256,7 @@ def test_of_sets_terms_that_neither_system_holds_count_by_their_number_alone():
 
 
 def test_of_sums_each_contributing_unit_counts_with_its_address_and_size():
-    panel = kinds.build_sum_panels()["decimals"]
+    panel = panel_kinds.build_sum_panels()["decimals"]
     pair = panel.select([0])
     before = pair.compute_digests()[0, 0].tobytes()
     k = int(np.flatnonzero(pair.values[:, 0, 0] != pair.values[:, 1, 0])[0])

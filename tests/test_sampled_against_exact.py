@@ -6,7 +6,7 @@ the trials them.
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 from scipy import stats
 
 from sigdask.api import compare_all

@@ -12,7 +12,7 @@ from sigdask import Counts, compare_all
 from sigdask.counts.lattice import ScoreScale
 from sigdask.errors import InputError
 from sigdask.nightly.gate.margin_tests import compute_normal_p
-from sigdask.statistics.letters import rank_systems
+from sigdask.statistics.ranking_letters import rank_systems
 from sigdask.statistics.stopping import compute_sequence_interval, log_likelihood
 
 N_ITEMS = 9

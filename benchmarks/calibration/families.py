@@ -19,7 +19,7 @@ from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
 from sigdask.randomization.families.bootstrap_t import StudentisedBootstrap, find_critical_value
 from sigdask.randomization.families.max_t import MaxTFamily, tally_family
-from sigdask.randomization.families.skewed import count_skewed, find_skewed
+from sigdask.randomization.families.skewness import count_skewed, find_skewed
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.families import FamilyMember

@@ -13,8 +13,8 @@ from sigdask.errors import InputError
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.text import Facts
 from sigdask.report.presentable import Results
+from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result
-from sigdask.results.rows import results_to_table
 from sigdask.results.signature import Signature, is_signature
 from sigdask.results.table import Table
 from sigdask.text import make_printable, value_from_json

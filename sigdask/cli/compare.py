@@ -28,7 +28,7 @@ from sigdask.cli.output.write import (
 )
 from sigdask.errors import InputError, RefusedFileError, UnfinishedError
 from sigdask.execution import clusters
-from sigdask.execution.clusters import connect, resolve_active, visibility
+from sigdask.execution.clusters import connect, monitoring, resolve_active
 from sigdask.io import as_path, is_url
 from sigdask.metrics import check_name
 from sigdask.options import OPTIONS, PRINT_OPTIONS, SelectionOptions, fill_options
@@ -237,7 +237,7 @@ def _open_cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
     name = "local" if available == "auto" else available  # only a dask cluster has a report
     with (
         connect(name, workers=options["workers"]) as cluster,
-        visibility.write_performance_report(cluster, Path(report)),
+        monitoring.write_performance_report(cluster, Path(report)),
     ):
         yield cluster
 

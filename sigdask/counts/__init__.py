@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sigdask.counts.checks import check_common_items, check_names, check_unique, convert_groups, convert_ids
 from sigdask.counts.factors import Factor
 from sigdask.counts.fields import Array, LabelFields, LazyOutputs, ReorderedFields, get_rounding
+from sigdask.counts.item_texts import ScopeNote, TextLookup
 from sigdask.counts.label_sets import LabelSetFields, get_label_sets, join_labels, list_labels
 from sigdask.counts.precision import ExactNumbers, ScoreMatrix, check_lengths
-from sigdask.counts.shown import ScopeNote, TextLookup
 from sigdask.counts.texts import Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.identity import known_as

@@ -16,7 +16,7 @@ from sigdask.errors import ClusterLostError
 from sigdask.execution import clusters
 from sigdask.execution.clusters import Cluster, ClusterDescription, ClusterLike
 from sigdask.execution.clusters.base import log
-from sigdask.execution.flight import TaskWindow
+from sigdask.execution.task_window import TaskWindow
 from sigdask.metrics.extraction import Executor, ExtractionPart, LocalExtraction
 from sigdask.metrics.extraction.processes import IS_SUPPORTED, ProcessExtraction
 

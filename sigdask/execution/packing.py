@@ -15,7 +15,7 @@ from sigdask.errors import InputError
 from sigdask.execution.clusters import Cluster, versions
 from sigdask.execution.tasks import TrialRange
 from sigdask.io import addresses
-from sigdask.metrics.travel import can_send_by_name, iter_functions
+from sigdask.metrics.transport import can_send_by_name, iter_functions
 from sigdask.randomization.blocks import SystemBlock, build_frame, build_from_sums, is_large, list_panels, split_panel
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.kernels.sums import MovedSums

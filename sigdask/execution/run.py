@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from sigdask.errors import SigdaskError, TaskError, UnfinishedError
-from sigdask.execution import clusters, prefetch
-from sigdask.execution.clusters import Cluster, ClusterLike, visibility
-from sigdask.execution.flight import TaskWindow
+from sigdask.execution import clusters, expected_time
+from sigdask.execution.clusters import Cluster, ClusterLike, monitoring
 from sigdask.execution.packing import send_panels, unpack_panel
+from sigdask.execution.task_window import TaskWindow
 from sigdask.execution.tasks import Task, TrialRange, compute_task_seconds, measure_trial_seconds, split_jobs
 from sigdask.randomization.jobs import Job, sum_trials
 from sigdask.randomization.tallies import Tally
@@ -100,7 +100,7 @@ def _count_on_cluster(
     progress: Progress | None,
     blocks_per_task: int | None,
 ) -> list[Tally]:
-    pace = prefetch.start_pace(progress, jobs, costs, cluster.n_threads)
+    pace = expected_time.start_pace(progress, jobs, costs, cluster.n_threads)
     tasks = split_jobs(jobs, costs, compute_task_seconds(work, cluster.n_threads), blocks_per_task)
     totals = [Tally.zero(job.panel.shape, job.panel.manner.n_tails) for job in jobs]
     n_trials, n_done = sum_trials(jobs), 0
@@ -111,7 +111,7 @@ def _count_on_cluster(
             totals[trials.job] += tally
             n_done += trials.n_trials * jobs[trials.job].n_comparisons
             pace.add_trials(trials.job, trials.n_trials)
-        prefetch.report_progress(progress, n_done, n_trials, pace)
+        expected_time.report_progress(progress, n_done, n_trials, pace)
     for job, total in zip(jobs, totals, strict=True):
         if total.n_trials != job.n_trials:
             raise UnfinishedError(
@@ -176,7 +176,7 @@ def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task])
 
     flight = TaskWindow(cluster, tasks, submit)
     for results in flight:
-        visibility.increment_counter("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in results))
+        monitoring.increment_counter("sigdask_trials", sum(t.n_trials * jobs[t.job].n_comparisons for t, _ in results))
         yield [(trials, tally.widen() if isinstance(tally, Tally) else tally) for trials, tally in results]
     if flight.given_up:
         labels = ", ".join(dict.fromkeys(jobs[job].label for job in flight.given_up))

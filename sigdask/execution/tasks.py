@@ -13,7 +13,7 @@ from sigdask.randomization.blocks import compute_max_trials, is_large, measure_s
 from sigdask.randomization.jobs import Job
 from sigdask.randomization.panels import AnyPanel
 from sigdask.randomization.panels.exact import ExactPanel
-from sigdask.randomization.stream.shuffles import BLOCK
+from sigdask.randomization.stream.swaps import BLOCK
 
 TASK_SECONDS = 1.0
 

@@ -34,8 +34,8 @@ from sigdask.formats.segment_scores.columns import share_metrics
 from sigdask.formats.tables.bookkeeping import check_gold_labels, check_rows, is_real_valued, remove_bookkeeping
 from sigdask.formats.tables.label_sets import has_label_lists
 from sigdask.formats.tables.labels import ANSWER_NAMES, GOLD_NAMES, find_gold_column, infer_gold_column
-from sigdask.formats.tables.notation import convert_scores
 from sigdask.formats.tables.responses import FALSE_WORDS, TRUE_WORDS
+from sigdask.formats.tables.score_notation import convert_scores
 from sigdask.io import addresses, as_path, prefetch_files
 from sigdask.io.compression import limit_unpacking
 
@@ -157,7 +157,7 @@ SNIFFERS: dict[str, str] = {
     "terms": "sigdask.formats.spans.terms:sniff",
     "metrics": "sigdask.formats.segment_scores.columns:sniff",
     "pairs": "sigdask.formats.spans.pairs:sniff",
-    "conll": "sigdask.formats.tagging.heads:sniff",
+    "conll": "sigdask.formats.tagging.detection:sniff",
     "mbt": "sigdask.formats.tagging.timbl:sniff_mbt",
     "timbl": "sigdask.formats.tagging.timbl:sniff_timbl",
     "trec": "sigdask.formats.trec:sniff",

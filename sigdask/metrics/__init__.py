@@ -13,7 +13,7 @@ from sigdask.errors import InputError
 from sigdask.io import addresses
 from sigdask.metrics import ratios, retrieval
 from sigdask.metrics.base import BlackBox, BoundMetric, BoundSets, Metric, Spec
-from sigdask.metrics.elsewhere import describe_needs
+from sigdask.metrics.unsupported import describe_needs
 from sigdask.metrics.user import black_box, load_metric, metric
 
 __all__ = ["METRICS", "BlackBox", "BoundMetric", "BoundSets", "Metric", "Spec", "black_box", "find_metric", "metric"]

@@ -17,7 +17,7 @@ from sigdask.errors import InputError
 from sigdask.identity import known_as
 from sigdask.metrics.extraction.request import Extraction
 from sigdask.metrics.forms import Form, Ratios
-from sigdask.metrics.travel import get_address, get_folder, load_function
+from sigdask.metrics.transport import get_address, get_folder, load_function
 
 
 @known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")

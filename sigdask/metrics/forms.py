@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.errors import InputError
 from sigdask.identity import known_as
-from sigdask.metrics.travel import get_address, get_folder, load_function
+from sigdask.metrics.transport import get_address, get_folder, load_function
 
 Array = NDArray[Any]
 

@@ -15,7 +15,7 @@ from sigdask.report import notebook
 from sigdask.report.methods.text import Facts, Methods
 from sigdask.report.methods.text import build_methods as methods_of
 from sigdask.report.plots import results as drawing
-from sigdask.report.tables import comparisons, latex, markdown, others
+from sigdask.report.tables import analyses, comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.ranking import SystemRanking, build_rankings
@@ -49,7 +49,7 @@ class Ranking(SystemRanking):
     """Systems of one test set, subset and metric by score, with a display for notebooks."""
 
     def _repr_html_(self) -> str:
-        return notebook.as_html(notebook.shorten_table(others.build_ranking_table(self)))
+        return notebook.as_html(notebook.shorten_table(analyses.build_ranking_table(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -233,7 +233,7 @@ class Independences(PaperTables, IndependenceResults):
 
     def paper_tables(self) -> list[PaperTable]:
         """Return a table of the tests."""
-        return [others.build_independence_table(self)]
+        return [analyses.build_independence_table(self)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -242,7 +242,7 @@ class Powers(PaperTables, PowerResults):
 
     def paper_tables(self) -> list[PaperTable]:
         """Return a table of the comparisons."""
-        return [others.build_power_table(self)]
+        return [analyses.build_power_table(self)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -274,7 +274,7 @@ class Evaluation(PaperTables, RankingEvaluation):
 
     def paper_tables(self) -> list[PaperTable]:
         """Return precision of the n best, and measures compared."""
-        return others.build_evaluation_tables(self)
+        return analyses.build_evaluation_tables(self)
 
     def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
         """Draw the curve of each measure: the precision or recall of its n best, for each n, with intervals.

@@ -10,7 +10,7 @@ from operator import eq
 from pathlib import Path
 from typing import Any, overload
 
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 from sigdask.results import json_lines as lines
 from sigdask.results.export import build_frame, iter_csv, write_parquet
 from sigdask.results.messages.notes import Note, list_dicts, list_texts
@@ -19,7 +19,7 @@ from sigdask.results.record import MAX_SHOWN, Result, format_table
 from sigdask.results.schema import VERSION
 from sigdask.results.table import Table
 from sigdask.results.views import get_result, iter_results
-from sigdask.statistics.letters import achieved_significance
+from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.text import JsonMembers, iter_json, to_plain
 
 

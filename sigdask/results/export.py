@@ -12,10 +12,10 @@ import numpy as np
 
 from sigdask.errors import InputError, build_extra_error
 from sigdask.results import signature, views
-from sigdask.results.assumptions import list_assumptions
 from sigdask.results.columns.assumptions import format_kinds
 from sigdask.results.columns.coded import CodedColumn
-from sigdask.results.rows import results_to_table
+from sigdask.results.doubts import list_assumptions
+from sigdask.results.from_records import results_to_table
 from sigdask.results.table import DISAGREES, Table, build_empty_intervals, get_details, list_tests
 
 FRAME_EXTRAS = {"pandas": "frame", "pyarrow": "parquet"}

@@ -12,8 +12,8 @@ import orjson
 from numpy.typing import NDArray
 
 from sigdask.results import signature, views
-from sigdask.results.assumptions import list_assumptions
 from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.doubts import list_assumptions
 from sigdask.results.messages import checks
 from sigdask.results.messages.notes import list_dicts, list_texts
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, StoppedCounts, Table, UnitCorrelation

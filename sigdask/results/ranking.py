@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.results.table import Table
-from sigdask.statistics.letters import RankedSystem, discriminative_power, rank_systems
+from sigdask.statistics.ranking_letters import RankedSystem, discriminative_power, rank_systems
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts.grouping import number_rows
 from sigdask.errors import InputError
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 
 if TYPE_CHECKING:
     from sigdask.results.columns.inputs import InputDigests

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.results import signature
-from sigdask.results.assumptions import list_assumptions
+from sigdask.results.doubts import list_assumptions
 from sigdask.results.messages import checks as sentences
 from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
 from sigdask.statistics.classical.names import INDEPENDENT_TESTS

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import build_panel
 from command import call_sigdask
 from conftest import YEH
-from panel_of import build_panel
 from rich.console import Console
 from terminals import run_in_terminal
 
 import sigdask
 from sigdask.cli.output import progress
 from sigdask.cli.output.progress import Bar, ProgressLines, ProgressStep, ProgressSteps, describe_expected_time
-from sigdask.execution import prefetch, tasks
-from sigdask.execution.prefetch import CountingPace, WorkEstimate
+from sigdask.execution import expected_time, tasks
+from sigdask.execution.expected_time import CountingPace, WorkEstimate
 from sigdask.metrics.extraction import ExtractionProgress
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.jobs import Job
@@ -247,7 +247,7 @@ def test_resamples_of_intervals_are_no_trials_of_which_fewer_could_be_asked_for(
 def test_the_time_left_follows_the_predicted_work_and_the_measured_pace(monkeypatch):
     """Of 100 s of trials and an exact p of 900 s: all trials done in 200 s are a tenth, at half the pace."""
     clock = iter([0.0, 0.0, 200.0])
-    monkeypatch.setattr(prefetch.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(expected_time.time, "monotonic", lambda: next(clock))
     pace = CountingPace(WorkEstimate.from_jobs([build_job(10**6), build_job(1, enumerated=True)], [1e-4, 900.0], 1))
     assert (pace.share, pace.seconds_left) == (0.0, pytest.approx(1000))
     pace.add_trials(0, 10**6)
@@ -275,7 +275,7 @@ def test_exact_p_values_alone_are_announced_as_what_they_are(monkeypatch):
 
 @pytest.mark.parametrize("stop", [(), ("--stop", "besag-clifford")])
 def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, tmp_path):
-    monkeypatch.setattr(prefetch, "LONG_SECONDS", 1e-9)
+    monkeypatch.setattr(expected_time, "LONG_SECONDS", 1e-9)
     result = call_sigdask("compare", YEH, "-m", "recall", "--trials", "1e5", "--cluster", "none", *stop, cwd=tmp_path)
     assert re.search(
         r"counting [\d,]+ trials takes about .* on 1 thread; [\d,]+ trials a comparison instead of", result.stderr
@@ -283,7 +283,7 @@ def test_a_long_comparison_is_announced_before_it_is_counted(stop, monkeypatch, 
 
 
 def test_a_long_night_is_announced_before_it_is_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(prefetch, "LONG_SECONDS", 1e-9)
+    monkeypatch.setattr(expected_time, "LONG_SECONDS", 1e-9)
     (tmp_path / "plan.toml").write_text(
         f'trials = 100000\nstore = "kept.sqlite"\n[[test_set]]\nname = "x"\nsystems = "{YEH}"\nmetrics = ["recall"]\n'
     )

@@ -20,7 +20,7 @@ from sigdask.execution.run import count_jobs
 from sigdask.metrics import metric
 from sigdask.metrics.base import BlackBox
 from sigdask.metrics.forms import Formula
-from sigdask.metrics.travel import can_send_by_name, get_address
+from sigdask.metrics.transport import can_send_by_name, get_address
 
 
 def test_a_comparison_that_kills_its_workers_is_named_and_all_else_is_counted(monkeypatch):

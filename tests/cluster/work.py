@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 
 from sigdask.execution.run import count_jobs
 from sigdask.metrics.base import BlackBox

@@ -14,8 +14,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from builders import build_rng
 from conftest import ROOT
-from panel_of import build_rng
 
 from sigdask.errors import InputError
 from sigdask.nightly.gate import GateVerdict, NonInferior, NotWorse, RuleFinding, RuleVerdict

@@ -512,7 +512,7 @@ def test_two_systems_of_one_name_are_an_error(tmp_path, files):
     ],
 )
 def test_other_files_are_not_taken_for_tagged_tokens(tmp_path, text):
-    from sigdask.formats.tagging.heads import sniff
+    from sigdask.formats.tagging.detection import sniff
 
     (tmp_path / "x").write_text(text)
     assert not sniff([parse_source(str(tmp_path / "x"))], None, Options())
@@ -556,7 +556,7 @@ def test_types_of_chunks_beside_o_are_not_taken_for_plain_labels(tmp_path):
     "other", ["a b\nc d\n\ne f\n", "The\tDT\ndog\tNN\n", "The\tDT\tx\n\ndog\tNN\tx\n", "", "a\n\n"]
 )
 def test_files_of_other_tokens_are_not_taken_for_parts_of_speech(tmp_path, other):
-    from sigdask.formats.tagging.heads import sniff
+    from sigdask.formats.tagging.detection import sniff
 
     path, _, gold = write_files(tmp_path, other, other, format_tags("DT", "NN", "VBZ", "PRP", "VBZ", "CD"))
     assert not sniff([parse_source(str(path))], gold, Options())

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask import InputError, as_counts, compare_all, compare_sets
 from sigdask.counts import Counts

@@ -3,7 +3,7 @@
 import ir_measures
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric, metric

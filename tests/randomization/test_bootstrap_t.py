@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask.counts import Counts
 from sigdask.metrics.base import BoundMetric
@@ -21,7 +21,7 @@ from sigdask.randomization.families.max_t import MaxTFamily
 from sigdask.randomization.panels.build import PanelGroups
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import draw_units
+from sigdask.randomization.stream.swaps import draw_units
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))

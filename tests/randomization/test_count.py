@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import reference
+from builders import build_panel, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import build_panel, build_rng
 from scipy import stats
 
 from sigdask.api import compare, compare_all

@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.influence import ComparisonVerdicts, compute_influence

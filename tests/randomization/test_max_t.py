@@ -7,15 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 import reference
+from builders import build_panel, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import build_panel, build_rng
 
 from sigdask.metrics.forms import Formula, Ratios
 from sigdask.randomization.families.max_t import CHUNK, MaxTFamily, tally_family
 from sigdask.randomization.families.tukey import Relabelling, tally_relabelling
 from sigdask.randomization.panels.families import FamilyMember
-from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.randomization.stream.swaps import draw_swap_bits
 from sigdask.statistics.crosscheck import compute_fit_p
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))

@@ -2,10 +2,10 @@
 
 import sys
 
-import kinds
 import numpy as np
+import panel_kinds
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 
 from sigdask.counts import Counts, Outputs
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
@@ -13,7 +13,7 @@ from sigdask.randomization.contributions import compute_contributions
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sets import build_set_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffled_differences import iter_differences
+from sigdask.randomization.stream.trial_differences import iter_differences
 
 MEAN = Ratios(((1, 0, 0),), ((0, 0, 1),))
 FORMS = {
@@ -34,7 +34,7 @@ def draw_values(seed, n_items=14, n_systems=4):
 
 @pytest.fixture
 def own(tmp_path):
-    yield kinds.import_user_module(tmp_path)
+    yield panel_kinds.import_user_module(tmp_path)
     sys.modules.pop("own_kinds", None)
 
 
@@ -54,12 +54,12 @@ def check_differences(panel, n_trials=300):
 
 
 def test_every_kind_of_sums_has_the_exceedances_of_its_tally():
-    for panel in kinds.build_sum_panels().values():
+    for panel in panel_kinds.build_sum_panels().values():
         check_differences(panel)
 
 
 def test_sets_and_whole_outputs_have_those_of_theirs(own):
-    for name, panel in kinds.build_other_panels(own).items():
+    for name, panel in panel_kinds.build_other_panels(own).items():
         if name == "a user's partial":  # of which only the digest is looked at: it cannot be called
             continue
         check_differences(panel, 40 if isinstance(panel, OutputsPanel) else 300)
@@ -105,7 +105,7 @@ def test_a_contribution_is_half_of_what_the_exchange_of_the_unit_takes_away(form
 
 
 def test_a_contribution_to_a_score_of_sets_is_what_the_exchange_of_its_terms_takes_away():
-    counts, metrics = kinds.build_terms(), [kinds.find_metric(name) for name in ("type-f1", "type-recall")]
+    counts, metrics = panel_kinds.build_terms(), [panel_kinds.find_metric(name) for name in ("type-f1", "type-recall")]
     units = SwapUnits.from_counts(counts, 0)
     [(panel, _)] = build_set_panels(counts, units, [m.bind(counts) for m in metrics], [(0, 1)])
     for column in range(2):

@@ -9,7 +9,7 @@ from sigdask.counts import Counts
 from sigdask.errors import InputError
 from sigdask.randomization.kernels.relabel import sum_relabelled
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import (
+from sigdask.randomization.stream.swaps import (
     compute_stream_key,
     draw_swap_bits,
     fill_counting_words,

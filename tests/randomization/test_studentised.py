@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 
 import sigdask
 from sigdask import Counts, compare_all, compare_sets
@@ -18,7 +18,7 @@ from sigdask.analysis.comparison.study import prepare_study
 from sigdask.metrics.forms import Bleu, ChrF, Formula, Ratios
 from sigdask.randomization.families.deviations import compute_contributions, compute_skewness, compute_swap_deviations
 from sigdask.randomization.families.max_t import MaxTFamily, tally_family
-from sigdask.randomization.families.skewed import compute_skewness_limit, find_skewed
+from sigdask.randomization.families.skewness import compute_skewness_limit, find_skewed
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.statistics.bounds import clopper_pearson
 

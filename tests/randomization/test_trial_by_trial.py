@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 
 from sigdask.metrics.forms import Bleu, Formula, Ratios
 from sigdask.randomization.stream import trial_by_trial as module

@@ -7,8 +7,8 @@ import shlex
 import numpy as np
 import pytest
 from browser import find_violations
+from builders import build_rng
 from click.testing import CliRunner
-from panel_of import build_rng
 
 from sigdask.api import compare_opened
 from sigdask.cli import commands

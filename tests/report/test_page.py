@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import VIEWPORT_HEIGHT, find_violations
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask.api import compare_all, compare_sets
 from sigdask.counts import Counts

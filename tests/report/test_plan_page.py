@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from browser import find_violations, get_screenshot_folder
+from builders import build_rng
 from click.testing import CliRunner
-from panel_of import build_rng
 
 from sigdask.cli import commands
 from sigdask.nightly.report.page import LOWEST_P, build_part

@@ -2,7 +2,7 @@
 
 import re
 
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask import compare_all
 from sigdask.report.page import render_page

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from builders import build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import build_rng
 from scipy import stats
 
 from sigdask.errors import InputError

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 from scipy import stats
 
 from sigdask.analysis.comparison.nesting import find_coarsest

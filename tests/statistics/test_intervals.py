@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 from scipy import stats
 
 from sigdask.statistics.intervals import compute_bca_shares, compute_level, count_rejected, invert_test, wilson

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sigdask.api import compare_all
 from sigdask.counts import Counts
-from sigdask.statistics.letters import (
+from sigdask.statistics.ranking_letters import (
     achieved_significance,
     discriminative_power,
     find_letter_groups,

@@ -27,7 +27,7 @@ from sigdask.analysis.candidate_rankings.tied_orders import TiedOrders, count_tr
 from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.errors import InputError
 from sigdask.randomization.jobs import Job
-from sigdask.randomization.stream.shuffles import Key, compute_stream_key, draw_sample_ranks
+from sigdask.randomization.stream.swaps import Key, compute_stream_key, draw_sample_ranks
 from sigdask.randomization.tallies import FAMILY_TAILS, Tally
 from sigdask.statistics.bounds import compute_bound
 from sigdask.statistics.candidates.lists import (
@@ -37,7 +37,11 @@ from sigdask.statistics.candidates.lists import (
     count_difference_sets,
     count_n_best,
 )
-from sigdask.statistics.candidates.repeated import compute_coverage, compute_widened_interval, estimate_dispersion
+from sigdask.statistics.candidates.repeated_samples import (
+    compute_coverage,
+    compute_widened_interval,
+    estimate_dispersion,
+)
 from sigdask.statistics.candidates.tables import compute_list_limits, fisher_exact
 from sigdask.statistics.multiplicity import enforce_step_down
 

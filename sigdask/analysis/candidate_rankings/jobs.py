@@ -19,7 +19,7 @@ from sigdask.counts.lattice import TIE
 from sigdask.identity import known_as
 from sigdask.randomization.kernels.differences import raise_maxima
 from sigdask.randomization.panels.digests import Digests, digest, pack_digests
-from sigdask.randomization.stream.shuffles import Key, draw_swap_bits
+from sigdask.randomization.stream.swaps import Key, draw_swap_bits
 from sigdask.randomization.tallies import FAMILY_TAILS, CountingMethod, Tally
 from sigdask.statistics.candidates.lists import count_difference_sets
 

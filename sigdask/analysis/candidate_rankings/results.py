@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from sigdask.results.export import build_frame_from_rows
-from sigdask.statistics.candidates.repeated import Dispersion, IntervalCoverage
+from sigdask.statistics.candidates.repeated_samples import Dispersion, IntervalCoverage
 from sigdask.text import iter_json, to_plain
 
 MODELS = {

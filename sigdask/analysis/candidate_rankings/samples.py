@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sigdask.identity import known_as
 from sigdask.randomization.panels.digests import Digests, digest, pack_digests
-from sigdask.randomization.stream.shuffles import Key, draw_sample_ranks
+from sigdask.randomization.stream.swaps import Key, draw_sample_ranks
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 Integers = NDArray[np.int64]

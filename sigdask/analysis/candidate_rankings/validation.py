@@ -18,7 +18,7 @@ from sigdask.analysis.candidate_rankings.results import iter_csv_lines
 from sigdask.analysis.candidate_rankings.spec import RankingSpec
 from sigdask.counts.candidates import UNKNOWN, Candidates
 from sigdask.errors import InputError
-from sigdask.statistics.candidates.repeated import (
+from sigdask.statistics.candidates.repeated_samples import (
     Dispersion,
     IntervalCoverage,
     PrecisionHistogram,

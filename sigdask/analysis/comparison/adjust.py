@@ -23,7 +23,7 @@ from sigdask.randomization.families.deviations import (
     compute_swap_deviations,
 )
 from sigdask.randomization.families.max_t import MaxTFamily
-from sigdask.randomization.families.skewed import find_skewed
+from sigdask.randomization.families.skewness import find_skewed
 from sigdask.randomization.families.tukey import Relabelling
 from sigdask.randomization.jobs import Job, Tallies
 from sigdask.randomization.panels import ComparedPanel, build

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.adjust import Adjustment
-from sigdask.randomization.families.skewed import SHARE
+from sigdask.randomization.families.skewness import SHARE
 from sigdask.results.messages.notes import Note, NoteValue
 from sigdask.results.table import Floats, Table, get_details
 from sigdask.statistics.bounds import MAX_TRIALS, estimate_trials_to_decide

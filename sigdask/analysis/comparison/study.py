@@ -27,7 +27,7 @@ from sigdask.randomization.tallies import Tally
 from sigdask.results.columns.adjusted import AdjustmentDetails
 from sigdask.results.comparisons import ComparisonResults, FamilyNote, ResultAcrossSets, get_version
 from sigdask.results.exact import use_exact_p
-from sigdask.results.inputs import add_families
+from sigdask.results.families import add_families
 from sigdask.results.messages.intervals import note_adjusted
 from sigdask.results.messages.notes import Note, drop_duplicates
 from sigdask.results.table import Table, join_parts, take_part_rows

@@ -19,7 +19,7 @@ from sigdask.counts import Counts
 from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.errors import InputError
 from sigdask.randomization.panels.outputs import OutputsPanel
-from sigdask.randomization.stream.shuffled_differences import PairPanel
+from sigdask.randomization.stream.trial_differences import PairPanel
 from sigdask.randomization.tallies import TAILS
 from sigdask.results.table import Table
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sigdask.analysis.details.histogram import EqualBars
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.stream.shuffled_differences import PairPanel, TrialDifferences, iter_differences
+from sigdask.randomization.stream.trial_differences import PairPanel, TrialDifferences, iter_differences
 
 MOST_TRIALS, FEWEST_TRIALS = 2**16, 2**10
 

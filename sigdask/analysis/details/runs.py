@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.panels.sums import Panel
-from sigdask.randomization.stream.shuffled_differences import PairPanel
+from sigdask.randomization.stream.trial_differences import PairPanel
 from sigdask.statistics import bounds
 
 Integers = NDArray[np.int64]

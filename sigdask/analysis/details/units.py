@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts import Counts
-from sigdask.counts.shown import NO_TEXTS, ItemTexts
+from sigdask.counts.item_texts import NO_TEXTS, ItemTexts
 from sigdask.randomization.panels.sums import SwapUnits
 
 MOST_ITEMS = 3

@@ -12,7 +12,7 @@ from sigdask.counts import Counts
 from sigdask.counts.fields import LabelFields
 from sigdask.errors import InputError
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import Key
+from sigdask.randomization.stream.swaps import Key
 from sigdask.statistics.matchings import LabelMargins
 
 

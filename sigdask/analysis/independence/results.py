@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, overload
 
 from sigdask.options import AdjustTests
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 from sigdask.results.comparisons import get_version
 from sigdask.results.export import build_frame_from_rows
 from sigdask.results.record import Exact, SecondRun

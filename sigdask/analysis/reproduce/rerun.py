@@ -14,7 +14,7 @@ from typing import Any
 from sigdask.analysis.reproduce.reference import INTEGERS, REALS, RecordedResult
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 from sigdask.results.columns.assumptions import format_kinds
 from sigdask.results.comparisons import ComparisonResults, get_version
 from sigdask.results.record import Result

@@ -22,7 +22,7 @@ from sigdask.metrics import extraction
 from sigdask.text import format_count, format_duration
 
 if TYPE_CHECKING:
-    from sigdask.execution.prefetch import WorkEstimate
+    from sigdask.execution.expected_time import WorkEstimate
     from sigdask.formats import Source
     from sigdask.metrics.extraction import ExtractionProgress
     from sigdask.nightly.plan import Plan

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.counts import Counts
-from sigdask.counts.shown import ScopeNote
+from sigdask.counts.item_texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.json.rows import Record, find_field, iter_records, parse_number, read_first_record

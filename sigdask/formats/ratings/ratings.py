@@ -28,7 +28,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from sigdask.counts import Counts
-from sigdask.counts.shown import ScopeNote
+from sigdask.counts.item_texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.ratings.rows import (
     are_languages,
@@ -43,14 +43,14 @@ from sigdask.formats.ratings.rows import (
     read_start,
     select_ratings,
 )
-from sigdask.formats.reading.aggregated import is_metric_name
 from sigdask.formats.reading.averages import Cells, Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
+from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.numbers import MISSING, is_number
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable
 from sigdask.formats.tables.labels import GOLD_NAMES
-from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.score_notation import convert_scores
 from sigdask.metrics import is_lower_better
 from sigdask.text import format_count
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import ScopeNote
+from sigdask.counts.item_texts import ScopeNote
 from sigdask.counts.texts import Texts, find_positions
 from sigdask.errors import InputError
 from sigdask.formats.reading.numbers import has_numbers

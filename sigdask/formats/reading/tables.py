@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.aggregated import check_text
+from sigdask.formats.reading.averages_only import check_text
 from sigdask.formats.reading.columns.lists import read_list_columns
 from sigdask.formats.reading.columns.plain import read_plain_columns
 from sigdask.formats.reading.columns.typed import ParquetColumns, TypedColumn

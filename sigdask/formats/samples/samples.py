@@ -21,16 +21,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sigdask.counts import Counts
-from sigdask.counts.shown import ScopeNote
+from sigdask.counts.item_texts import ScopeNote
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import Key, ScoreColumn, add_value, build_averaged_counts, count_repeated
 from sigdask.formats.reading.options import Options, Source
 from sigdask.formats.reading.summaries import find_summary_keys
 from sigdask.formats.samples import harness, inspect
 from sigdask.formats.samples.files import list_source_files, open_logs
-from sigdask.formats.samples.newest import LOGS, select_logs
+from sigdask.formats.samples.log_selection import LOGS, select_logs
 from sigdask.formats.samples.sample import SampleFile, ScoredSample
-from sigdask.formats.samples.told import LogTextLookup
+from sigdask.formats.samples.texts import LogTextLookup
 from sigdask.formats.tables.bookkeeping import CLOCK_NAMES
 from sigdask.text import format_count
 

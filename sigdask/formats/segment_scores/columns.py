@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.errors import InputError
-from sigdask.formats.reading.aggregated import is_metric_name
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns, reorder_column
 from sigdask.formats.reading.averages import build_score_counts
+from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.options import Options, Source, list_row_systems
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.summaries import remove_summary_rows
 from sigdask.formats.reading.tables import FileTable, read_table
 from sigdask.formats.segment_scores import bert_score, comet
 from sigdask.formats.tables.bookkeeping import check_rows, remove_bookkeeping
-from sigdask.formats.tables.notation import convert_scores, read_score_table
+from sigdask.formats.tables.score_notation import convert_scores, read_score_table
 from sigdask.formats.tables.scores import check_no_gold, find_group_columns
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items

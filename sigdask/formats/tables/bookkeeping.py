@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import ScopeNote
+from sigdask.counts.item_texts import ScopeNote
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.aggregated import (
+from sigdask.formats.reading.averages_only import (
     STEP,
     build_leaderboard_error,
     build_report_error,

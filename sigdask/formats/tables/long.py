@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
-from sigdask.counts.shown import ScopeNote
+from sigdask.counts.item_texts import ScopeNote
 from sigdask.counts.texts import Texts, join_columns
 from sigdask.errors import InputError
 from sigdask.formats.reading.averages import build_score_counts
@@ -21,7 +21,7 @@ from sigdask.formats.reading.options import Options, Source, list_row_systems
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.summaries import find_summary_items
 from sigdask.formats.reading.tables import ID_NAMES, SCORE_NAMES, SYSTEM_NAMES, FileTable, read_table
-from sigdask.formats.tables.notation import convert_scores
+from sigdask.formats.tables.score_notation import convert_scores
 from sigdask.formats.tables.scores import check_no_gold
 from sigdask.metrics import is_lower_better
 from sigdask.text import describe_items

@@ -13,15 +13,15 @@ from sigdask.counts import Counts
 from sigdask.counts.factors import Factor
 from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
-from sigdask.formats.reading.aggregated import is_metric_name
 from sigdask.formats.reading.alignment import FILE_ORDER, RowOrder, align, get_group_columns
+from sigdask.formats.reading.averages_only import is_metric_name
 from sigdask.formats.reading.numbers import has_numbers
 from sigdask.formats.reading.options import Options, Source, build_repeated_system_error
 from sigdask.formats.reading.replicates import select_one_sample
 from sigdask.formats.reading.summaries import has_mean_row, remove_summary_columns
 from sigdask.formats.reading.tables import ID_NAMES, ROW_NAMES, FileTable, build_header_error, read_table
 from sigdask.formats.tables.bookkeeping import GOLD_LIKE_NAMES, select_systems
-from sigdask.formats.tables.notation import read_score_table
+from sigdask.formats.tables.score_notation import read_score_table
 
 LEADERBOARD_NAMES = frozenset({"win_rate", "discrete_win_rate", "length_controlled_winrate", "lc_win_rate",
                            "standard_error", "std_error", "stderr", "lc_standard_error", "n_total", "n_wins",

@@ -26,7 +26,7 @@ from sigdask.formats.tagging.chunks import (
     parse_tag,
     to_prefixed,
 )
-from sigdask.formats.tagging.heads import (
+from sigdask.formats.tagging.detection import (
     DOCSTART,
     are_plain,
     find_column_names,

@@ -12,11 +12,11 @@ import numpy as np
 from sigdask.counts import Counts, Outputs
 from sigdask.counts.fields import Array
 from sigdask.metrics.extraction.cache import NO_CACHE, ExtractionCache
-from sigdask.metrics.extraction.content import hash_items, join_digests
-from sigdask.metrics.extraction.packed import pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.digests import hash_items, join_digests
 from sigdask.metrics.extraction.parts import Executor, ItemBlock, LocalExtraction, MissingStatistics, extract_missing
 from sigdask.metrics.extraction.progress import ExtractionLog, ProgressCallback
 from sigdask.metrics.extraction.request import Extraction
+from sigdask.metrics.extraction.serialization import pack_statistics, unpack_statistics
 from sigdask.text import format_list
 
 PUT_SECONDS = 1.0

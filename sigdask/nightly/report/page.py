@@ -19,7 +19,7 @@ from sigdask.nightly.report.highlights import count_changes, list_keys, select_f
 from sigdask.nightly.store.status import Change, Changes, Nights, PlanReport, read_nights
 from sigdask.report.page.frame import PagePart
 from sigdask.report.tables.cells import format_p_cell
-from sigdask.results.rows import results_to_table
+from sigdask.results.from_records import results_to_table
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_lower_limit, format_score, format_signed
 from sigdask.text import format_time

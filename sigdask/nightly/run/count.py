@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from sigdask.analysis.comparison.stopping.early import EarlyStopping
 from sigdask.errors import ClusterLostError, InputError, SigdaskError, StoreError, TaskError, UnfinishedError
-from sigdask.execution import clusters, prefetch
+from sigdask.execution import clusters, expected_time
 from sigdask.execution.clusters import Cluster, ClusterLike
 from sigdask.execution.run import CountedRanges, Progress, resolve_cluster, run_tasks
 from sigdask.execution.tasks import compute_task_seconds, measure_trial_seconds, split_jobs
@@ -63,7 +63,7 @@ class CountRunner:
         self.ledger, self.stop, self.note, self.progress = ledger, stop, note, progress
         self.early, self.watches = early, watches
         self.n_counted = self.n_done = self.n_all = 0
-        self._pace: prefetch.CountingPace | None = None
+        self._pace: expected_time.CountingPace | None = None
         self.problems: list[str] = []
 
     def count(self, cluster: ClusterLike, workers: int | None) -> None:
@@ -141,7 +141,7 @@ class CountRunner:
         self, cluster: Cluster, jobs: Sequence[Job], entries: Sequence[LedgerEntry], costs: Sequence[float], work: float
     ) -> None:
         """Run jobs and commit their tallies twice a second, or less often where commits are slow."""
-        pace = prefetch.start_pace(self.progress, jobs, costs, cluster.n_threads)
+        pace = expected_time.start_pace(self.progress, jobs, costs, cluster.n_threads)
         if self.early is None:  # else it is of one round alone
             self._pace = pace
             self.ledger.store.commit((), (), pace.seconds_left)
@@ -202,7 +202,7 @@ class CountRunner:
         n = sum(tally.n_trials * len(entry.numbers) for entry, _, _, tally in ready)
         self.n_done += n
         self.n_counted += n
-        prefetch.report_progress(self.progress, self.n_done, self.n_all, self._pace)
+        expected_time.report_progress(self.progress, self.n_done, self.n_all, self._pace)
 
     def _wait_for_cluster(self, error: ClusterLostError, since: float) -> None:
         max_seconds = RECONNECT_SECONDS if self.n_counted else START_SECONDS

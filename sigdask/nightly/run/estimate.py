@@ -14,7 +14,7 @@ from sigdask.analysis.comparison.pairs import Comparisons, bind_metric
 from sigdask.analysis.comparison.spec import list_pairs
 from sigdask.counts import Counts
 from sigdask.errors import InputError
-from sigdask.execution import clusters, prefetch
+from sigdask.execution import clusters, expected_time
 from sigdask.execution.clusters.description import ClusterDescription
 from sigdask.execution.extract import ClusterExtraction
 from sigdask.execution.tasks import measure_trial_seconds
@@ -229,7 +229,7 @@ def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
     """
     work, _ = schedule_jobs(Ledger(None, jobs).list_missing())
     rates = {panel: measure_trial_seconds(panel) for panel in {job.panel: None for job in work}}
-    return sum_trials(work), prefetch.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
+    return sum_trials(work), expected_time.estimate_work(work, [rates[job.panel] for job in work], 1).seconds
 
 
 def _read_test_set(test_set: TestSet) -> tuple[TestSet, Counts]:

@@ -14,7 +14,7 @@ import numpy as np
 from sqlalchemy import Connection, inspect, text
 
 from sigdask.errors import DamagedError, InputError
-from sigdask.nightly.store import earlier
+from sigdask.nightly.store import legacy_results
 from sigdask.nightly.store.blocks import NEVER_ENDED, end_block, end_rows, save_blocks
 from sigdask.nightly.store.checksums import (
     SEALED,
@@ -92,7 +92,7 @@ def _convert_to_columns(connection: Connection) -> None:
     """Convert results to columns, and digests to bytes."""
     _build_step(V3)(connection)
     for (plan,) in connection.execute(text("SELECT DISTINCT plan FROM results")).all():
-        for block in earlier.iter_earlier_blocks(connection, plan):
+        for block in legacy_results.iter_earlier_blocks(connection, plan):
             [number] = save_blocks(connection, plan, block.since, block.columns, is_earlier=True)
             entered = replace(block, number=number)
             for run in np.setdiff1d(block.until, NEVER_ENDED).tolist():

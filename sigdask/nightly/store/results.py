@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
-from sigdask.nightly.store import earlier
+from sigdask.nightly.store import legacy_results
 from sigdask.nightly.store.blocks import (
     COMPARISON,
     COMPLETE,
@@ -46,7 +46,7 @@ from sigdask.nightly.store.columns import (
 from sigdask.nightly.store.migrations import COLUMNAR, read_version
 from sigdask.nightly.store.packing import pack_columns, unpack_columns
 from sigdask.results.columns.coded import CodedColumn
-from sigdask.results.rows import results_to_table
+from sigdask.results.from_records import results_to_table
 from sigdask.results.table import Table
 
 Truths = NDArray[np.bool_]
@@ -293,7 +293,7 @@ def iter_stored_blocks(
 ) -> Iterator[ResultBlock]:
     """Yield the blocks of a plan's results that meet a condition, from any version of the store."""
     if read_version(connection) < COLUMNAR:
-        return earlier.iter_earlier_blocks(connection, plan)
+        return legacy_results.iter_earlier_blocks(connection, plan)
     return iter_blocks(connection, plan, condition, names)
 
 

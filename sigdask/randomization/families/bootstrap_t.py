@@ -35,7 +35,7 @@ from sigdask.randomization.panels.digests import Digests
 from sigdask.randomization.panels.families import compute_family_digest, iter_chunks
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.sums import find_kinds
-from sigdask.randomization.stream.shuffles import Key, draw_kind_counts
+from sigdask.randomization.stream.swaps import Key, draw_kind_counts
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TAILS = "single-step", "step-down"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sigdask.errors import InputError
 from sigdask.metrics.forms import Form, Formula, compute_gradient
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.randomization.stream.swaps import draw_swap_bits
 
 SAMPLING_RUN, SAMPLES = 255, 256
 """Swaps of a score that jumps: of a run that no trial is of, so that they are as good as constants."""

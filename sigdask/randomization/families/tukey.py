@@ -17,7 +17,7 @@ from sigdask.randomization.kernels.relabel import sum_relabelled
 from sigdask.randomization.panels.digests import Digests
 from sigdask.randomization.panels.families import FamilyMember, compute_family_digest
 from sigdask.randomization.panels.sums import ENUMERATED_UNITS
-from sigdask.randomization.stream.shuffles import get_relabel_word
+from sigdask.randomization.stream.swaps import get_relabel_word
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 TILE_BYTES = 2**20

@@ -20,7 +20,7 @@ from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.columns import DistinctColumns
 from sigdask.randomization.kernels.sums import ContributionPieces, SumLayout, compute_max_planes
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.shuffles import COLUMN
+from sigdask.randomization.stream.swaps import COLUMN
 
 FEWEST_DENSE = 8
 """Columns from which a matrix product is considered."""

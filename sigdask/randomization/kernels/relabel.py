@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigdask.io.compiled_cache import cached_njit
-from sigdask.randomization.stream.shuffles import call_philox
+from sigdask.randomization.stream.swaps import call_philox
 
 
 @cached_njit()

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from sigdask.io.compiled_cache import cached_njit
 from sigdask.metrics.forms import Ratios
-from sigdask.randomization.stream.shuffles import COLUMN, Key, fill_counting_words, fill_swap_words
+from sigdask.randomization.stream.swaps import COLUMN, Key, fill_counting_words, fill_swap_words
 
 ROWS_BYTES = 2**19
 """What the swap rows of one slab may take, so that they stay in the L2 cache."""

@@ -31,7 +31,7 @@ from sigdask.randomization.kernels import dense
 from sigdask.randomization.kernels.bits import popcount
 from sigdask.randomization.kernels.columns import DistinctColumns
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.shuffles import BLOCK, COLUMN, fill_counting_words, fill_swap_words
+from sigdask.randomization.stream.swaps import BLOCK, COLUMN, fill_counting_words, fill_swap_words
 
 SLAB_BYTES = 2**20
 """What the swap words and sums of one slab of trials may take, so that they stay in the L2 cache."""

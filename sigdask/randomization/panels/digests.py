@@ -28,7 +28,7 @@ from sigdask.counts.texts import Texts
 from sigdask.errors import InputError
 from sigdask.identity import Identity, get_identity
 from sigdask.randomization.panels.scored_sums import ScoredSums
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 
 COUNTING_VERSION = 2
 """Raised when a correction changes counts, so that none made before is used again."""

@@ -21,7 +21,7 @@ from sigdask.randomization.kernels.exceedances import count_scores
 from sigdask.randomization.panels.contents import hash_outputs
 from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.sums import Pair, SwapUnits
-from sigdask.randomization.stream.shuffles import Key, draw_swap_bits
+from sigdask.randomization.stream.swaps import Key, draw_swap_bits
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 ENUMERATED_UNITS = 12

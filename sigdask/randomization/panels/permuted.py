@@ -19,7 +19,7 @@ from sigdask.identity import known_as
 from sigdask.metrics.forms import Form
 from sigdask.randomization.kernels.permute import count_agreements
 from sigdask.randomization.panels.digests import Digests, digest, pack_digests
-from sigdask.randomization.stream.shuffles import Key, get_permute_word
+from sigdask.randomization.stream.swaps import Key, get_permute_word
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 TILE = 2**18

@@ -14,7 +14,7 @@ from sigdask.counts.lattice import INTEGER_LATTICE, Lattice
 from sigdask.identity import known_as
 from sigdask.metrics.forms import Form, Ratios, estimate_score_errors, has_formula
 from sigdask.randomization.kernels.discordance import add_signs, sum_discordant_weights
-from sigdask.randomization.stream.shuffles import Key
+from sigdask.randomization.stream.swaps import Key
 
 NO_WEIGHTS = np.empty(0, np.int64)
 """Weights of units that count as one each."""

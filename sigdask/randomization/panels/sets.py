@@ -27,7 +27,7 @@ from sigdask.randomization.panels.build import number_by_items
 from sigdask.randomization.panels.contents import build_empty, hash_terms
 from sigdask.randomization.panels.digests import Digests, digest, hash_content, mix_bits, pack_digests
 from sigdask.randomization.panels.sums import Pair, SwapUnits, is_whole_selection
-from sigdask.randomization.stream.shuffles import Key
+from sigdask.randomization.stream.swaps import Key
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 
 DEVIATION_TRIALS = 4096

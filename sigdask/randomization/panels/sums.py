@@ -30,7 +30,7 @@ from sigdask.randomization.panels.contents import build_empty, hash_fields
 from sigdask.randomization.panels.digests import Digests, compute_pair_digests
 from sigdask.randomization.panels.scored_sums import PanelMetric, ScoredSums
 from sigdask.randomization.slabs import iter_slabs
-from sigdask.randomization.stream.shuffles import Key, compute_stream_key
+from sigdask.randomization.stream.swaps import Key, compute_stream_key
 from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 from sigdask.statistics.bounds import MAX_TRIALS
 

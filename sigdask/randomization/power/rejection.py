@@ -21,7 +21,7 @@ from scipy import special
 from sigdask.counts.lattice import TIE
 from sigdask.randomization.power.population import EXACT_32, ObservedPair
 from sigdask.randomization.power.samples import draw_samples, iter_swaps
-from sigdask.randomization.stream.shuffles import Key
+from sigdask.randomization.stream.swaps import Key
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.io.compiled_cache import cached_njit
-from sigdask.randomization.stream.shuffles import COLUMN, RESAMPLE, Key, call_philox, draw_swap_bits
+from sigdask.randomization.stream.swaps import COLUMN, RESAMPLE, Key, call_philox, draw_swap_bits
 
 UNITS_RUN, SWAPS_RUN = 0, 1
 

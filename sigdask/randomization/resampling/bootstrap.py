@@ -22,7 +22,7 @@ from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.cells import N_CELLS, add_differences, add_values, compute_widths
 from sigdask.randomization.resampling.jackknife import compute_binary_size
 from sigdask.randomization.resampling.sums import WeightedSums
-from sigdask.randomization.stream.shuffles import draw_kind_counts
+from sigdask.randomization.stream.swaps import draw_kind_counts
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 PILOT = 256

@@ -27,7 +27,7 @@ from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.cells import INNER, N_CELLS, add_values, compute_widths
 from sigdask.randomization.resampling.sums import WeightedSums
-from sigdask.randomization.stream.shuffles import COLUMN, fill_swap_words
+from sigdask.randomization.stream.swaps import COLUMN, fill_swap_words
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 COARSER = 4

@@ -16,7 +16,7 @@ from sigdask.identity import known_as
 from sigdask.randomization.panels.digests import Digests, digest, pack_digests
 from sigdask.randomization.panels.outputs import OutputsPanel
 from sigdask.randomization.resampling.cells import N_CELLS, add_values, compute_widths
-from sigdask.randomization.stream.shuffles import draw_units
+from sigdask.randomization.stream.swaps import draw_units
 from sigdask.randomization.tallies import CountingMethod, Tally
 
 DEFAULT_RESAMPLES = 1000

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 from sigdask.report.methods.text import ADJUSTMENT_TEXTS, EXACT_METHOD_SOURCES, INTERVAL_TEXTS, Methods
 from sigdask.report.summary.sentences import ADJUSTED, BOOTSTRAP_T, name_trials
 from sigdask.report.tables.cells import INTERVAL_METHOD_NAMES
-from sigdask.results.adjusted import select_intervals
 from sigdask.results.columns.adjusted import SIMULTANEOUS
 from sigdask.results.columns.coded import CodedColumn, Value
 from sigdask.results.comparisons import ComparisonResults, get_version
+from sigdask.results.shown_intervals import select_intervals
 from sigdask.results.table import Table, get_details
 from sigdask.text import format_count
 

@@ -16,13 +16,13 @@ from sigdask.report.page import data as behind
 from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, build_card, list_borderline
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
-from sigdask.report.page.ranked import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, RankingSection, build_sections
+from sigdask.report.page.rankings import MOST_IN_MATRIX, MOST_IN_RANKINGS, WIDTH, RankingSection, build_sections
 from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.terminal import MOST_ALARMS
 from sigdask.report.trials import describe_trials
 from sigdask.results.comparisons import ComparisonResults
+from sigdask.results.from_records import results_to_table
 from sigdask.results.messages.notes import list_texts, remove_kind
-from sigdask.results.rows import results_to_table
 from sigdask.results.signature import format_shared
 from sigdask.results.table import Table
 from sigdask.results.views import iter_results

@@ -19,13 +19,13 @@ from sigdask.report.tables.cells import (
     format_p_cell,
     is_bounded,
 )
-from sigdask.results.adjusted import select_intervals
-from sigdask.results.assumptions import list_assumptions
 from sigdask.results.columns.adjusted import SIMULTANEOUS
 from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.doubts import list_assumptions
 from sigdask.results.messages import checks
 from sigdask.results.messages.notes import list_texts
 from sigdask.results.record import Result
+from sigdask.results.shown_intervals import select_intervals
 from sigdask.results.table import AGREES, DISAGREES, Table
 from sigdask.statistics.rounding import format_limits, format_score, format_signed
 

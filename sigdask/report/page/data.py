@@ -14,7 +14,7 @@ from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.comparisons import ComparisonResults
 from sigdask.results.table import Table
 from sigdask.results.views import iter_results
-from sigdask.statistics.letters import achieved_significance
+from sigdask.statistics.ranking_letters import achieved_significance
 from sigdask.statistics.rounding import format_signed
 
 MOST_TESTED = 500

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sigdask.report.plots.canvas import INK, STYLES, add_legend, build_figure, set_title, shorten_names
-from sigdask.statistics.letters import achieved_significance as curve
-from sigdask.statistics.letters import discriminative_power
+from sigdask.statistics.ranking_letters import achieved_significance as curve
+from sigdask.statistics.ranking_letters import discriminative_power
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigdask.report.plots.canvas import BLUE, GREY, INK, SKY, build_figure, estimate_width, set_title, shorten_names
-from sigdask.statistics.letters import format_letter
+from sigdask.statistics.ranking_letters import format_letter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

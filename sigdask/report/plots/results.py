@@ -15,9 +15,9 @@ from sigdask.analysis.candidate_rankings.results import Measure, RankingEvaluati
 from sigdask.analysis.details.null_distribution import NullDistribution
 from sigdask.errors import InputError
 from sigdask.report import plots
-from sigdask.report.plots.curves import NBestCurve
-from sigdask.results.adjusted import select_intervals
+from sigdask.report.plots.n_best import NBestCurve
 from sigdask.results.ranking import SystemRanking, build_ranking, group_rows, is_ranked
+from sigdask.results.shown_intervals import select_intervals
 from sigdask.results.table import Table
 from sigdask.statistics.rounding import format_limits, format_p_equals
 from sigdask.text import format_count, format_list

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 from sigdask.report.tables.cells import (
     INTERVAL_METHOD_NAMES,
     describe_method,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sigdask.analysis.independence.results import Independence, IndependenceResults
-from sigdask.randomization.stream.shuffles import SCHEME
+from sigdask.randomization.stream.swaps import SCHEME
 from sigdask.report.layout import format_table
 from sigdask.report.tables.cells import format_p_cell
 from sigdask.results.comparisons import get_version

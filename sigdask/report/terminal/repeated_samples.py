@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sigdask.analysis.candidate_rankings.validation import RepeatedSamples, ValidatedAcceptance
 from sigdask.report.layout import format_table
-from sigdask.statistics.candidates.repeated import IntervalCoverage, PrecisionHistogram
+from sigdask.statistics.candidates.repeated_samples import IntervalCoverage, PrecisionHistogram
 from sigdask.statistics.rounding import format_p_equals
 from sigdask.text import make_printable
 

@@ -13,9 +13,9 @@ from itertools import product
 import numpy as np
 
 from sigdask.statistics.exact.classes import Cells, Integers
-from sigdask.statistics.exact.grids import estimate_log_p
 from sigdask.statistics.exact.problems import EnumeratedScore, QuotientProblem
 from sigdask.statistics.exact.result import Check, TailProbability
+from sigdask.statistics.exact.step_grids import estimate_log_p
 from sigdask.statistics.exact.sums import binomials
 from sigdask.statistics.exact.ties import TieRule
 

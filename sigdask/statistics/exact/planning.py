@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sigdask.statistics.exact import bisection, boxes, grids, grouped, tilted_grids
+from sigdask.statistics.exact import bisection, grouped, step_grids, tilted_grids, value_grids
 from sigdask.statistics.exact.problems import Problem, QuotientProblem, StepSizes, SumProblem
 from sigdask.statistics.exact.result import ChosenMethod, Guarantee, NoMethod, format_about
 from sigdask.statistics.exact.sums import binomials, convolution, lattice_bounds, meet_in_the_middle, polynomial, tilted
@@ -99,11 +99,11 @@ def iter_methods(problem: Problem) -> Iterator[ChosenMethod]:
         if isinstance(problem, QuotientProblem) and one_row:
             yield from _iter_table_methods(problem)
         yield from grouped.iter_methods(problem)
-        cost = boxes.estimate_cost(problem)
+        cost = value_grids.estimate_cost(problem)
         if cost is not None:
             yield ChosenMethod("box-dp", "exact" if problem.cells.is_counted else "certified", *cost)
         if isinstance(problem, QuotientProblem) and one_row:
-            yield ChosenMethod("grid-dp", "certified", *grids.estimate_cost(problem))
+            yield ChosenMethod("grid-dp", "certified", *step_grids.estimate_cost(problem))
             if tilted_grids.is_smooth(problem):
                 yield ChosenMethod("grid-fft", "numeric", *tilted_grids.estimate_cost(problem))
 
@@ -142,7 +142,7 @@ def _iter_table_methods(problem: QuotientProblem) -> Iterator[ChosenMethod]:
     decision = TieRule.from_problem(problem)
     table = bisection.ArrangementTable.from_problem(problem, decision)
     if table is not None:
-        expected = 0.0 if bisection.is_exact(table.cells.n) else grids.estimate_log_p(problem, decision)
+        expected = 0.0 if bisection.is_exact(table.cells.n) else step_grids.estimate_log_p(problem, decision)
         guarantee: Guarantee = "exact" if bisection.is_exact(table.cells.n) else "certified"
         yield ChosenMethod(
             "bisection",

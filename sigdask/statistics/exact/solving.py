@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sigdask.statistics.exact import bisection, boxes, grids, grouped, tilted_grids
+from sigdask.statistics.exact import bisection, grouped, step_grids, tilted_grids, value_grids
 from sigdask.statistics.exact.classes import Integers
 from sigdask.statistics.exact.planning import choose_method
 from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, StepSizes, SumProblem
@@ -201,7 +201,7 @@ def _count_cells(
     if chosen.method == "bisection":
         return *bisection.count_arrangements(_build_table(problem, decision), decision), 0
     if chosen.method == "box-dp":
-        return boxes.count_arrangements(problem, decision, check)
+        return value_grids.count_arrangements(problem, decision, check)
     return grouped.count_arrangements(problem, check)
 
 
@@ -212,12 +212,12 @@ def _compute_tails(
         return bisection.compute_tails(problem, _build_table(problem, decision), decision, check)
     if chosen.method == "grid-dp":
         assert isinstance(problem, QuotientProblem)
-        return grids.compute_tails(problem, check)
+        return step_grids.compute_tails(problem, check)
     if chosen.method == "grid-fft":
         assert isinstance(problem, QuotientProblem)
         return tilted_grids.compute_tails(problem, check)
     if chosen.method == "box-dp":
-        return boxes.compute_tails(problem, decision, check)
+        return value_grids.compute_tails(problem, decision, check)
     return grouped.compute_tails(problem, check)
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from sigdask.statistics.exact.classes import Integers
-from sigdask.statistics.exact.grids import BLOCK, NANOSECONDS_PER_CELL, StepGrid, estimate_log_p
 from sigdask.statistics.exact.problems import QuotientProblem
 from sigdask.statistics.exact.result import Check, TailProbability
+from sigdask.statistics.exact.step_grids import BLOCK, NANOSECONDS_PER_CELL, StepGrid, estimate_log_p
 from sigdask.statistics.exact.sums.saddlepoint import log_cosh
 from sigdask.statistics.exact.sums.tilted import CLAIMED, REACH
 from sigdask.statistics.exact.ties import TieRule

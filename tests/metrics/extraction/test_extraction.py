@@ -29,9 +29,9 @@ from sigdask.metrics.extraction import (
     request,
     sources,
 )
-from sigdask.metrics.extraction.content import hash_items
-from sigdask.metrics.extraction.packed import pack_statistics, unpack_statistics
+from sigdask.metrics.extraction.digests import hash_items
 from sigdask.metrics.extraction.processes import ProcessExtraction
+from sigdask.metrics.extraction.serialization import pack_statistics, unpack_statistics
 
 TEXT = ("BLEU", "BLEU:tokenize=char,lowercase=1", "chrF++", "TER", "WER", "CER")
 RANKED = ("AP", "nDCG@10", "Bpref", "num_rel_ret")

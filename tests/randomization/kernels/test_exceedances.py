@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
+from builders import build_panel, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import build_panel, build_rng
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric
@@ -17,7 +17,7 @@ from sigdask.randomization.kernels.layouts import get_layout
 from sigdask.randomization.kernels.scored import get_parameters, score_tile
 from sigdask.randomization.panels.build import build_panels
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.randomization.stream.swaps import draw_swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 PRECISION = Ratios(((1, 0, 0),), ((0, 1, 0),), zero_division=1.0)

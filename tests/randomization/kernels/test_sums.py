@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from builders import build_panel, build_rng
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_of import build_panel, build_rng
 
 from sigdask.metrics.forms import Ratios
 from sigdask.randomization.kernels import dense, layouts, sums
-from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.randomization.stream.swaps import draw_swap_bits
 
 MEAN = Ratios(((1, 0),), ((0, 1),))
 

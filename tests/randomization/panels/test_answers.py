@@ -2,8 +2,8 @@
 
 import sys
 
-import kinds
 import numpy as np
+import panel_kinds
 import pytest
 
 N_TRIALS = 64
@@ -13,8 +13,12 @@ ONLY_HASHED = {"a user's partial", "a user's object"}
 
 @pytest.fixture(scope="module")
 def panels(tmp_path_factory):
-    user_module = kinds.import_user_module(tmp_path_factory.mktemp("own"))
-    every = {**kinds.build_sum_panels(), **kinds.build_other_panels(user_module), **kinds.build_families()}
+    user_module = panel_kinds.import_user_module(tmp_path_factory.mktemp("own"))
+    every = {
+        **panel_kinds.build_sum_panels(),
+        **panel_kinds.build_other_panels(user_module),
+        **panel_kinds.build_families(),
+    }
     yield {name: panel for name, panel in every.items() if name not in ONLY_HASHED}
     sys.modules.pop("own_kinds")
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 
 from sigdask.counts import Counts
 from sigdask.metrics import find_metric

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.analysis.comparison.study import prepare_study

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from gated import gather
-from panel_of import build_rng
+from builders import build_rng
+from gate_helpers import gather
 
 from sigdask.analysis.comparison.set_analysis import SetAnalysis
 from sigdask.analysis.comparison.spec import CompareSpec

@@ -23,7 +23,7 @@ from sigdask.randomization.families.tukey import Relabelling, tally_relabelling
 from sigdask.randomization.panels.build import build_joint_panel, build_panels
 from sigdask.randomization.panels.families import FamilyMember
 from sigdask.randomization.panels.sums import SwapUnits
-from sigdask.randomization.stream.shuffles import draw_swap_bits
+from sigdask.randomization.stream.swaps import draw_swap_bits
 
 F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
 MACRO = Ratios(((2, 0, 0), (1, 0, 0)), ((0, 1, 1), (0, 1, 0)))

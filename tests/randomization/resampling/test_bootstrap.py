@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from panel_of import build_panel, build_rng
+from builders import build_panel, build_rng
 from reference import philox4x32_10
 from scipy import stats
 
@@ -28,7 +28,7 @@ from sigdask.randomization.resampling.cells import (
 )
 from sigdask.randomization.resampling.jackknife import Jackknife
 from sigdask.randomization.resampling.shifts import ShiftPanel
-from sigdask.randomization.stream.shuffles import draw_kind_counts, draw_units
+from sigdask.randomization.stream.swaps import draw_kind_counts, draw_units
 from sigdask.randomization.tallies import Tally
 
 MEAN = Ratios(((1, 0),), ((0, 1),))

@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from panel_of import build_rng
+from builders import build_rng
 
 from sigdask.statistics.exact.sums.rationals import count_extreme
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.formats.reading.aggregated import STEP, build_training_curve_error, check_document, check_not_averages
+from sigdask.formats.reading.averages_only import STEP, build_training_curve_error, check_document, check_not_averages
 from sigdask.formats.reading.files import HEAD, build_empty_error, open_bytes, open_text
 from sigdask.formats.reading.options import DEFAULTS, Options
 from sigdask.formats.reading.rows import Row, build_repeated_id_error, format_cell

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, exc, text
 
-from sigdask.metrics.extraction.packed import unpack_statistics
+from sigdask.metrics.extraction.serialization import unpack_statistics
 from sigdask.nightly.store import tallies
 from sigdask.nightly.store.checksums import SEALED, are_possible, compute_keys, is_intact, iter_sealed_rows
 from sigdask.nightly.store.database import find_file_fault

@@ -1,0 +1,189 @@
+"""Tasks in flight on a cluster: limited in number, retried if lost, and named if they keep failing.
+
+A result that is lost with its worker before it was fetched is counted again; its counts are the
+same. A task that fails is tried again; one of several jobs is taken apart first, so that what
+fails can be named. What was aboard of workers that died is suspect, and tried again alone when all
+else is done: what kills workers alone is poison. A job with such a task is given up by name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any, Protocol
+
+from sigdask.errors import ClusterLostError, SigdaskError, UnfinishedError
+from sigdask.execution.clusters import Cluster, monitoring
+from sigdask.execution.clusters.base import log
+
+TASKS_PER_THREAD = 4
+"""Tasks in flight for each thread of the cluster."""
+
+FETCH_SIZE = 16
+"""Results fetched by one round trip at most: one by one a driver takes 150 a second, of whatever length of tasks."""
+
+CHECK_SECONDS = 5.0
+"""How often to look how many threads there are: workers join, and of a scheduler that others started any number."""
+
+MAX_ATTEMPTS = 4
+NO_WORKER_ERRORS = ("NoWorkerError", "NoValidWorkerError")
+"""What tasks end with when no worker is left for as long as no-workers-timeout."""
+
+
+class JobTrials(Protocol):
+    """The trials of one job that a task counts."""
+
+    @property
+    def job(self) -> int:
+        """Number of the job."""
+        ...
+
+
+class TaskWindow:
+    """Runs tasks on a client; they are tuples, each entry of which belongs to one job.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Connected.
+    tasks : sequence of tuple
+        What to run.
+    submit : callable
+        A task to its future.
+
+    Attributes
+    ----------
+    given_up : dict of int to Exception
+        Jobs that failed wherever they were tried, and how.
+    """
+
+    def __init__(self, cluster: Cluster, tasks: Sequence[tuple[Any, ...]], submit: Callable[[Any], Any]) -> None:
+        from distributed import as_completed
+
+        self.cluster = cluster
+        self.client = cluster.client
+        self.tasks = list(tasks)
+        self.given_up: dict[int, Exception] = {}
+        self._submit = submit
+        self._waiting = iter(range(len(tasks)))
+        self._suspects: list[int] = []
+        self._solo_task: int | None = None
+        self._attempts: dict[int, int] = {}
+        self._in_flight: dict[str, tuple[int, Any]] = {}
+        self._n_threads, self._last_check = cluster.n_threads, time.monotonic()
+        self._completed = as_completed(loop=self.client.loop)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield results as they come, each fetched at once, with those that came with it.
+
+        Raises
+        ------
+        ClusterLostError
+            The scheduler or all workers were lost.
+        """
+        self._fill_window()
+        for batch in self._completed.batches():
+            for futures in (batch[k : k + FETCH_SIZE] for k in range(0, len(batch), FETCH_SIZE)):
+                for future, result in zip(futures, fetch_results(futures, self.client), strict=True):
+                    number, _ = self._in_flight.pop(future.key)
+                    if not isinstance(result, Exception):
+                        future.release()
+                        monitoring.increment_counter("sigdask_tasks")
+                        yield result
+                    elif not self._is_given_up(number):
+                        self._retry(number, result)
+                self._fill_window()
+
+    def _fill_window(self) -> None:
+        room = TASKS_PER_THREAD * self._count_threads() - len(self._in_flight)
+        self._launch(islice((n for n in self._waiting if not self._is_given_up(n)), max(0, room)))
+        while self._suspects and not self._in_flight:
+            self._solo_task = self._suspects.pop(0)
+            self._launch([] if self._is_given_up(self._solo_task) else [self._solo_task])
+
+    def _count_threads(self) -> int:
+        """Return the number of threads to keep busy: at least as many as were expected at first."""
+        if time.monotonic() - self._last_check > CHECK_SECONDS:
+            with suppress(OSError):  # lost: what is aloft will say so
+                self._n_threads = max(self.cluster.n_threads, sum(self.client.nthreads().values()))
+            self._last_check = time.monotonic()
+        return self._n_threads
+
+    def _launch(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            future = self._submit(self.tasks[number])
+            self._in_flight[future.key] = number, future
+            self._completed.add(future)
+
+    def _is_given_up(self, number: int) -> bool:
+        return all(part.job in self.given_up for part in self.tasks[number])
+
+    def _retry(self, number: int, error: Exception) -> None:
+        if self.client.status != "running" or type(error).__name__ in NO_WORKER_ERRORS:
+            raise self._build_lost_error(error)
+        monitoring.increment_counter("sigdask_tasks_retried")
+        if len(self.tasks[number]) > 1:
+            self._split_task(number, error)
+        elif _is_killed(error) and number != self._solo_task:
+            self._suspects.append(number)
+        else:
+            self._attempts[number] = self._attempts.get(number, 0) + 1
+            if self._attempts[number] >= MAX_ATTEMPTS or _is_killed(error):
+                self._give_up(self.tasks[number][0].job, error)
+            else:
+                self._launch([number])
+
+    def _split_task(self, number: int, error: Exception) -> None:
+        first = len(self.tasks)
+        self.tasks += [(part,) for part in self.tasks[number] if part.job not in self.given_up]
+        numbers = range(first, len(self.tasks))
+        if _is_killed(error):
+            self._suspects += numbers
+        else:
+            self._launch(numbers)
+
+    def _give_up(self, job: int, error: Exception) -> None:
+        self.given_up[job] = error
+        monitoring.increment_counter("sigdask_jobs_given_up")
+        log.warning("job %d is given up: %s", job, error, extra={"job": job})
+        self.client.cancel([future for number, future in self._in_flight.values() if self._is_given_up(number)])
+
+    def _build_lost_error(self, error: Exception) -> ClusterLostError:
+        if self.client.status != "running":
+            scheduler = self.client.scheduler
+            return ClusterLostError(
+                f"the dask scheduler at {scheduler.address if scheduler else '?'} was lost; "
+                "the counts so far are not kept by this command: run it again"
+            )
+        status = self.cluster.get_status()
+        detail = f"; the queue says: {status}" if status else ""
+        return ClusterLostError(f"the cluster has no workers left ({error}){detail}")
+
+
+def _is_killed(error: Exception) -> bool:
+    """Return whether the scheduler gave up a task because several workers died with it."""
+    return type(error).__name__ == "KilledWorker"
+
+
+def fetch_results(futures: Sequence[Any], client: Any) -> list[Any]:
+    """Return the result or the error of each future; raise a `SigdaskError`."""
+    if all(future.status == "finished" for future in futures):
+        with suppress(Exception):  # some were lost with their workers meanwhile
+            return list(client.gather(futures, errors="raise", direct=False))
+    return [_fetch_result(future, client) for future in futures]
+
+
+def _fetch_result(future: Any, client: Any) -> Any:
+    if future.status == "finished":
+        try:
+            return client.gather([future], errors="raise", direct=False)[0]
+        except SigdaskError:
+            raise
+        except Exception as error:  # noqa: BLE001  # lost with its worker: judged by the caller
+            return error
+    failure = future.exception(timeout=10) if future.status == "error" else None
+    if isinstance(failure, SigdaskError):
+        raise failure
+    return failure if isinstance(failure, Exception) else UnfinishedError(f"task {future.status}")

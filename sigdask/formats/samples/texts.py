@@ -1,0 +1,139 @@
+"""The question, gold standard and answer of samples, read again from the logs on request.
+
+Logs are large and their texts are no part of any score, so none is kept while they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sigdask.counts.item_texts import NO_TEXTS, ItemTexts
+from sigdask.errors import SigdaskError
+from sigdask.formats.reading.json.rows import Record
+from sigdask.formats.reading.options import Options
+from sigdask.formats.samples.sample import SampleFile
+
+QUESTION_KEYS = ("question", "query", "prompt", "problem", "input", "instruction", "ctx", "context", "text", "source")
+GOLD_KEYS = ("target", "gold", "answer", "reference", "expected", "label")
+ANSWER_KEYS = ("filtered_resps", "resps", "output", "response", "prediction", "completion", "answer")
+"""Fields of a record, or of its document, in the order in which they are looked for."""
+
+CHOICE_KEYS = ("choices", "options", "endings")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LogTextLookup:
+    """Looks up the texts of samples, by system and id, in the logs.
+
+    Attributes
+    ----------
+    logs : sequence of SampleFile
+        The logs.
+    options : Options
+        With which they were read.
+    one_task : bool
+        Whether samples are known by their id alone.
+    """
+
+    logs: Sequence[SampleFile]
+    options: Options
+    one_task: bool
+
+    def find_texts(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
+        """Return the texts of some samples and systems, without those that cannot be read again."""
+        texts: dict[tuple[str, str], ItemTexts] = {}
+        for log in self.logs:
+            if log.system is None or log.system in systems:
+                with suppress(SigdaskError, OSError):
+                    texts |= dict(self._iter_texts(log, ids))
+        return texts
+
+    def _iter_texts(self, log: SampleFile, ids: Collection[str]) -> Iterator[tuple[tuple[str, str], ItemTexts]]:
+        for sample in log.samples(self.options):
+            name = sample.item if self.one_task else f"{sample.task}:{sample.item}"
+            if name in ids:
+                yield (log.system or sample.system, name), build_texts(sample.record)
+
+
+def build_texts(record: Record) -> ItemTexts:
+    """Return the question, gold standard and answer of one sample, as far as its record has them.
+
+    Examples
+    --------
+    >>> build_texts({"doc": {"question": "2 + 2?"}, "target": "4", "filtered_resps": ["5"]})
+    ItemTexts(asked='2 + 2?', gold='4', given='5')
+    >>> document = {"query": "A?", "choices": ["x", "y"], "gold": 0}
+    >>> build_texts({"doc": document, "resps": [[[-3.0, False]], [[-1.0, True]]]})
+    ItemTexts(asked='A?', gold='x', given='y')
+    >>> build_texts({"input": [{"role": "user", "content": "Hi"}], "target": "Ho", "output": {"completion": "He"}})
+    ItemTexts(asked='Hi', gold='Ho', given='He')
+    """
+    doc = record.get("doc")
+    fields = {**record, **doc} if isinstance(doc, dict) else record
+    choices = _read_choices(fields)
+    question = _extract_text(_find_field(fields, QUESTION_KEYS)) or _find_prompt(record)
+    answer = _find_answer(_find_field(record, ANSWER_KEYS), choices)
+    if choices and not question:
+        question = " / ".join(choices)
+    gold = _extract_text(
+        _find_field(record, GOLD_KEYS) if _find_field(record, GOLD_KEYS) is not None else _find_field(fields, GOLD_KEYS)
+    )
+    if choices and gold is not None and gold.isdecimal() and int(gold) < len(choices):
+        gold = choices[int(gold)]
+    return NO_TEXTS if (question, gold, answer) == (None, None, None) else ItemTexts(question, gold, answer)
+
+
+def _find_field(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the value of the first field that is present and not empty."""
+    return next((record[name] for name in names if record.get(name) not in (None, "", [])), None)
+
+
+def _read_choices(record: Mapping[str, Any]) -> list[str]:
+    choices = _find_field(record, CHOICE_KEYS)
+    if isinstance(choices, dict):
+        choices = choices.get("text")
+    return [str(choice).strip() for choice in choices] if isinstance(choices, list) else []
+
+
+def _find_prompt(record: Record) -> str | None:
+    """Return the prompt that the harness sent."""
+    arguments = record.get("arguments")
+    while isinstance(arguments, (dict, list)) and arguments:
+        arguments = next(iter(arguments.values())) if isinstance(arguments, dict) else arguments[0]
+    return _extract_text(arguments)
+
+
+def _find_answer(response: Any, choices: Sequence[str]) -> str | None:
+    """Return an answer; for log-likelihoods of choices, the most likely choice."""
+    likelihoods = (
+        [_find_likelihood(choice_response) for choice_response in response] if isinstance(response, list) else []
+    )
+    if likelihoods and None not in likelihoods:
+        if len(likelihoods) != len(choices):
+            return None
+        best = max(range(len(likelihoods)), key=lambda k: likelihoods[k] or 0.0)
+        return choices[best]
+    return _extract_text(response)
+
+
+def _find_likelihood(response: Any) -> float | None:
+    """Return the number of a [number, is_greedy] pair at any depth."""
+    while isinstance(response, list) and response:
+        if isinstance(response[0], (int, float)) and not isinstance(response[0], bool) and len(response) > 1:
+            return float(response[0])
+        response = response[0]
+    return None
+
+
+def _extract_text(value: Any) -> str | None:
+    """Return the text of a value: of the last message, of the first list element or of an object's text."""
+    if isinstance(value, list):
+        is_talk = bool(value) and isinstance(value[0], dict) and "content" in value[0]
+        return _extract_text(value[-1 if is_talk else 0]) if value else None
+    if isinstance(value, dict):
+        inner = _find_field(value, ("completion", "content", "text", "choices", "message"))
+        return None if inner is None else _extract_text(inner)
+    return None if value is None else str(value).strip()

@@ -1,0 +1,108 @@
+"""How a user's function reaches workers: by an importable name, never as code."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from sigdask.errors import InputError
+from sigdask.io.addresses import add_folder
+
+Function = Callable[..., Any]
+
+
+def get_address(function: Any) -> str | None:
+    """Return `module:name` if importing it gives this very function, else None.
+
+    Examples
+    --------
+    >>> get_address(get_address), get_address(lambda: 0)
+    ('sigdask.metrics.transport:get_address', None)
+    """
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not module or not name or module == "__main__" or "<" in name:
+        return None
+    try:
+        attribute = _get_function(sys.modules[module], name)
+    except (KeyError, AttributeError):
+        return None
+    return f"{module}:{name}" if attribute is function else None
+
+
+def can_send_by_name(function: Any) -> bool:
+    """Return whether a function or callable object can be sent as names and values alone.
+
+    Plain pickle never sends code; what `__main__` defines, workers cannot import.
+
+    Examples
+    --------
+    >>> can_send_by_name(can_send_by_name), can_send_by_name(lambda: 0)
+    (True, False)
+    """
+    if get_address(function) is not None:
+        return True
+    try:
+        return b"__main__" not in pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+
+
+def get_folder(function: Any) -> str:
+    """Return the folder that a function's module was imported from; workers may share it."""
+    name = function.__module__
+    file = getattr(sys.modules[name], "__file__", None)
+    return str(Path(file).resolve().parents[name.count(".")]) if file else ""
+
+
+def load_function(address: str, folder: str = "") -> Function:
+    """Import the function of an address.
+
+    Parameters
+    ----------
+    address : str
+        `module:name`; modules are looked for on the path, in the current folder, and in `folder`.
+    folder : str
+        Where the driver has it.
+
+    Raises
+    ------
+    InputError
+        It cannot be imported here; says where.
+    """
+    module, _, name = address.partition(":")
+    add_folder(Path.cwd())
+    if folder and Path(folder).is_dir():
+        add_folder(Path(folder))
+    try:
+        function: Function = _get_function(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"metric {address!r} cannot be imported by a worker ({error}): put its module on the workers' path "
+            "(install it, PYTHONPATH, or a shared folder)"
+        ) from None
+    return function
+
+
+def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
+    """Yield the users' functions in a panel or a family's panels, with their metrics' names."""
+    for member in getattr(panel, "members", ()):
+        yield from iter_functions(member.panel)
+    black_box = getattr(panel, "metric", None)
+    if black_box is not None:
+        yield black_box.name, black_box.function
+    for metric in getattr(panel, "metrics", ()):
+        function = getattr(getattr(metric, "form", None), "function", None)
+        if function is not None:
+            yield metric.name, function
+
+
+def _get_function(module: Any, name: str) -> Any:
+    """Return an attribute; if a decorator made it a metric, the metric's function."""
+    attribute = reduce(getattr, name.split("."), module)
+    bound = getattr(attribute, "bind", attribute)
+    return getattr(bound, "function", bound)

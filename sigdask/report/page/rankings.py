@@ -1,0 +1,247 @@
+"""Rankings on the page: systems with scores, letters, and differences from the best as a forest plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigdask.report.tables.cells import format_letters, format_p_cell
+from sigdask.results.ranking import SystemRanking, build_ranking, iter_ranked
+from sigdask.results.shown_intervals import select_intervals
+from sigdask.results.table import Table
+from sigdask.results.views import iter_results
+from sigdask.statistics.ranking_letters import RankedSystem
+from sigdask.statistics.rounding import format_score, format_signed
+
+MOST_IN_MATRIX = 150
+"""Systems up to which every pair is drawn."""
+
+MOST_IN_RANKINGS = 5000
+"""Systems listed in all rankings together, but for the first."""
+
+WIDTH, PAD = 340, 14
+"""Of the drawing of differences, and what stays free at its sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceMark:
+    """Horizontal positions of a difference and of the ends of its interval, if any."""
+
+    at: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRow:
+    """One system of a ranking.
+
+    Attributes
+    ----------
+    rank : int
+        1 for the best.
+    system, score, letters : str
+        As they are printed.
+    difference, interval, p : str
+        Of its score and that of the best, as they are printed; empty for the best.
+    verdict : str
+        Of the comparison with the best.
+    mark : DifferenceMark or None
+        Its place in the drawing.
+    """
+
+    rank: int
+    system: str
+    score: str
+    letters: str
+    difference: str = ""
+    interval: str = ""
+    p: str = ""
+    verdict: str = ""
+    mark: DifferenceMark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankingSection:
+    """A ranking with its drawing, as the page shows it.
+
+    Attributes
+    ----------
+    ranking : SystemRanking
+        As found.
+    places : sequence of RankedRow
+        The best first.
+    zero : float
+        Where no difference stands in the drawing.
+    ticks : sequence of (float, str)
+        Of its axis.
+    has_matrix : bool
+        Whether the script draws every pair.
+    confidence : str
+        Of the intervals; empty without them.
+    """
+
+    ranking: SystemRanking
+    places: Sequence[RankedRow]
+    zero: float
+    ticks: Sequence[tuple[float, str]]
+    has_matrix: bool
+    confidence: str
+
+    @property
+    def title(self) -> str:
+        """Metric of the ranking, with its subset."""
+        subset = self.ranking.subset
+        return self.ranking.metric + (f" ({subset['column']} {subset['value']})" if subset else "")
+
+
+def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[RankingSection], int]:
+    """Return the rankings of a test set that fit on the page, and how many are left out.
+
+    Parameters
+    ----------
+    table : Table
+        Of the test set.
+    n_left : int
+        Systems that there is room for.
+    is_first : bool
+        Whether no ranking stands before them: the first has room always.
+    all_listed : bool
+        Whether the page has every comparison, of which matrices are drawn.
+    """
+    fitting: list[RankingSection] = []
+    n_left_out = 0
+    for ranking_table in iter_ranked(table):
+        ranking = build_ranking(ranking_table)
+        if n_left < len(ranking.systems) and not is_first:
+            n_left_out += 1
+        else:
+            fitting.append(_build_section(ranking_table, ranking, all_listed=all_listed))
+            n_left -= len(ranking.systems)
+        is_first = False
+    return fitting, n_left_out
+
+
+def _build_section(table: Table, ranking: SystemRanking, *, all_listed: bool) -> RankingSection:
+    """Return a ranking with each system's difference from the best."""
+    comparisons = _BestAgainstOthers.from_table(table, ranking.systems[0].system)
+    scale = _DrawingScale.from_values(np.concatenate([comparisons.difference, comparisons.low, comparisons.high]))
+    rows = [_build_row(ranked_system, comparisons, scale, table.alpha) for ranked_system in ranking.systems]
+    fits = all_listed and len(rows) <= MOST_IN_MATRIX
+    return RankingSection(ranking, rows, scale.locate(0.0), scale.list_ticks(), fits, comparisons.confidence)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _BestAgainstOthers:
+    """Comparisons of a ranking's best system with the others; differences are other minus best.
+
+    Attributes
+    ----------
+    rows : mapping of str to int
+        By the other system, its place in the arrays.
+    difference, low, high, p : float64 array
+        The ends of intervals are NaN where there is none, or no bound.
+    verdicts : sequence of str
+        In words.
+    confidence : str
+        Of the intervals; empty without them.
+    """
+
+    rows: Mapping[str, int]
+    difference: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    p: NDArray[np.float64]
+    verdicts: Sequence[str]
+    confidence: str
+
+    @staticmethod
+    def from_table(table: Table, best: str) -> _BestAgainstOthers:
+        """Select the comparisons that involve the best system."""
+        a, b = (np.array([name == best for name in c.values], np.bool_)[c.codes] for c in (table.a, table.b))
+        best_table = table.take(np.flatnonzero(a | b))
+        is_a = a[a | b]
+        other_names = [best_table.b[k] if is_best_a else best_table.a[k] for k, is_best_a in enumerate(is_a.tolist())]
+        low, high, confidence = _get_ends(best_table)
+        return _BestAgainstOthers(
+            {name: k for k, name in enumerate(other_names)},
+            np.where(is_a, -best_table.difference, best_table.difference),
+            np.where(is_a, -high, low),
+            np.where(is_a, -low, high),
+            np.where(np.isnan(best_table.p_adjusted), best_table.p_value, best_table.p_adjusted),
+            [r.verdict(table.alpha) for r in iter_results(best_table)],
+            confidence,
+        )
+
+
+def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
+    """Return the ends of two-sided intervals, and their confidence as text."""
+    intervals, kind = select_intervals(table)
+    if intervals is None:
+        nothing = np.full(len(table), np.nan)
+        return nothing, nothing, ""
+    has_both = np.isfinite(intervals.low) & np.isfinite(intervals.high)
+    levels = np.unique(intervals.confidence[has_both])
+    confidence = f"{kind}{100 * levels[0]:.4g} %" if len(levels) else ""
+    return np.where(has_both, intervals.low, np.nan), np.where(has_both, intervals.high, np.nan), confidence
+
+
+def _build_row(
+    ranked_system: RankedSystem, comparisons: _BestAgainstOthers, scale: _DrawingScale, alpha: float
+) -> RankedRow:
+    labels = (
+        ranked_system.rank,
+        ranked_system.system,
+        format_score(ranked_system.score),
+        format_letters(ranked_system.letters),
+    )
+    k = comparisons.rows.get(ranked_system.system)
+    if k is None:
+        return RankedRow(*labels, mark=DifferenceMark(scale.locate(0.0)))
+    difference, low, high = (float(column[k]) for column in (comparisons.difference, comparisons.low, comparisons.high))
+    has_interval = not math.isnan(low)
+    interval = f"[{format_signed(low)}, {format_signed(high)}]" if has_interval else ""
+    mark = DifferenceMark(scale.locate(difference), *(map(scale.locate, (low, high)) if has_interval else ()))
+    return RankedRow(
+        *labels,
+        format_signed(difference),
+        interval,
+        format_p_cell(comparisons.p[k], alpha),
+        comparisons.verdicts[k],
+        mark,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawingScale:
+    """A linear scale from differences to horizontal positions."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def from_values(values: NDArray[np.float64]) -> _DrawingScale:
+        """Build a scale that includes all values and zero."""
+        finite = np.append(values[np.isfinite(values)], 0.0)
+        low, high = float(finite.min()), float(finite.max())
+        return _DrawingScale(low, high) if high > low else _DrawingScale(-1.0, 1.0)
+
+    def locate(self, value: float) -> float:
+        """Return the horizontal position of a difference."""
+        return round(PAD + (WIDTH - 2 * PAD) * (value - self.low) / (self.high - self.low), 1)
+
+    def list_ticks(self) -> list[tuple[float, str]]:
+        """Return positions and labels of about four round differences."""
+        step = _choose_step((self.high - self.low) / 4)
+        first, last = int(np.ceil(self.low / step)), int(np.floor(self.high / step))
+        return [(self.locate(k * step), f"{k * step:+.6g}" if k else "0") for k in range(first, last + 1)]
+
+
+def _choose_step(width: float) -> float:
+    """Return the smallest 1, 2 or 5 times a power of ten that is not below a width."""
+    power = 10.0 ** np.floor(np.log10(width))
+    return float(next(power * k for k in (1, 2, 5, 10) if power * k >= width))

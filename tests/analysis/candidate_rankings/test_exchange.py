@@ -1,0 +1,176 @@
+"""Tests of swapped ranks: counts against all arrangements in fractions, alike however they are counted."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sigdask.analysis.candidate_rankings.evaluation import MeasureRankings
+from sigdask.analysis.candidate_rankings.spec import RankingSpec
+from sigdask.api import Candidates, evaluate
+from sigdask.randomization.stream.swaps import draw_sample_ranks, draw_swap_bits
+
+
+def draw_candidates(n=12, n_measures=3, seed=0, ids=True):
+    rng = np.random.default_rng(seed)
+    gold = rng.random(n) < 0.5
+    gold[:2] = [True, False]
+    scores = {f"m{k}": rng.permutation(n) + k * 3.0 * gold for k in range(n_measures)}
+    return Candidates.of(gold.tolist(), scores, ids=[f"c{k}" for k in rng.permutation(n)] if ids else None)
+
+
+def compute_ranks(panel):
+    return np.argsort(panel.orders, axis=1)
+
+
+def compute_precision(ranks, gold, n):
+    selected = [k for k, rank in enumerate(ranks) if rank < n]
+    return Fraction(int(sum(gold[k] for k in selected)), len(selected)) if selected else Fraction(0)
+
+
+def compute_average_precision(ranks, gold):
+    """Return the average precision; each candidate is counted after all candidates of its rank."""
+    total = Fraction(0)
+    for k in np.flatnonzero(gold):
+        above = [j for j, rank in enumerate(ranks) if rank <= ranks[k]]
+        total += Fraction(int(sum(gold[j] for j in above)), len(above))
+    return total / int(gold.sum())
+
+
+def compute_differences(panel, swapped):
+    """Return the differences of one trial, by sorting everything again."""
+    ranks, gold = compute_ranks(panel), panel.gold.astype(int)
+    differences = []
+    for a, b in panel.pairs:
+        x, y = np.where(swapped, ranks[b], ranks[a]), np.where(swapped, ranks[a], ranks[b])
+        if panel.cutoffs.size:
+            differences += [compute_precision(x, gold, n) - compute_precision(y, gold, n) for n in panel.cutoffs[a]]
+        else:
+            differences.append(compute_average_precision(x, gold) - compute_average_precision(y, gold))
+    return differences
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["precision", "average precision"])
+def panel(request):
+    return MeasureRankings(draw_candidates(), RankingSpec.from_options(n=[2, 5, 9])).swap_panels[request.param]
+
+
+def test_shuffled_differences_are_those_of_rankings_sorted_again(panel):
+    bits = draw_swap_bits(panel.key, run=0, first=7, n_trials=40, n_units=len(panel.gold))
+    [(differences, _)] = panel.iter_slabs(run=0, first=7, n_trials=40)
+    expected = [[float(d) for d in compute_differences(panel, row)] for row in bits]
+    np.testing.assert_allclose(differences.T, expected, atol=1e-15)
+
+
+def test_counts_are_those_of_fractions_ties_included(panel):
+    observed = compute_differences(panel, np.zeros(len(panel.gold), bool))
+    n = 300
+    bits = draw_swap_bits(panel.key, run=0, first=0, n_trials=n, n_units=len(panel.gold))
+    differences = [compute_differences(panel, row) for row in bits]
+    expected = [
+        [
+            sum(row[h] >= t for row in differences),
+            sum(row[h] <= t for row in differences),
+            sum(abs(row[h]) >= abs(t) for row in differences),
+        ]
+        for h, t in enumerate(observed)
+    ]
+    assert panel.tally(run=0, first=0, n_trials=n).counts[:, 0, :3].tolist() == expected
+
+
+def test_p_of_many_trials_is_that_of_all_arrangements():
+    candidates = draw_candidates(n=10, n_measures=2, seed=3)
+    panel = MeasureRankings(candidates, RankingSpec.from_options(n=[3, 6])).swap_panels[0]
+    observed = compute_differences(panel, np.zeros(10, bool))
+    every = [compute_differences(panel, np.array(swapped)) for swapped in product([False, True], repeat=10)]
+    differences = evaluate(candidates, n=[3, 6], trials=40_000, cluster="none").differences
+    for h, row in enumerate(differences):
+        exact = sum(abs(d[h]) >= abs(observed[h]) for d in every) / 2**10
+        assert abs(row.p_exchange - exact) < 4 * np.sqrt(exact * (1 - exact) / 40_000) + 1e-4
+
+
+def test_maxima_count_as_westfall_and_young_have_them(panel):
+    tally = panel.tally(run=0, first=0, n_trials=500)
+    [(differences, _)] = panel.iter_slabs(run=0, first=0, n_trials=500)
+    sizes = np.abs(differences) * panel.scales[:, None]
+    statistics = np.abs(panel.observed) * panel.scales
+    for position, h in enumerate(panel.order):
+        below = sizes[panel.order[: position + 1]].max(axis=0)
+        assert tally.counts[h, 0, 3] == (sizes.max(axis=0) >= statistics[h] - 1e-9).sum()
+        assert tally.counts[h, 0, 4] == (below >= statistics[h] - 1e-9).sum()
+
+
+def test_scales_are_deviations_that_no_exchange_changes():
+    candidates = draw_candidates(n=400, n_measures=2, seed=5)
+    lists = MeasureRankings(candidates, RankingSpec.from_options(n=[100]))
+    panel, average = lists.swap_panels
+    [(differences, _), *_] = panel.iter_slabs(run=0, first=0, n_trials=4000)
+    assert 1 / panel.scales[0] == pytest.approx(differences[0].std(), rel=0.05)
+    [(differences, _), *_] = average.iter_slabs(run=0, first=0, n_trials=4000)
+    assert 1 / average.scales[0] == pytest.approx(differences[0].std(), rel=0.06)
+
+
+@pytest.mark.parametrize("cuts", [(500,), (1, 256, 243), (100, 400)])
+def test_tallies_of_any_parts_add_to_the_same(panel, cuts):
+    whole, first = panel.tally(run=0, first=0, n_trials=500), 0
+    total = None
+    for n in cuts:
+        part = panel.tally(run=0, first=first, n_trials=n)
+        total, first = part if total is None else total + part, first + n
+    np.testing.assert_array_equal(total.counts, whole.counts)
+
+
+def test_threads_count_what_one_process_does():
+    candidates = draw_candidates(n=300, n_measures=3, seed=6)
+    options = {"n": [20, 50], "trials": 3000, "samples": 20, "sample_size": 60}
+    sequential, parallel = (
+        evaluate(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "threads")
+    )
+    assert sequential == parallel
+
+
+@pytest.mark.cluster
+def test_worker_processes_count_what_one_process_does():
+    candidates = draw_candidates(n=300, n_measures=3, seed=6)
+    options = {"n": [20, 50], "trials": 3000, "samples": 200, "sample_size": 60}
+    sequential, parallel = (
+        evaluate(candidates, cluster=cluster, workers=2, **options) for cluster in ("none", "local")
+    )
+    assert sequential == parallel
+
+
+def test_the_order_of_the_file_does_not_matter_where_there_are_ids():
+    candidates = draw_candidates(n=60, seed=7)
+    order = np.random.default_rng(0).permutation(60)
+    shuffled = Candidates.of(
+        candidates.gold[order].tolist(),
+        {m: s[order] for m, s in zip(candidates.measures, candidates.scores, strict=True)},
+        ids=candidates.ids[order].tolist(),
+    )
+    options = {"n": [5, 20], "trials": 500, "samples": 5, "sample_size": 20, "cluster": "none"}
+    assert evaluate(candidates, **options) == evaluate(shuffled, **options)
+
+
+def test_a_measure_and_its_twin_have_p_of_one():
+    base = draw_candidates(n=40, n_measures=1, seed=8)
+    scores = base.scores[0].round(-1)
+    twins = Candidates.of(base.gold.tolist(), {"a": scores, "b": scores * 2})
+    results = evaluate(twins, n=[5, 20], trials=200, cluster="none")
+    for row in results.differences:
+        assert (row.difference, row.p_fisher, row.p_exchange, row.p_adjusted) == (0, 1, 1, 1)
+    assert results.average_precision[0].p_adjusted == 1
+
+
+def test_adjusted_p_is_never_below_its_own():
+    results = evaluate(draw_candidates(n=200, n_measures=4, seed=9), trials=400, cluster="none")
+    assert all(row.p_adjusted >= row.p_exchange for row in results.differences)
+    assert all(row.p_adjusted >= row.p_value for row in results.average_precision)
+
+
+def test_samples_are_random_and_of_their_size():
+    ranks = draw_sample_ranks((1, 2), run=0, first=0, n_trials=4000, n_units=10)
+    assert ranks.shape == (4000, 10)
+    first = np.argsort(ranks, axis=1)[:, 0]
+    assert np.bincount(first, minlength=10) == pytest.approx(np.full(10, 400), abs=5 * 19)
+    np.testing.assert_array_equal(ranks[5:9], draw_sample_ranks((1, 2), run=0, first=5, n_trials=4, n_units=10))

@@ -1,0 +1,222 @@
+"""Tests of n-best lists and their average precision, against all orders of tied candidates."""
+
+import json
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sigdask.statistics.bounds import clopper_pearson
+from sigdask.statistics.candidates.lists import RankedList, average_precision, count_difference_sets, count_n_best
+from sigdask.statistics.candidates.repeated_samples import (
+    binomial_test,
+    build_histogram,
+    compute_coverage,
+    compute_expected_misses,
+    compute_widened_interval,
+    estimate_dispersion,
+)
+from sigdask.statistics.candidates.tables import compute_list_limits, fisher_exact
+
+
+def iter_orders(scores, gold):
+    """Yield every order of the list that its scores allow."""
+    groups = [[k for k in range(len(scores)) if scores[k] == s] for s in sorted({*scores}, reverse=True)]
+    for parts in product(*map(permutations, groups)):
+        yield [int(gold[k]) for part in parts for k in part]
+
+
+def compute_average_precision(row):
+    n_true, total = 0, Fraction(0)
+    for rank, true in enumerate(row, start=1):
+        n_true += true
+        total += Fraction(n_true * true, rank)
+    return total / n_true
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ties_are_counted_as_all_their_orders_are(seed):
+    rng = np.random.default_rng(seed)
+    scores, gold = rng.integers(0, 3, 7).astype(float), rng.random(7) < 0.5
+    gold[:2] = [True, False]
+    ranked, cutoffs = RankedList.from_scores(scores, gold, np.arange(7)), np.arange(1, 8)
+    orders = list(iter_orders(scores, gold))
+    best = count_n_best(ranked, cutoffs)
+    for n in cutoffs:
+        counts = [sum(row[:n]) for row in orders]
+        assert best.mean[n - 1] == pytest.approx(float(Fraction(sum(counts), len(counts))), rel=1e-12)
+        assert (best.lowest[n - 1], best.highest[n - 1]) == (min(counts), max(counts))
+    mean = sum(map(compute_average_precision, orders)) / len(orders)
+    assert average_precision(ranked) == pytest.approx(float(mean), rel=1e-12)
+
+
+def test_difference_sets_are_those_of_sets():
+    rng = np.random.default_rng(7)
+    orders = np.array([rng.permutation(30) for _ in range(3)])
+    sizes, gold = np.sort(rng.integers(0, 31, (3, 6)), axis=1), rng.integers(0, 2, 30)
+    pairs = np.array([[0, 1], [2, 0]])
+    sizes_by_kind = count_difference_sets(orders, sizes, gold, pairs)
+    for p, (a, b) in enumerate(pairs):
+        for c in range(6):
+            in_a, in_b = {*orders[a, : sizes[a, c]].tolist()}, {*orders[b, : sizes[b, c]].tolist()}
+            alone = [
+                sum(gold[k] == kind for k in candidate_set)
+                for candidate_set in (in_a - in_b, in_b - in_a)
+                for kind in (1, 0)
+            ]
+            assert sizes_by_kind[p, c].tolist() == alone
+
+
+def test_fishers_test_is_that_of_scipy_and_r(oracles):
+    o = oracles["evert_fisher_nbest"]
+    cells = [o["inputs"][side][kind] for side in ("A_only", "B_only") for kind in ("tp", "fp")]
+    assert fisher_exact(*(np.array([n]) for n in cells))[0] == pytest.approx(o["expected"], abs=o["tolerance"])
+    tables = np.random.default_rng(0).integers(0, 60, (150, 4))
+    expected = [stats.fisher_exact(table.reshape(2, 2))[1] for table in tables]
+    np.testing.assert_allclose(fisher_exact(*tables.T), expected, rtol=1e-9)
+    assert fisher_exact(*(np.array([n]) for n in (0, 0, 3, 4)))[0] == 1.0
+
+
+def test_the_true_candidates_of_a_list_are_those_that_no_tail_of_the_hypergeometric_rules_out():
+    rng = np.random.default_rng(1)
+    for n in rng.integers(1, 50, 60):
+        m = rng.integers(0, n + 1)
+        k = rng.integers(0, m + 1)
+        fits = [
+            n_true_total
+            for n_true_total in range(k, n - (m - k) + 1)
+            if stats.hypergeom.sf(k - 1, n, n_true_total, m) > 0.025
+            and stats.hypergeom.cdf(k, n, n_true_total, m) > 0.025
+        ]
+        low, high = compute_list_limits(np.array([k]), np.array([m]), np.array([n]), 0.95)
+        assert (low[0], high[0]) == (fits[0], fits[-1])
+
+
+@pytest.mark.parametrize("name", ["cp_30_100", "cp_mc_96", "cp_zero_999"])
+def test_intervals_of_precision_are_those_of_r(oracles, name):
+    o = oracles[name]
+    k, n = np.array([o["inputs"]["k"]]), np.array([o["inputs"]["n"]])
+    for low, high in (clopper_pearson(k, n, 0.95), compute_widened_interval(k, n, 0.95)):
+        assert [low[0], high[0]] == pytest.approx(o["expected"], abs=o["tolerance"])
+
+
+def test_a_wider_interval_holds_the_narrower_one():
+    k, n = np.array([0, 1, 30, 99, 100]), np.full(5, 100)
+    low, high = compute_widened_interval(k, n, 0.95)
+    wide_low, wide_high = compute_widened_interval(k, n, 0.95, factor=2.5)
+    assert (wide_low <= low).all()
+    assert (wide_high >= high).all()
+    assert (wide_low[0], wide_high[-1]) == (0, 1)
+
+
+# ---- Evert 2004, section 4
+
+
+@pytest.mark.parametrize("name", ["evert_binom_12_80", "evert_binom_9_80"])
+def test_everts_intervals_miss_more_often_than_they_should(oracles, name):
+    # 12 of 80 is printed as p < .001; 9 of 80, twice and unremarked, is significant at 5 % as well
+    o = oracles[name]
+    assert binomial_test(o["inputs"]["k"], o["inputs"]["n"], o["inputs"]["p"]) == pytest.approx(
+        o["expected"], abs=o["tolerance"]
+    )
+    low = np.where(np.arange(80) < o["inputs"]["k"], 0.5, 0.0)
+    coverage = compute_coverage(low, np.ones(80), 0.3, 0.95)
+    assert (coverage.n_outside, coverage.n_samples) == (o["inputs"]["k"], 80)
+    assert coverage.p_value == pytest.approx(o["expected"], abs=1e-12)
+    assert coverage.p_value < 0.05
+
+
+def test_everts_ratios_of_deviations_are_not_both_between_20_and_40_percent(oracles):
+    o = oracles["evert_sd_ratio"]
+    ratios = [a / b for a, b in zip(o["inputs"]["emp"], o["inputs"]["theory"], strict=True)]
+    assert ratios == pytest.approx(o["expected"], abs=o["tolerance"])
+    assert 1.2 < ratios[0] < 1.4 < ratios[1]  # "between 20% and 40% larger" is true of the first alone
+
+
+def test_the_n_of_everts_deviations_is_of_candidates_not_of_true_positives():
+    # sigma = sqrt(p (1 - p) / N): with N = 100 candidates each printed sigma is that of a precision whose two
+    # lists accept 26 and 33 true ones; taken for N, these give other sigmas than those printed
+    for sigma, true in ((0.044, 26), (0.047, 33)):
+        accepted = np.full(80, 100)
+        dispersion = estimate_dispersion(np.full(80, true), accepted)
+        assert round(dispersion.predicted, 3) == sigma
+        p = true / 100
+        assert round(np.sqrt(p * (1 - p) / true), 3) > 1.7 * sigma
+
+
+def test_a_ratio_as_everts_of_80_samples_is_beyond_chance():
+    # the dispersion of 80 samples of 100 whose deviations are in the ratios printed: chi2 = 79 ratio^2
+    for ratio in (0.057 / 0.044, 0.066 / 0.047):
+        assert stats.chi2.sf(79 * ratio**2, 79) < 0.001
+
+
+# ---- repeated samples
+
+
+def test_dispersion_is_that_of_pearsons_chi_squared():
+    rng = np.random.default_rng(2)
+    accepted = rng.integers(60, 140, 40)
+    true = rng.binomial(accepted, 0.3)
+    expected = stats.chi2_contingency(np.stack([true, accepted - true]), correction=False)
+    dispersion = estimate_dispersion(true, accepted)
+    assert (dispersion.chi2, dispersion.df) == (pytest.approx(expected.statistic, rel=1e-12), 39)
+    assert dispersion.p_value == pytest.approx(expected.pvalue, rel=1e-10)
+
+
+def test_under_the_binomial_model_nothing_is_found_and_beyond_it_is():
+    rng = np.random.default_rng(3)
+    accepted = np.full(400, 100)
+    binomial, wider = rng.binomial(100, 0.3, 400), rng.binomial(100, rng.beta(12, 28, 400))
+    quiet, loud = estimate_dispersion(binomial, accepted), estimate_dispersion(wider, accepted)
+    assert quiet.p_value > 0.01
+    assert quiet.ratio == pytest.approx(1, abs=0.1)
+    assert loud.p_value < 1e-12
+    assert loud.factor == pytest.approx(1 + 99 / 41, rel=0.25)  # beta-binomial: 1 + (n - 1) / (a + b + 1)
+    outside = compute_coverage(*compute_widened_interval(wider, accepted, 0.95), loud.precision, 0.95)
+    widened = compute_coverage(*compute_widened_interval(wider, accepted, 0.95, loud.factor), loud.precision, 0.95)
+    assert outside.n_outside > 80
+    assert widened.n_outside < 30
+
+
+def test_exact_intervals_are_expected_to_miss_as_often_as_all_outcomes_say():
+    outcomes = np.arange(101)
+    low, high = clopper_pearson(outcomes, np.full(101, 100), 0.95)
+    missed = (low > 0.3) | (high < 0.3)
+    assert compute_expected_misses(np.full(80, 100), 0.3, 0.95) == pytest.approx(
+        80 * stats.binom.pmf(outcomes, 100, 0.3)[missed].sum(), rel=1e-10
+    )
+
+
+def test_bars_hold_every_sample_and_expect_as_many():
+    rng = np.random.default_rng(4)
+    accepted = rng.integers(80, 120, 300)
+    true = rng.binomial(accepted, 0.3)
+    bars = build_histogram(true, accepted, true.sum() / accepted.sum())
+    assert bars.observed.sum() == 300
+    assert bars.expected.sum() == pytest.approx(300, rel=1e-9)
+    assert bars.df >= 5
+    assert bars.p_value > 0.001
+
+
+def test_real_rankings_have_the_published_precision(shared_data):
+    folder = shared_data / "assoc_krennppv"
+    official = json.loads((folder / "reference_scores.json").read_text())["scores"]
+    from sigdask.formats.candidates import CandidateColumns, read
+
+    for gold in official:
+        candidates = read(folder / "KrennPPV.tsv", CandidateColumns(gold=gold, ids=("PP", "verb")))
+        for measure, scores in zip(candidates.measures, candidates.oriented, strict=True):
+            published = official[gold][measure]
+            ranked = RankedList.from_scores(scores, candidates.gold == 1, np.arange(len(candidates)))
+            cutoffs = np.array([int(n) for n in published["nbest_precision"]])
+            best = count_n_best(ranked, cutoffs)
+            for k, n in enumerate(cutoffs):
+                row = published["nbest_precision"][str(n)]
+                precisions = [best.mean[k] / n, best.highest[k] / n, best.lowest[k] / n, best.found[k] / n]
+                names = ("expected", "optimistic", "pessimistic", "stable_file_order")
+                assert precisions == pytest.approx([row[name] for name in names], abs=6e-7)
+                assert best.n_tied[k] == row["n_tied_at_cutoff"]
+            if ranked.n_distinct == len(candidates):
+                assert average_precision(ranked) == pytest.approx(published["average_precision_sklearn"], abs=6e-7)

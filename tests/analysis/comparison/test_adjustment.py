@@ -1,0 +1,393 @@
+"""Tests of families through the public functions: oracles, scales, test sets, unchanged counts."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import build_rng
+
+import sigdask
+from sigdask.analysis.comparison.across_sets import build_across_sets
+from sigdask.analysis.comparison.adjust import build_adjustment
+from sigdask.analysis.comparison.caveats import list_caveats
+from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.comparison.study import prepare_study
+from sigdask.api import compare_all, compare_sets
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.report.terminal import render
+from sigdask.statistics.bounds import clopper_pearson
+
+METHODS = ["holm", "hochberg", "bh", "by", "max-t", "max-t:raw", "single-step-max-t", "tukey"]
+
+
+def five_topics():
+    """Return the scores of the oracles maxT_signflip_single_step and tukey_hsd_randomised_exact."""
+    columns = np.array([[8, 5, 4], [7, 7, 3], [9, 6, 6], [5, 2, 4], [8, 3, 1]]).T
+    return Counts.from_scores(dict(zip("abc", columns, strict=True)))
+
+
+def draw_many(n_items=60, n_systems=5, seed=2, **options):
+    rng = build_rng(seed)
+    effects = np.linspace(0, 1.2, n_systems)
+    scores = {f"s{k}": np.round(rng.standard_normal(n_items) + effects[k], 1) for k in range(n_systems)}
+    return Counts.from_scores(scores, **options)
+
+
+@pytest.mark.slow
+def test_an_exact_oracle_from_the_public_function(oracles):
+    results = compare_all(five_topics(), metrics=["mean"], adjust="tukey")
+    expected = [
+        max(p, r.p_value) for p, r in zip(oracles["tukey_hsd_randomised_exact"]["expected"], results, strict=True)
+    ]
+    assert [r.p_adjusted for r in results] == pytest.approx(expected, rel=1e-12)  # never below the pair's own p
+    assert results.family.exact
+
+
+def test_raw_step_down_of_all_arrangements_by_hand():
+    # sums of differences: ab 14, ac 19, bc 5; |ac| over all three, |ab| over ab and bc, |bc| alone
+    d = np.array([[3, 4, 1], [0, 4, 4], [3, 3, 0], [3, 1, -2], [5, 7, 2]])
+    signs = 1 - 2 * ((np.arange(32)[:, None] >> np.arange(5)) & 1)
+    trials = np.abs(signs @ d)
+    t = np.abs(d.sum(0))
+    ac = (trials.max(1) >= t[1]).mean()
+    ab = max(ac, (trials[:, [0, 2]].max(1) >= t[0]).mean())
+    bc = max(ab, (trials[:, 2] >= t[2]).mean())
+    assert compare_all(five_topics(), metrics=["mean"]).family.adjust == "max-t"
+    results = compare_all(five_topics(), metrics=["mean"], adjust="max-t:raw")
+    assert {(r.a, r.b): r.p_adjusted for r in results} == {("a", "b"): ab, ("a", "c"): ac, ("b", "c"): bc}
+
+
+@pytest.mark.parametrize("adjust", METHODS)
+def test_an_adjusted_p_is_never_below_p_and_raw_counts_do_not_change(adjust):
+    plain = compare_all(draw_many(), metrics=["mean"], trials=2000, adjust="none")
+    adjusted = compare_all(draw_many(), metrics=["mean"], trials=2000, adjust=adjust)
+    assert all(r.p_adjusted is None for r in plain)
+    assert all(r.p_adjusted >= r.p_value for r in adjusted)
+    adjusted_fields = dict.fromkeys(
+        ("p_adjusted", "p_adjusted_interval", "test_signature", "p_adjusted_by", "interval_simultaneous")
+    )
+    assert [replace(r, **adjusted_fields) for r in adjusted] == [replace(r, **adjusted_fields) for r in plain]
+    assert adjusted.family.n_comparisons == 10
+
+
+@pytest.mark.parametrize("adjust", ["max-t", "tukey"])
+@pytest.mark.parametrize("how", [{"cluster": "threads", "workers": 2}, {"blocks_per_task": 1}, {"blocks_per_task": 3}])
+def test_no_partition_changes_an_adjusted_p(adjust, how):
+    want = [
+        r.p_adjusted for r in compare_all(draw_many(), metrics=["mean"], trials=20_000, adjust=adjust, cluster="none")
+    ]
+    assert [
+        r.p_adjusted for r in compare_all(draw_many(), metrics=["mean"], trials=20_000, adjust=adjust, **how)
+    ] == want
+
+
+@pytest.mark.parametrize("adjust", ["max-t", "tukey"])
+def test_the_order_of_items_and_systems_changes_no_adjusted_p(adjust):
+    ids = [f"i{k}" for k in range(60)]
+    data = draw_many(ids=ids)
+    order = build_rng(5).permutation(60)
+    names = list(data.systems)[::-1] if adjust == "max-t" else list(data.systems)
+    scores = {n: data.fields["score"][order, data.systems.index(n)] for n in names}
+    reordered = Counts.from_scores(scores, ids=[ids[k] for k in order])
+    want = {frozenset((r.a, r.b)): r.p_adjusted for r in compare_all(data, metrics=["mean"], trials=999, adjust=adjust)}
+    got = {
+        frozenset((r.a, r.b)): r.p_adjusted for r in compare_all(reordered, metrics=["mean"], trials=999, adjust=adjust)
+    }
+    assert got == want
+
+
+def test_the_family_is_what_was_asked():
+    all_pairs = compare_all(draw_many(), metrics=["mean"], trials=4095)
+    against_baseline = compare_all(draw_many(), metrics=["mean"], trials=4095, baseline="s0")
+    listed_pairs = compare_all(draw_many(), metrics=["mean"], trials=4095, pairs=[("s1", "s0"), ("s2", "s0")])
+    assert [x.family.n_comparisons for x in (all_pairs, against_baseline, listed_pairs)] == [10, 4, 2]
+    adjusted_p = {frozenset((r.a, r.b)): r.p_adjusted for r in all_pairs}
+    assert all(r.p_adjusted <= adjusted_p[frozenset((r.a, r.b))] for r in against_baseline)
+    assert compare_all(draw_many(n_systems=2), metrics=["mean"], trials=99).family is None
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+def test_one_sided_families_take_signed_maxima(alternative):
+    results = compare_all(five_topics(), metrics=["mean"], alternative=alternative, adjust="single-step-max-t")
+    d = np.array([[3, 4, 1], [0, 4, 4], [3, 3, 0], [3, 1, -2], [5, 7, 2]]) * (1 if alternative == "greater" else -1)
+    d = d / np.sqrt((d**2).sum(axis=0))
+    signs = 1 - 2 * ((np.arange(32)[:, None] >> np.arange(5)) & 1)
+    largest = (signs @ d).max(1)
+    assert [r.p_adjusted for r in results] == [(largest >= t - 1e-12).mean() for t in d.sum(0)]
+
+
+def draw_labels(n_items=80, n_systems=4, seed=3):
+    rng = build_rng(seed)
+    gold = rng.integers(0, 3, n_items)
+    systems = {
+        f"s{k}": np.where(rng.random(n_items) < 0.5 + 0.1 * k, gold, rng.integers(0, 3, n_items))
+        for k in range(n_systems)
+    }
+    return gold, systems, [f"g{k % 2}" for k in range(n_items)]
+
+
+def test_metrics_and_subsets_of_the_raw_form_are_put_on_one_scale_that_no_swap_changes():
+    gold, systems, group = draw_labels()
+    swapped = {n: v.copy() for n, v in systems.items()}
+    hit = build_rng(6).random(80) < 0.5  # shared swaps of s0 and s1
+    swapped["s0"][hit], swapped["s1"][hit] = systems["s1"][hit], systems["s0"][hit]
+    weights = []
+    for labels in (systems, swapped):
+        counts = Counts.from_labels(gold, {n: labels[n] for n in ("s0", "s1")}, groups={"g": group})
+        exchange = ComparisonJobs.from_spec(counts, CompareSpec(["accuracy", "macro-f1"], by="g"), second_run=False)
+        adjusted = build_adjustment("max-t:raw", FamilyComparisons.from_jobs(exchange), "two-sided")
+        weights.append([m.weight for m in adjusted.family.members])
+    assert weights[0] == pytest.approx(weights[1], rel=1e-12)
+    assert len(set(weights[0])) == 4
+    counts = Counts.from_labels(gold, systems, groups={"g": group})
+    results = compare_all(counts, metrics=["accuracy", "macro-f1"], by="g", trials=999)
+    assert results.family.n_comparisons == 6 * 2 * 2
+    assert any(r.metric == "accuracy" and r.subset["value"] == "g1" for r in results)
+
+
+def test_the_scale_of_a_mean_is_the_standard_deviation_of_its_swaps():
+    data = draw_many(n_systems=2)
+    exchange = ComparisonJobs.from_spec(data, CompareSpec(["mean", "mean:better=lower"]), second_run=False)
+    adjusted = build_adjustment("max-t:raw", FamilyComparisons.from_jobs(exchange), "two-sided")
+    d = data.fields["score"][:, 0] - data.fields["score"][:, 1]
+    assert adjusted.family.members[0].weight == pytest.approx(60 / np.sqrt((d**2).sum()), rel=1e-9)
+
+
+def test_a_black_box_falls_back_to_holm_and_refuses_max_t():
+    box = sigdask.black_box(lambda outputs, _: sum(outputs), name="total")
+    results = compare_all(draw_many(), metrics=[box], trials=200)
+    assert results.family.adjust == "holm"
+    with pytest.raises(InputError, match="total is a metric of whole outputs"):
+        compare_all(draw_many(), metrics=[box], trials=200, adjust="max-t")
+    with pytest.raises(InputError, match="whole outputs"):
+        compare_all(draw_many(groups={"g": ["x", "y"] * 30}), metrics=[box], trials=20, by="g", together=True)
+
+
+def test_tukey_needs_every_item_and_two_sides():
+    data = draw_many()
+    gappy = {n: data.fields["score"][:, k].copy() for k, n in enumerate(data.systems)}
+    gappy["s2"][3] = np.nan
+    counts = Counts.from_scores(gappy, missing="pairwise")
+    with pytest.raises(InputError, match="'s2' lacks items"):
+        compare_all(counts, metrics=["mean"], adjust="tukey", trials=99)
+    assert compare_all(counts, metrics=["mean"], adjust="max-t", trials=99).family.n_comparisons == 10
+    with pytest.raises(InputError, match="two-sided"):
+        compare_all(data, metrics=["mean"], adjust="tukey", alternative="less", trials=99)
+    with pytest.raises(InputError, match="adjust = 'bonferroni'"):
+        compare_all(data, metrics=["mean"], adjust="bonferroni", trials=99)
+
+
+def test_warnings_name_remedies():
+    def list_warnings(**options):
+        return compare_all(draw_many(), metrics=["mean"], method="randomization", **options).warnings
+
+    assert any("it takes 199 (--trials 199)" in w for w in list_warnings(trials=99, adjust="holm"))
+    assert not any("it takes" in w for w in list_warnings(trials=199, adjust="holm"))
+    assert any("it takes 19" in w for w in list_warnings(trials=10))
+    units = compare_all(five_topics(), metrics=["mean"], interval="none").warnings
+    assert units == (
+        "only 5 units (item): a test of so few says little; 0.05 cannot be reached after max-t: more units are needed",
+    )
+    assert any(
+        "unequal variances" in w for w in compare_all(draw_many(), metrics=["mean"], trials=99, adjust="tukey").warnings
+    )
+
+
+@pytest.mark.parametrize("adjust", ["holm", "hochberg", "bh", "by"])
+def test_the_trials_asked_for_are_the_fewest_that_let_one_p_reach_alpha(adjust):
+    rng = build_rng(3)
+    scores = {f"s{k}": np.round(rng.standard_normal(60), 1) for k in range(4)}
+    scores["best"] = np.round(np.max(list(scores.values()), axis=0) + 5, 1)
+    pairs = [("best", "s0"), ("s0", "s1"), ("s0", "s2"), ("s0", "s3"), ("s1", "s2"), ("s1", "s3"), ("s2", "s3")]
+
+    def compare_with(trials):
+        data = Counts.from_scores(scores)
+        options = {"trials": trials, "adjust": adjust, "alpha": 0.02, "method": "randomization"}
+        return compare_all(data, metrics=["mean"], pairs=pairs, **options)
+
+    [warning] = [w for w in compare_with(99).warnings if "it takes" in w]
+    needed = int(warning.rsplit(" ", 1)[1].rstrip(")"))
+    assert [compare_with(n)[0].p_adjusted <= 0.02 for n in (needed - 1, needed)] == [False, True]
+    assert not [w for w in compare_with(needed).warnings if "it takes" in w]
+
+
+def test_few_units_are_told_once():
+    data = draw_many(n_items=40, groups={"g": ["x"] * 3 + ["y"] * 12 + ["z"] * 25})
+    [warning] = [w for w in compare_all(data, metrics=["mean"], by="g", trials=99).warnings if "units" in w]
+    assert warning == (
+        "only 3 to 12 units (item) in 20 of 30 comparisons: a test of so few says little; 0.05 cannot be reached "
+        "after max-t in 10 of 20 comparisons: more units are needed"
+    )
+    single = compare_all(five_topics().with_unit("item"), metrics=["mean"], adjust="none", pairs=[("a", "b")])
+    assert single.warnings[0].startswith("only 5 units (item): a test")
+
+
+@pytest.mark.parametrize(
+    ("adjust", "reaches"), [("none", True), ("max-t", True), ("holm", False), ("hochberg", True), ("bh", True)]
+)
+def test_alpha_is_out_of_reach_where_the_smallest_ps_adjusted_do_not_reach_it(adjust, reaches):
+    # 7 units: 2 / 128 each; times 10 comparisons is too much, which only Holm's smallest must pay
+    [warning, *_] = compare_all(draw_many(n_items=7), metrics=["mean"], adjust=adjust).warnings
+    assert ("cannot be reached" not in warning) == reaches
+
+
+def test_adjusted_p_that_another_seed_can_turn_are_counted():
+    data = draw_many(n_items=30, n_systems=12, seed=0)
+    results = compare_all(data, metrics=["mean"], trials=999)
+    [warning] = [w for w in results.warnings if "Monte Carlo error" in w]
+    near = sum(abs(r.p_adjusted - 0.05) < 2.576 * np.sqrt(0.05 * 0.95 / 999) for r in results)
+    assert int(warning.split(" ")[0]) == pytest.approx(near, abs=2)
+    assert near >= 1
+    assert not [w for w in compare_all(five_topics(), metrics=["mean"]).warnings if "Monte Carlo" in w]  # exact
+
+
+def draw_test_sets(n_sets=3, effect=1.0):
+    rng = build_rng(8)
+    test_sets = []
+    for k in range(n_sets):
+        a = np.round(rng.standard_normal(30 + k) + (effect if k < 2 else 0), 1)
+        test_sets.append(Counts.from_scores({"a": a, "b": np.round(rng.standard_normal(30 + k), 1)}, name=f"set{k}"))
+    return test_sets
+
+
+def test_several_sets_are_judged_together_and_counted():
+    results = compare_sets(draw_test_sets(), metrics=["mean"], trials=9999, together=True)
+    [verdict] = results.together
+    assert verdict.difference == pytest.approx(np.mean([r.difference for r in results]))
+    assert (verdict.n_sets, verdict.greater_in, verdict.less_in) == (3, 2, 0)
+    # T is a sum of independent signed differences: its normal approximation is close
+    sets = draw_test_sets()
+    variance = sum(((c.fields["score"][:, 0] - c.fields["score"][:, 1]) ** 2).sum() / c.n_items**2 for c in sets) / 9
+    z = verdict.difference / np.sqrt(variance)
+    assert verdict.p_value == pytest.approx(math.erfc(z / np.sqrt(2)), abs=0.004)
+    with pytest.raises(InputError, match="one set alone"):
+        compare_sets(sets[:1], metrics=["mean"], trials=9, together=True)
+    with pytest.raises(InputError, match="two test sets are named"):
+        compare_sets([sets[0], sets[0]], metrics=["mean"], trials=9)
+
+
+def test_systems_in_another_order_are_not_taken_together():
+    set_one, set_two = draw_many(n_systems=3, name="one"), draw_many(n_systems=3, seed=4)
+    scores = {name: set_two.fields["score"][:, set_two.systems.index(name)] for name in ("s2", "s0", "s1")}
+    sets = [set_one, Counts.from_scores(scores, name="two")]
+    with pytest.raises(InputError, match="the other way round in others: list the pairs"):
+        compare_sets(sets, metrics=["mean"], trials=9, together=True)
+    against = compare_sets(sets, metrics=["mean"], trials=9, baseline="s0", together=True)
+    assert {(v.a, v.b) for v in against.together} == {("s1", "s0"), ("s2", "s0")}
+
+
+def test_each_set_of_several_is_counted_as_alone():
+    sets = draw_test_sets()
+    counts_alone = [compare_all(c, metrics=["mean"], trials=999)[0].n_extreme for c in sets]
+    assert [r.n_extreme for r in compare_sets(sets, metrics=["mean"], trials=999)] == counts_alone
+
+
+def test_small_subsets_are_enumerated_together():
+    rng = build_rng(3)
+    a, b = rng.integers(0, 5, 10), rng.integers(0, 5, 10)
+    data = Counts.from_scores({"a": a, "b": b}, groups={"g": ["x"] * 4 + ["y"] * 6})
+    [verdict] = compare_all(data, metrics=["mean"], by="g", together=True).together
+    signs = 1 - 2 * ((np.arange(1024)[:, None] >> np.arange(10)) & 1)
+    weights = np.where(np.arange(10) < 4, 3, 2)  # 1/4 and 1/6 on one denominator
+    trials = signs @ (weights * (a - b))
+    assert verdict.method == "exact"
+    assert verdict.p_value == (np.abs(trials) >= abs((weights * (a - b)).sum())).mean()
+
+
+def test_several_metrics_together_share_a_scale():
+    gold, systems, group = draw_labels(n_systems=3)
+    counts = Counts.from_labels(gold, systems, groups={"g": group})
+    results = compare_all(counts, metrics=["accuracy", "macro-f1"], by="g", together=True, trials=999)
+    assert len(results.together) == 6
+    assert all(v.p_adjusted >= v.p_value for v in results.together)
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(["accuracy"], by="g"), second_run=False)
+    adjusted = build_across_sets(FamilyComparisons.from_jobs(exchange), "two-sided")
+    assert {m.weight for m in adjusted.family.members} == {0.5}
+
+
+@pytest.mark.slow
+def test_the_adhoc8_figures_of_the_specification(shared_data):
+    data = sigdask.read(shared_data / "matrix_trec_urbano" / "adhoc8_ap.csv")
+    results = compare_all(data, metrics=["mean"], trials=2**13, adjust="max-t:raw", second_run=False)
+    assert len(results) == 8256
+    # independent NumPy sketches (STATISTICS, section 7): about 3,393 and 2,661 pairs at 0.05
+    assert sum(r.p_adjusted <= 0.05 for r in results) == pytest.approx(3393, abs=60)
+    tukey = compare_all(data, metrics=["mean"], trials=2**13, adjust="tukey", second_run=False)
+    assert sum(r.p_adjusted <= 0.05 for r in tukey) == pytest.approx(2661, abs=60)
+
+
+def test_a_relabelling_agrees_with_numpys_generator():
+    # another stream, another program: permute the labels within each item by NumPy
+    data = draw_many(n_items=25, n_systems=4)
+    results = compare_all(data, metrics=["mean"], trials=20_000, adjust="tukey")
+    scores = data.fields["score"]
+    rng = build_rng(12)
+    means = rng.permuted(np.broadcast_to(scores, (20_000, 25, 4)), axis=2).mean(axis=1)
+    ranges = means.max(axis=1) - means.min(axis=1)
+    for r in results:
+        p = (np.count_nonzero(ranges >= abs(r.difference) - 1e-12) + 1) / 20_001
+        assert r.p_adjusted == pytest.approx(max(p, r.p_value), abs=4 * np.sqrt(2 * p * (1 - p) / 20_000) + 1e-4)
+
+
+def test_metrics_relabelled_or_taken_together_are_put_on_one_scale():
+    # the same scores in other units of measure: both metrics say the same of every pair
+    data = draw_many(n_items=25, n_systems=3)
+    scores = data.fields["score"]
+    counts = replace(data, fields={"tp": (scores * 10).astype(int), "fp": (scores * 10).astype(int) * 1000})
+    metrics = [sigdask.metric(lambda tp: tp * 1.0, name="small"), sigdask.metric(lambda fp: fp * 1.0, name="large")]
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(metrics), second_run=False)
+    adjusted = build_adjustment("tukey", FamilyComparisons.from_jobs(exchange), "two-sided")
+    observed = adjusted.family.observed.reshape(3, 2)
+    assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
+    second_set = ComparisonJobs.from_spec(counts.with_name("other"), CompareSpec(metrics), second_run=False)
+    adjusted_sets = build_across_sets(FamilyComparisons.from_jobs(exchange, second_set), "two-sided")
+    observed = (adjusted_sets.family.observed * adjusted_sets.family.scales).reshape(3, 2)
+    assert observed[:, 0] == pytest.approx(observed[:, 1], rel=1e-9)
+
+
+@pytest.mark.parametrize(("alternative", "level"), [("two-sided", 0.05), ("greater", 0.1)])
+def test_sets_are_counted_at_half_the_level_in_two_sided_tests(alternative, level):
+    counts = draw_test_sets(2)
+    exchanges = [ComparisonJobs.from_spec(c, CompareSpec(["mean"]), second_run=False) for c in counts]
+    comparisons = FamilyComparisons.from_jobs(*exchanges)
+    adjusted = build_across_sets(comparisons, alternative)
+    result_table = replace(compare_sets(counts, metrics=["mean"], trials=99, alternative=alternative).table, alpha=0.1)
+    tally = adjusted.job.panel.tally(run=0, first=0, n_trials=99)
+    for p, n_shown in ((level / 2, 1), (level / 2 + 0.001, 0)):
+        [verdict] = adjusted.build_results({adjusted.job: tally}, result_table, np.array([p, 1.0]), np.ones(2))
+        assert (verdict.greater_in, verdict.p_greater) == (n_shown, pytest.approx(2 * p))
+
+
+def test_another_seed_turns_no_verdict_that_the_interval_settles():
+    # STATISTICS: the 99 % interval of 0 of 105 trials ends at 1 - 0.005^(1/105) = 0.0492, of 0 of 103 at 0.0501
+    assert clopper_pearson(0, 105)[1] < 0.05 < clopper_pearson(0, 103)[1]
+    counts = draw_many(n_items=30, n_systems=12, seed=0)
+    result_table = compare_all(counts, metrics=["mean"], trials=999).table
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(["mean"], trials=999), second_run=False)
+    adjusted = build_adjustment("max-t", FamilyComparisons.from_jobs(exchange), "two-sided")
+    assert [note for note in list_caveats(adjusted, result_table) if note.kind == "family-undecided"]
+    notes_without_trials = list_caveats(replace(adjusted, n_trials=0), result_table)
+    assert not [note for note in notes_without_trials if note.kind == "family-undecided"]
+
+
+@pytest.mark.parametrize(("n_items", "asked"), [(60, 10_000), (5, 2**5)])
+def test_the_note_of_a_family_that_was_stopped_says_what_was_counted(n_items, asked):
+    study = prepare_study([(draw_many(n_items), CompareSpec(["mean"], trials=10_000), "two-sided")])
+    tallies = [job.panel.tally(run=job.run, first=0, n_trials=min(20, job.n_trials)) for job in study.jobs]
+    note = study.build_results(tallies).family
+    assert (note.n_trials, note.exact) == (20, False)
+    tallies_of_jobs = [job.panel.tally(run=job.run, first=0, n_trials=job.n_trials) for job in study.jobs]
+    note = study.build_results(tallies_of_jobs).family
+    assert (note.n_trials, note.exact) == (asked, asked == 2**5)
+
+
+def test_the_report_says_in_how_many_sets_and_at_which_p():
+    text = render(compare_sets(draw_test_sets(), metrics=["mean"], trials=9999, together=True))
+    line = next(text_line for text_line in text.splitlines() if text_line.startswith("a  b") and "of 3" in text_line)
+    assert "2 of 3 (p = " in line
+    assert line.endswith("0 of 3    9,999 trials")
+    assert "each shown at 0.025 for the pair alone" in text
+    assert "adjusted p" not in text  # a single pair

@@ -1,0 +1,154 @@
+"""Tests of assumptions about units: in verdicts, JSON, CSV, tables, stores and `sigdask reproduce`."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import build_rng
+from command import call_sigdask
+
+from sigdask import compare, compare_all
+from sigdask.counts import Counts
+from sigdask.nightly.store.columns import columns_to_table, join_columns, table_to_columns
+from sigdask.report.presentable import Results
+from sigdask.report.summary import verdict
+from sigdask.results.columns.assumptions import Assumption, compute_unseen_rate
+from sigdask.results.from_records import results_to_table
+from sigdask.results.views import iter_results
+
+LOSSES = np.r_[np.full(2, -1.9), np.full(18, 0.1)]
+GAINS = np.r_[[5.0, 4, 4, 4.5, 4], np.linspace(-0.6, 0.7, 25).round(2)]
+
+
+def compare_differences(d, **options):
+    scores = {"I": d, "II": np.zeros(len(d))}
+    return compare_all(Counts.from_scores(scores), metrics=["mean"], cluster="none", interval="none", **options)
+
+
+def list_kinds(result):
+    return [assumption.kind for assumption in result.assumptions]
+
+
+def test_the_verdict_line_says_how_few_units_decide():
+    assert verdict.build_verdict(compare_differences(GAINS)).headline == (
+        "I is better than II on mean by 0.76, but 2 of 30 items decide it; p = 0.017 (exact)."
+    )
+    assert verdict.build_verdict(compare_differences(LOSSES)).headline == (
+        "I and II are not significantly different on mean: II is ahead by 0.10, and 2 of 20 items decide it; p = 0.5 "
+        "(exact)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "note"),
+    [
+        ({"alternative": "greater"}, ", but 3 of 30 items decide it; p ="),
+        ({"alternative": "less"}, ", but the differences of items are skewed; p ="),  # 0.99 stays far above 0.05
+        ({"method": "randomization", "trials": 999}, ", but 2 of 30 items decide it; p ="),
+    ],
+)
+def test_one_sided_and_sampled_p_get_the_note(how, note):
+    assert note in verdict.build_verdict(compare_differences(GAINS, **how)).headline
+
+
+def test_inverted_intervals_stand_beside_the_note():
+    results = compare_all(Counts.from_scores({"I": GAINS, "II": 0 * GAINS}), metrics=["mean"], interval="inversion")
+    assert "], but 2 of 30 items decide it; p =" in verdict.build_verdict(results).headline
+
+
+def test_skewed_differences_that_no_few_units_decide_are_called_skewed():
+    d = np.r_[np.full(45, 0.5), [-0.7, -0.8, -0.6, -0.9, -0.5]]
+    assert ", but the differences of items are skewed; p =" in verdict.build_verdict(compare_differences(d)).headline
+
+
+def test_gains_without_a_loss_tell_how_many_units_could_lose():
+    # 1 - 0.05^(1/20) = 0.1391 (the exact binomial bound of none in 20); 0.1 (1 - r) / r = 0.619
+    results = compare_differences(np.full(20, 0.1))
+    assert verdict.build_verdict(results).headline == (
+        "I is better than II on mean by 0.10, with none of 20 items against it (at 95 % confidence up to 14 % may be, "
+        "and 0.62 lost on each would cancel it); p = 1.91e-06 (exact)."
+    )
+    [assumption] = results[0].assumptions
+    assert (assumption.kind, assumption.severity) == ("one-sign", "note")
+    assert assumption.unseen_rate == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert assumption.cancelling_size * assumption.unseen_rate == pytest.approx(0.1 * (1 - assumption.unseen_rate))
+    assert compute_unseen_rate(1) == pytest.approx(0.95)
+
+
+def test_no_verdict_of_0_and_1_has_a_note():
+    d = np.r_[np.ones(12), np.zeros(30)]
+    assert compare_differences(d)[0].assumptions == ()
+
+
+def test_families_say_in_how_many_comparisons():
+    noise = np.exp(build_rng(3).standard_normal((30, 5))) * [1, -1, 1, -1, 2]
+    results = compare_all(Counts.from_scores({f"s{k}": noise[:, k] for k in range(5)}), metrics=["mean"], trials=999)
+    n = sum("skewed-differences" in list_kinds(r) for r in results)
+    assert n > 1
+    assert verdict.build_verdict(results).headline.endswith(
+        f"; in {n} of 10 comparisons few units decide or differences are skewed."
+    )
+    assert f"In {n} of 10 comparisons few units decide" in results.to_markdown()
+    assert f"In {n} of 10 comparisons, few units decide" in results.cite().text
+
+
+def test_tables_mark_what_few_units_decide():
+    results = compare_differences(GAINS)
+    for text in (results.to_markdown(), results.to_latex()):
+        assert "few units decide, or the differences of units are skewed" in text
+    assert "0.017 \\*§" in results.to_markdown()
+
+
+def test_json_csv_and_frames_have_the_assumptions(tmp_path):
+    results = compare_differences(GAINS)
+    [row] = json.loads(results.to_json())["results"]
+    few_units = row["assumptions"][1]
+    assert [assumption["kind"] for assumption in row["assumptions"]] == ["skewed-differences", "few-units-decide"]
+    assert (few_units["severity"], few_units["n_deciding"], few_units["changes"]) == ("warning", 2, "verdict")
+    assert few_units["detail"] == "2 of 30 items decide the result: without them the verdict would change"
+    results.to_csv(tmp_path / "r.csv")
+    with (tmp_path / "r.csv").open(newline="") as file:
+        [csv_row] = csv.DictReader(file)
+    assert csv_row["assumptions"] == "skewed-differences, few-units-decide"
+    assert results.to_frame()["assumptions"].tolist() == [csv_row["assumptions"]]
+
+
+def test_rows_come_back_from_columns_and_from_the_store_with_their_assumptions():
+    results = [*compare_differences(GAINS), *compare_differences(np.full(20, 0.1)), *compare_differences(np.zeros(9))]
+    table = results_to_table(results, 0.05)
+    assert [*iter_results(table)] == results
+    restored = columns_to_table(table_to_columns(table), 0.05)
+    assert [list_kinds(r) for r in iter_results(restored)] == [list_kinds(r) for r in results]
+    earlier = table_to_columns(replace(table, assumptions=None))  # a block of an earlier version has none
+    assert all(r.assumptions == () for r in iter_results(columns_to_table(earlier, 0.05)))
+    joined_table = columns_to_table(join_columns([earlier, table_to_columns(table)]), 0.05)
+    assert [list_kinds(r) for r in iter_results(joined_table)] == [[]] * 3 + [list_kinds(r) for r in results]
+
+
+def test_results_of_earlier_versions_have_the_headline_that_they_had():
+    table = replace(compare_differences(GAINS).table, assumptions=None)
+    assert "decide" not in verdict.build_verdict(Results(table, 0, 0.05)).headline
+
+
+def test_reproduce_says_which_assumptions_are_others(tmp_path):
+    (tmp_path / "a.csv").write_text("item,I,II\n" + "".join(f"t{k},{x},0\n" for k, x in enumerate(GAINS)))
+    result = call_sigdask("compare", "a.csv", "-o", "r.json", "-q", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert call_sigdask("reproduce", "r.json", "a.csv", cwd=tmp_path).returncode == 0
+    recorded = json.loads((tmp_path / "r.json").read_text())
+    recorded["results"][0]["assumptions"] = []
+    (tmp_path / "r.json").write_text(json.dumps(recorded))
+    reproduced = call_sigdask("reproduce", "r.json", "a.csv", cwd=tmp_path)
+    assert reproduced.returncode != 0
+    assert "assumptions: none, now skewed-differences, few-units-decide" in reproduced.stdout + reproduced.stderr
+    del recorded["results"][0]["assumptions"]  # as an earlier version wrote it
+    (tmp_path / "r.json").write_text(json.dumps(recorded))
+    assert call_sigdask("reproduce", "r.json", "a.csv", cwd=tmp_path).returncode == 0
+
+
+def test_arrays_alone_have_assumptions_too():
+    assumptions = compare(LOSSES, np.zeros(20)).assumptions
+    assert [type(assumption) for assumption in assumptions] == [Assumption] * 2
+    assert assumptions[1].n_deciding == 2

@@ -1,0 +1,533 @@
+"""Tests of exact p-values: which are added, and what they do to p, families, rules and stores."""
+
+import re
+from collections import Counter
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from builders import build_rng
+from command import call_sigdask
+
+import sigdask
+from sigdask.analysis.comparison.exact import list_problems
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.analysis.reproduce.reference import read
+from sigdask.analysis.reproduce.rerun import reproduce_results
+from sigdask.api import compare, compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.randomization.panels.exact import CLOSE, ExactPanel
+from sigdask.report.summary import verdict
+from sigdask.report.terminal import render
+from sigdask.results.from_records import results_to_table
+from sigdask.results.views import iter_results
+from sigdask.statistics import exact
+from sigdask.statistics.bounds import clopper_pearson, compute_bound
+
+SIDES = ("greater", "less", "two-sided")
+
+
+def enumerate_signs(differences, side):
+    """Return p by enumeration of all signs, unit by unit, in integers."""
+    sums = Counter({0: 1})
+    for d in differences:
+        moved = Counter()
+        for total, n in sums.items():
+            moved[total + d] += n
+            moved[total - d] += n
+        sums = moved
+    t = sum(differences)
+    reached = {"greater": lambda s: s >= t, "less": lambda s: s <= t, "two-sided": lambda s: abs(s) >= abs(t)}[side]
+    return Fraction(sum(n for s, n in sums.items() if reached(s)), 2 ** len(differences))
+
+
+def draw_tenths(n=40, seed=1, shift=2):
+    """Draw differences of a mean in tenths."""
+    return [int(d) for d in np.rint(build_rng(seed).normal(shift, 6, n)) if d]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_mean_of_decimals_has_the_exact_p_and_the_counts_of_its_trials(side):
+    d = draw_tenths()
+    r = compare(np.array(d) / 10, np.zeros(len(d)), alternative=side, trials=20_000, seed=3)
+    assert r.p_value == pytest.approx(float(enumerate_signs(d, side)), rel=1e-12)
+    assert (r.method, r.exact.p_hi, r.n_trials) == ("exact", r.p_value, 20_000)
+    assert r.exact.guarantee in {"exact", "certified"}
+    sampled = compare(
+        np.array(d) / 10, np.zeros(len(d)), alternative=side, trials=20_000, seed=3, method="randomization"
+    )
+    assert sampled.exact is None
+    assert (sampled.method, sampled.p_value) == ("approximate", compute_bound(r.n_extreme, 20_000))
+    for name in ("n_trials", "n_extreme", "p_interval", "second_run"):
+        assert getattr(r, name) == getattr(sampled, name)
+    assert r.p_interval == pytest.approx([float(limit) for limit in clopper_pearson(r.n_extreme, 20_000)])
+    assert {c.name: c.verdict for c in r.checks}["exact value"] == "agrees"
+
+
+@pytest.mark.parametrize(("n", "ones"), [(60, 41), (1500, 800), (9000, 4600)])
+def test_accuracy_has_the_binomial_tail_of_any_number_of_items(n, ones):
+    a = np.arange(n) < ones
+    r = compare(a.astype(int), (~a).astype(int), trials=999)
+    tail = Fraction(2 * sum_upper_binomials(n, ones), 2**n)
+    assert r.exact.method == "binomial"
+    assert r.p_value == pytest.approx(float(tail), rel=1e-12)
+    assert r.exact.p_lo <= float(tail) * (1 + 1e-15)
+    assert r.exact.p_hi >= float(tail) * (1 - 1e-15)
+
+
+def sum_upper_binomials(n, start):
+    """Sum n over k from k = start on, computing each term from the one before."""
+    term = total = comb(n, start)
+    for k in range(start, n):
+        term = term * (n - k) // (k + 1)
+        total += term
+    return total
+
+
+def test_yeh_has_its_exact_values_beside_its_trials(yeh):
+    expected = {"recall": 1.951255835592747e-04, "f1": 0.02955137150557705, "precision": 0.039988579124198086}
+    for r in compare_all(yeh, trials=4096):
+        assert r.p_value == pytest.approx(expected[r.metric], rel=1e-12)
+        assert (r.method, r.n_trials) == ("exact", 4096)
+
+
+def test_both_adds_exact_values_without_the_limit_and_exact_alone_draws_no_trial(monkeypatch):
+    monkeypatch.setattr(list_problems, "MAX_OPERATIONS", -1)
+    d = draw_tenths()
+    a, b = np.array(d) / 10, np.zeros(len(d))
+    auto, both, exact_alone = (compare(a, b, trials=500, method=m) for m in ("auto", "both", "exact"))
+    assert (auto.exact, auto.method) == (None, "approximate")
+    assert both.p_value == exact_alone.p_value == pytest.approx(float(enumerate_signs(d, "two-sided")), rel=1e-12)
+    assert (both.n_trials, both.n_extreme) == (500, auto.n_extreme)
+    assert (exact_alone.n_trials, exact_alone.n_extreme, exact_alone.method, exact_alone.second_run) == (
+        0,
+        0,
+        "exact",
+        None,
+    )
+    assert exact_alone.p_interval == (exact_alone.p_value, exact_alone.p_value)
+    assert {c.verdict for c in exact_alone.checks} == {"not applicable"}
+    assert not exact_alone.warnings
+
+
+def test_auto_adds_them_to_all_pairs_of_a_metric_or_to_none(monkeypatch):
+    rng = build_rng(5)
+    scores = {name: np.rint(rng.normal(0, 9, 60)) / 10 for name in "abcd"}
+    sizes = []
+    solve = exact.choose_method
+
+    def plan(problem, *more):
+        solution = solve(problem, *more)
+        sizes.append(solution.operations)
+        return solution
+
+    monkeypatch.setattr(exact, "choose_method", plan)
+    assert all(r.exact for r in compare_all(scores, trials=100))
+    needed = sum(sizes) + 6 * list_problems.OPERATIONS_A_PAIR
+    for limit, has in ((needed, True), (needed - 1, False)):
+        monkeypatch.setattr(list_problems, "MAX_OPERATIONS", limit)
+        assert {r.exact is not None for r in compare_all(scores, trials=100)} == {has}
+
+
+def test_what_has_no_exact_p_ends_before_anything_is_counted():
+    box = sigdask.black_box(lambda outputs, _: float(np.median(outputs)), name="middle")
+    a, b = build_rng(1).integers(0, 9, (2, 40))
+    with pytest.raises(
+        InputError, match="method exact: .* by middle: a metric of whole outputs is enumerated or sampled, and .* --met"
+    ):
+        compare_all({"a": a, "b": b}, metrics=[box], method="exact")
+    result = compare_all({"a": a, "b": b}, metrics=[box, "mean"], method="both", trials=50)
+    assert [r.exact is None for r in result] == [True, False]
+
+
+def test_the_command_says_what_is_possible_and_ends_with_status_2(tmp_path):
+    rng = build_rng(2)
+    lines = ["id,a,b", *(f"{k},{rng.random()!r},{rng.random()!r}" for k in range(300))]
+    (tmp_path / "real.csv").write_text("\n".join(lines))
+    result = call_sigdask("compare", "real.csv", "--method", "exact", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "method exact: a and b by mean: " in result.stderr
+    assert "--method auto samples it" in result.stderr
+
+
+def test_adjusted_p_are_of_p_as_printed_and_never_below_it():
+    rng = build_rng(7)
+    scores = {name: np.rint(rng.normal(k / 3, 1, 50) * 10) / 10 for k, name in enumerate("abcd")}
+    plain = [r.p_value for r in compare_all(scores, trials=500, adjust="none")]
+    order = np.argsort(plain)
+    holm = np.empty(6)
+    holm[order] = np.minimum(np.maximum.accumulate(np.array(plain)[order] * np.arange(6, 0, -1)), 1)
+    results = compare_all(scores, trials=500, adjust="holm")
+    assert [r.p_adjusted for r in results] == pytest.approx(holm.tolist(), rel=1e-14)
+    assert all(r.p_adjusted_interval == (r.p_adjusted, r.p_adjusted) for r in results)
+    for adjust in ("max-t", "max-t:raw", "single-step-max-t", "tukey"):
+        for r in compare_all(scores, trials=50, adjust=adjust, seed=1):
+            assert r.p_adjusted >= r.p_value
+            assert r.p_adjusted >= 1 / 51
+
+
+def test_exact_without_an_adjustment_takes_holm_and_says_so():
+    rng = build_rng(7)
+    scores = {name: np.rint(rng.normal(k / 3, 1, 50) * 10) / 10 for k, name in enumerate("abcd")}
+    results = compare_all(scores, method="exact")
+    assert results.family.adjust == "holm"
+    assert any("Holm" in w and "--adjust" in w for w in results.warnings)
+    assert compare_all(scores, method="exact", adjust="none").family is None
+
+
+@pytest.mark.parametrize("rule", ["besag-clifford:h=10", "confidence"])
+def test_beside_a_rule_that_stops_p_and_the_verdict_are_the_exact_ones(rule):
+    d = draw_tenths(shift=1)
+    a, b = np.array(d) / 10, np.zeros(len(d))
+    r = compare(a, b, stop=rule, trials=50_000)
+    p = float(enumerate_signs(d, "two-sided"))
+    assert (r.method, r.stopped.is_early) == ("exact", True)
+    assert r.p_value == pytest.approx(p, rel=1e-12)
+    assert r.decision(0.05) == (p <= 0.05)
+    assert results_to_table([r], 0.05).decision.tolist() == [int(p <= 0.05)]
+
+
+def test_rows_read_one_by_one_are_the_columns_again():
+    rng = build_rng(9)
+    scores = {name: np.rint(rng.normal(0, 9, 40)) / 10 for name in "abc"}
+    for method in ("auto", "both", "exact"):
+        results = compare_all(scores, trials=300, method=method)
+        rebuilt = results_to_table(list(results), results.alpha)
+        assert [r == s for r, s in zip(results, iter_results(rebuilt), strict=True)] == [True] * 3
+        assert rebuilt.is_enumerated.tolist() == results.table.is_enumerated.tolist()
+
+
+def test_bounds_that_are_apart_are_no_p(monkeypatch):
+    d = draw_tenths()
+
+    def widen(problem, chosen=None, **more):
+        solution = solve(problem, chosen, **more)
+        low, high = solution.two_sided
+        return type(solution)(
+            **{**list_fields(solution), "guarantee": "bounds", "two_sided": (low * (1 - 2 * CLOSE), high)}
+        )
+
+    def list_fields(solution):
+        return {name: getattr(solution, name) for name in solution.__slots__}
+
+    solve = exact.solve
+    monkeypatch.setattr(exact, "solve", widen)
+    r = compare(np.array(d) / 10, np.zeros(len(d)), trials=2000)
+    assert r.method == "approximate"
+    assert r.p_value == compute_bound(r.n_extreme, 2000)
+    assert r.exact.p_lo < r.exact.p_hi
+
+
+def test_a_count_that_does_not_fit_the_exact_p_is_an_alarm(monkeypatch, yeh):
+    def halve(problem, chosen=None, **more):
+        solution = solve(problem, chosen, **more)
+        halved = {name: tuple(p / 2 for p in getattr(solution, name)) for name in ("greater", "less", "two_sided")}
+        return type(solution)(**{**{name: getattr(solution, name) for name in solution.__slots__}, **halved})
+
+    solve = exact.solve
+    monkeypatch.setattr(exact, "solve", halve)
+    [r] = compare_all(yeh, metrics=["f1"])
+    assert [c.name for c in r.disagreements()] == ["exact value"]
+    from sigdask.verify import run_audits
+
+    failed = [name for name, passed, _ in run_audits("none") if not passed]
+    assert any("exact" in name for name in failed)
+
+
+PLAN = """
+trials = 5000
+method = "both"
+
+[[test_set]]
+name = "topics"
+systems = ["scores.csv"]
+"""
+
+
+def write_scores(folder, scores):
+    names = list(scores)
+    rows = [",".join(["id", *names])]
+    rows += [",".join([str(k), *(f"{scores[n][k]:.1f}" for n in names)]) for k in range(len(scores[names[0]]))]
+    (folder / "scores.csv").write_text("\n".join(rows))
+
+
+def test_a_second_night_solves_nothing_and_a_changed_system_its_own_pairs(tmp_path, monkeypatch):
+    rng, solved = build_rng(3), []
+    scores = {name: np.rint(rng.normal(0, 9, 40)) / 10 for name in "abcd"}
+    solve = exact.solve
+
+    def count_calls(problem, *more, **options):
+        solved.append(problem)
+        return solve(problem, *more, **options)
+
+    monkeypatch.setattr(exact, "solve", count_calls)
+    (tmp_path / "p.toml").write_text(PLAN)
+    write_scores(tmp_path, scores)
+    first_night = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+    assert len(solved) == 6
+    second_night = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+    assert (len(solved), second_night.n_counted, second_night.n_changed) == (6, 0, 0)
+    assert [r.exact for r in second_night.results["topics"]] == [r.exact for r in first_night.results["topics"]]
+    assert {r.method for r in second_night.results["topics"]} == {"exact"}
+    scores["b"] = np.roll(scores["b"], 1)
+    write_scores(tmp_path, scores)
+    run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+    assert len(solved) == 6 + 3
+
+
+def test_a_plan_of_binomial_tails_alone_counts_nothing(tmp_path):
+    rng = build_rng(4)
+    (tmp_path / "p.toml").write_text(PLAN.replace("both", "exact"))
+    write_scores(tmp_path, {name: rng.integers(0, 2, 80) for name in "abc"})
+    for _ in range(2):
+        outcome = run_plan(load_plan(tmp_path / "p.toml"), cluster="none")
+        assert (outcome.exit_status, outcome.n_counted) == (0, 0)
+        assert {r.exact.method for r in outcome.results["topics"]} == {"binomial"}
+
+
+@pytest.mark.slow
+def test_parts_of_a_count_add_up_in_any_order_to_what_is_met_in_one():
+    d = np.rint(build_rng(6).normal(2e8, 1e9, 50)).astype(np.int64)
+    problem = exact.SumProblem(d, 8)
+    chosen_way = exact.choose_method(problem)
+    panel = ExactPanel(problem, chosen_way)
+    assert (chosen_way.method, panel.n_trials > 1) == ("meet-in-the-middle", True)
+    tallies = [panel.tally(first=k, n_trials=1) for k in range(panel.n_trials)]
+    total = sum(tallies[1:][::-1], tallies[0])
+    assert (total.counts == panel.tally(first=0, n_trials=panel.n_trials).counts).all()
+    assert (total.counts <= total.n_trials).all()
+    limits = panel.compute_limits(total)
+    assert np.isnan(panel.compute_limits(tallies[0])).all()
+    assert (limits == exact.solve(problem, chosen_way).limits).all()
+
+
+def test_sixty_real_scores_are_as_much_as_is_counted_in_parts():
+    rng = build_rng(1)
+    counts = [Counts.from_scores({"a": rng.random(n), "b": rng.random(n)}) for n in (60, 64)]
+    comparison_jobs = [
+        ComparisonJobs.from_spec(scores, CompareSpec(("mean",), method="both"), second_run=False) for scores in counts
+    ]
+    job_both, bounds = (jobs.jobs[jobs.slots.exact_p.job[0]] for jobs in comparison_jobs)
+    assert (job_both.panel.chosen.method, job_both.n_trials) == ("meet-in-the-middle", 4096)
+    assert (bounds.panel.chosen.guarantee, bounds.n_trials) == ("bounds", 1)
+    auto = ComparisonJobs.from_spec(counts[0], CompareSpec(("mean",)), second_run=False)
+    assert not [job for job in auto.jobs if isinstance(job.panel, ExactPanel) and job.n_trials > 1]
+
+
+def test_counts_of_groups_of_items_are_exact_under_their_unit():
+    rng = build_rng(8)
+    groups = {"document": [f"d{k // 3:02}" for k in range(90)]}
+    a, b = rng.integers(0, 2, (2, 90))
+    counts = Counts.from_scores({"a": a, "b": b}, groups=groups)
+    [r] = compare_all(counts, unit="document", trials=2000, beside=False)
+    d = [int(x) for x in (a - b).reshape(30, 3).sum(axis=1) if x]
+    assert len(d) > 0
+    if len(d) > 20:
+        assert r.exact.method != "enumeration"
+    assert r.exact.p_hi == pytest.approx(float(enumerate_signs(d, "two-sided")), rel=1e-12)
+
+
+def test_a_plan_that_stops_early_says_what_compare_says(tmp_path):
+    rng = build_rng(11)
+    scores = {name: np.rint(rng.normal(k, 9, 40)) / 10 for k, name in enumerate("abc")}
+    (tmp_path / "p.toml").write_text(
+        PLAN.replace('"both"', '"auto"')
+        .replace("5000", "30000")
+        .replace("[[test", 'adjust = "holm"\nstopping = { rule = "besag-clifford" }\n[[test')
+    )
+    write_scores(tmp_path, scores)
+    planned = run_plan(load_plan(tmp_path / "p.toml"), cluster="none").results["topics"]
+    counts = sigdask.read(tmp_path / "scores.csv").with_name("topics")
+    compared = compare_all(counts, trials=30_000, stop="besag-clifford", adjust="holm", interval="none")
+    assert [r.p_value for r in planned] == [r.p_value for r in compared]
+    assert [r.stopped for r in planned] == [r.stopped for r in compared]
+    assert {r.method for r in planned} == {"exact"}
+    assert any(r.stopped.is_early for r in planned)
+
+
+def test_over_several_sets_each_set_counts_with_its_exact_p():
+    rng = build_rng(12)
+    groups = {"domain": ["xyz"[k % 3] for k in range(120)]}
+    scores = {name: np.rint(rng.normal(3 * k, 3, 120)) / 10 for k, name in enumerate("ab")}
+    counts = Counts.from_scores(scores, groups=groups)
+    results = compare_all(counts, by="domain", together=True, trials=30, seed=1)
+    [over_all] = results.together
+    assert all(r.method == "exact" and r.p_value < 1 / 31 for r in results)  # less than 30 trials can say
+    greater, less = (compare_all(counts, by="domain", alternative=side, trials=30) for side in ("greater", "less"))
+    [side] = [s for s in (greater, less) if s[0].p_value < 0.5]
+    p = sorted(r.p_value for r in side)
+    verdict_of_side = [(over_all.greater_in, over_all.p_greater), (over_all.less_in, over_all.p_less)][side is less]
+    assert verdict_of_side == (3, pytest.approx(p[-1], rel=1e-12))
+
+
+def test_bounds_without_trials_are_told_as_such(monkeypatch):
+    def widen(problem, chosen=None, **more):
+        solution = solve(problem, chosen, **more)
+        fields = {name: getattr(solution, name) for name in solution.__slots__}
+        low, high = solution.two_sided
+        return type(solution)(**{**fields, "two_sided": (low * 0.9, high)})
+
+    solve = exact.solve
+    monkeypatch.setattr(exact, "solve", widen)
+    d = draw_tenths(shift=1)
+    results = compare_all({"a": np.array(d) / 10, "b": np.zeros(len(d))}, method="exact", interval="none")
+    [r] = results
+    assert (r.method, r.n_trials, r.exact.guarantee) == ("approximate", 0, "bounds")
+    assert (r.p_value, r.p_interval) == (r.exact.p_hi, (r.exact.p_lo, r.exact.p_hi))
+    assert "(bounds of the exact p)" in render(results)
+    assert not [note for note in r.notes if note.kind == "not-reached"]
+
+
+def test_scores_of_very_unequal_size_are_enumerated_in_fractions():
+    """On one lattice with the small scores, the large score made p 1, reported as exact."""
+    result = compare([1e16, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], [0.0] * 8)
+    assert (result.p_value, result.n_extreme, result.n_trials, result.n_discordant) == (1 / 128, 2, 256, 8)
+    assert (result.exact.method, result.exact.guarantee) == ("enumeration", "exact")
+    assert result.interval is None
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("seed", range(15))
+def test_no_unit_is_lost_and_no_tie_missed_whatever_the_sizes_of_scores(seed, side):
+    """Ratios up to 1e300, subnormal and negative numbers, against enumeration in fractions."""
+    rng = build_rng(seed)
+    short = [0.0, 5e-324, 1e200, -2e200, 3e200, 0.1, 0.2, -0.3]
+    pool = [*short, *(rng.normal(size=4) * 10.0 ** rng.integers(-300, 300, 4))]
+    a, b = rng.choice(pool, 8), np.where(rng.random(8) < 0.3, rng.choice(short, 8), 0.0)
+    as_meant = {x: Fraction(str(x)) if x in short else Fraction(x) for x in map(float, pool)}
+    differences = [d for x, y in zip(a.tolist(), b.tolist(), strict=True) if (d := as_meant[x] - as_meant[y])]
+    result = compare(a, b, alternative=side)
+    assert result.n_discordant == len(differences)
+    assert result.p_value == float(enumerate_signs(differences, side))
+    assert result.difference == pytest.approx(float(sum(differences) / 8), rel=1e-14)
+    assert result.method == "exact"
+
+
+def test_a_unit_of_several_items_is_summed_in_fractions():
+    a, units = [1e16, 0.9, -1e16, 0.8, 0.5, 0.25], ["x", "x", "y", "y", "z", "w"]
+    result = compare(a, [0.0] * 6, units=units)
+    d = [Fraction(10**16) + Fraction("0.9"), -Fraction(10**16) + Fraction("0.8"), Fraction("0.5"), Fraction("0.25")]
+    assert result.p_value == float(enumerate_signs(d, "two-sided"))
+
+
+def test_sampled_scores_of_very_unequal_size_are_said_to_have_an_upper_bound():
+    a = [1e16] + [0.9] * 30
+    sampled = compare(a, [0.0] * 31, trials=999)
+    assert (sampled.n_discordant, sampled.method) == (31, "approximate")
+    assert sampled.p_value >= 2.0**-30  # that of all 31 signs alike
+    assert sampled.warnings[0].startswith("p by trials is an upper bound")
+    with_exact = compare(a[:9], [0.0] * 9, trials=999, method="both")
+    assert (with_exact.p_value, {c.verdict for c in with_exact.checks}) == (2**-8, {"agrees", "not applicable"})
+    assert with_exact.warnings[0].startswith("p by trials is an upper bound")
+    with pytest.raises(InputError, match="up to 20 discordant units"):
+        compare(a, [0.0] * 31, method="exact")
+
+
+def test_reciprocal_ranks_keep_the_exact_values_that_they_had():
+    """Thirds tie with 1 although their floats do not, with the values from before fractions were counted."""
+    rng = build_rng(3)
+    for _ in range(5):
+        ranks = rng.integers(1, 6, (2, 9))
+        a, b = 1 / ranks
+        d = [Fraction(1, int(x)) - Fraction(1, int(y)) for x, y in ranks.T if x != y]
+        assert compare(a, b).p_value == float(enumerate_signs(d, "two-sided"))
+
+
+def draw_reals(n, seed=3):
+    return build_rng(seed).normal(0.2, 1, n), np.zeros(n)
+
+
+def test_a_p_beyond_the_limit_is_refused_before_it_is_computed_with_its_time_memory_and_remedy():
+    with pytest.raises(InputError) as refused:
+        compare(*draw_reals(60), method="exact")
+    text = str(refused.value)
+    assert re.search(
+        r"A and B by mean: an exact p \(meet-in-the-middle\) would take about \d+ min .* of one core", text
+    )
+    assert "0.3 GB of memory, and the limit is 1 min 0 s" in text
+    assert "--exact-limit SECONDS" in text
+    assert "--method auto" in text
+    assert "trials" not in text
+
+
+def test_a_p_beyond_the_memory_names_the_memory_and_no_limit_to_raise():
+    with pytest.raises(InputError, match=r"more than 1,000 GB of memory, and the limit is 2.0 GB of memory; --method"):
+        compare(*draw_reals(70), method="exact", exact_limit=1e9)
+
+
+def test_a_higher_limit_admits_what_a_lower_one_refuses():
+    a, b = draw_reals(34)
+    seconds = next(w.seconds for w in exact.iter_methods(draw_problem(34)) if w.method == "meet-in-the-middle")
+    result = compare(a, b, method="exact", exact_limit=seconds * 1.001)
+    assert result.exact.method == "meet-in-the-middle"
+    assert result.p_value == pytest.approx(compare(a, b, method="both", trials=100).p_value, rel=1e-12)
+    with pytest.raises(InputError, match="raise it with --exact-limit"):
+        compare(a, b, method="exact", exact_limit=seconds * 0.999)
+
+
+def test_an_exact_p_without_trials_is_no_bound_of_itself():
+    """Limits that rounding left a billionth apart are one number, and the headline says so."""
+    results = compare_all(dict(zip("ab", draw_reals(34), strict=True)), method="exact", interval="none")
+    assert results[0].exact.guarantee in {"exact", "certified"}
+    headline = verdict.build_verdict(results).headline
+    assert "(exact)" in headline
+    assert "bounds" not in headline
+
+
+def draw_problem(n):
+    return exact.SumProblem(build_rng(1).integers(-(2**45), 2**45, n), slack=4 * n)
+
+
+def test_the_limit_is_of_all_comparisons_of_a_set_and_metric_together():
+    rng = build_rng(11)
+    scores = {name: rng.normal(0, 1, 34) for name in "abc"}
+    seconds_of_one = next(w.seconds for w in exact.iter_methods(draw_problem(34)) if w.method == "meet-in-the-middle")
+    with pytest.raises(
+        InputError, match=r"the exact p-values of 3 comparisons by mean would take .* together \(the lo"
+    ):
+        compare_all(scores, method="exact", exact_limit=2.5 * seconds_of_one)
+    results = compare_all(scores, method="both", exact_limit=2.5 * seconds_of_one, trials=100)
+    assert sum(r.exact is not None for r in results) == 2
+    auto = compare_all(scores, method="auto", exact_limit=2.5 * seconds_of_one, trials=100)
+    assert [r.exact for r in auto] == [None] * 3
+    assert all(r.exact for r in compare_all(scores, method="auto", exact_limit=3.5 * seconds_of_one, trials=100))
+
+
+def test_a_limit_that_decides_which_p_are_exact_is_in_the_signature_and_results_are_found_again(tmp_path):
+    rng = build_rng(11)
+    counts = Counts.from_scores({name: rng.normal(0, 1, 34) for name in "abc"})
+    seconds_of_one = next(w.seconds for w in exact.iter_methods(draw_problem(34)) if w.method == "meet-in-the-middle")
+    results = compare_all(
+        counts, metrics=["mean"], method="both", exact_limit=2.5 * seconds_of_one, trials=100, adjust="holm"
+    )
+    assert f"|method:both|limit:{2.5 * seconds_of_one!r}|" in results[0].test_signature
+    (tmp_path / "r.json").write_text(results.to_json())
+    reproduced = reproduce_results(read(tmp_path / "r.json"), counts, compare_all)
+    assert reproduced.is_reproduced
+    plain = compare_all(counts, metrics=["mean"], method="exact", exact_limit=99)
+    assert "limit:" not in plain[0].test_signature
+
+
+@pytest.mark.parametrize("limit", [-1, float("nan")])
+def test_a_limit_is_no_less_than_nothing(limit):
+    with pytest.raises(InputError, match="exact_limit = .*: must be at least 0"):
+        compare([1.0], [0.0], method="exact", exact_limit=limit)
+
+
+def test_a_plan_takes_the_limit_of_its_test_set_or_its_own(tmp_path):
+    a, _ = draw_reals(60)
+    rows = "\n".join(f"{k},{x!r},0.0" for k, x in enumerate(a.tolist()))
+    (tmp_path / "s.csv").write_text(f"id,a,b\n{rows}\n")
+    set_template = '[[test_set]]\nname = "{}"\nsystems = "s.csv"\nmethod = "exact"\n{}\n'
+    (tmp_path / "p.toml").write_text(
+        "exact_limit = 5000\n" + set_template.format("x", "exact_limit = 7.5") + set_template.format("y", "")
+    )
+    plan = load_plan(tmp_path / "p.toml")
+    assert [t.exact_limit for t in plan.test_sets] == [7.5, 5000]
+    with pytest.raises(InputError, match="would take about .* and the limit is 8 s; raise it"):
+        run_plan(plan)

@@ -1,0 +1,340 @@
+"""Tests of the intervals of comparisons: which method, and agreement with other software."""
+
+import json
+
+import numpy as np
+import pytest
+from builders import build_rng
+from scipy import stats
+
+import sigdask
+from sigdask import Counts, compare, compare_all
+from sigdask.analysis.comparison.intervals.plan import IntervalJobs
+from sigdask.analysis.comparison.intervals.single_systems import compute_interval, compute_intervals
+from sigdask.analysis.comparison.jobs import ComparisonJobs
+from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec
+from sigdask.errors import InputError
+from sigdask.randomization.tallies import Tally
+from sigdask.statistics.matched_proportions import compute_score_interval
+
+
+def draw_real(n, seed=1):
+    rng = build_rng(seed)
+    base = rng.normal(0, 1, n)
+    return (base + rng.normal(0.2, 0.6, n)).round(2), (base + rng.normal(0, 0.6, n)).round(2)
+
+
+def draw_binary(n, a=0.7, b=0.6, seed=1):
+    rng = build_rng(seed)
+    return (rng.random(n) < a).astype(int), (rng.random(n) < b).astype(int)
+
+
+def test_means_have_the_inverted_test_by_default_and_both_scores_the_bootstrap():
+    a, b = draw_real(50)
+    result = compare(a, b, trials=200_000)
+    inverted = compare(a, b, trials=2**17, interval="inversion")
+    resampled = compare(a, b, trials=1000, interval="bootstrap")
+    assert result.interval == inverted.interval
+    assert (result.interval.method, result.interval.n_resamples) == ("inversion", 2**17)
+    assert result.score_a_interval == resampled.score_a_interval is not None
+    assert result.score_b_interval == resampled.score_b_interval is not None
+    assert inverted.score_a_interval is None
+    assert result.paired_d == inverted.paired_d == resampled.paired_d
+    result_of_12 = compare(a[:12], b[:12], trials=1000)
+    assert result_of_12.interval == compare(a[:12], b[:12], trials=1000, interval="inversion").interval
+    assert result_of_12.score_a_interval is not None
+
+
+def test_more_units_than_10_000_have_a_normal_interval_by_default():
+    """A mean has z times the standard error; F1 agrees with the bootstrap within its Monte Carlo error."""
+    rng = build_rng(8)
+    a, b = rng.random((2, 12_000)).round(3)
+    result = compare(a, b, trials=100)
+    reach = 1.959963984540054 * (a - b).std(ddof=1) / np.sqrt(12_000)
+    assert (result.interval.method, result.interval.n_resamples) == ("normal", None)
+    assert (result.interval.low, result.interval.high) == pytest.approx(
+        ((a - b).mean() - reach, (a - b).mean() + reach)
+    )
+    reach_of_a = 1.959963984540054 * a.std(ddof=1) / np.sqrt(12_000)
+    assert result.score_a_interval == pytest.approx((a.mean() - reach_of_a, a.mean() + reach_of_a))
+    gold, predicted_a, predicted_b = rng.random((3, 12_000)) < np.array([[0.3], [0.4], [0.4]])
+    responses = {"gold": gold, "metric": "f1[True]", "trials": 100}
+    normal, bootstrap = (
+        compare(predicted_a, predicted_b, **responses, **options).interval for options in ({}, {"resamples": 2000})
+    )
+    assert (normal.method, bootstrap.method) == ("normal", "bootstrap-bca")
+    width = normal.high - normal.low
+    assert (normal.low, normal.high) == pytest.approx((bootstrap.low, bootstrap.high), abs=0.06 * width)
+
+
+def test_means_may_have_the_bca_interval_of_the_bootstrap():
+    """Agrees with SciPy's, of as many resamples, within five Monte Carlo errors of a quantile."""
+    a, b = draw_real(80)
+    result = compare(a, b, trials=1000, interval="bootstrap", resamples=20_000)
+    want = stats.bootstrap(
+        (a, b), lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis), paired=True, vectorized=True,
+        n_resamples=20_000, method="BCa", rng=build_rng(3),
+    )  # fmt: skip
+    assert (result.interval.method, result.interval.confidence, result.interval.n_resamples) == (
+        "bootstrap-bca", 0.95, 20_000,
+    )  # fmt: skip
+    error = 5 * np.sqrt(2 * 0.025 * 0.975 / 20_000) / stats.norm.pdf(1.96) * want.standard_error
+    ends = result.interval.low, result.interval.high
+    assert ends == pytest.approx(tuple(want.confidence_interval), abs=error)
+    assert result.paired_d == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
+    for values, interval in ((a, result.score_a_interval), (b, result.score_b_interval)):
+        want = stats.bootstrap((values,), np.mean, n_resamples=20_000, method="BCa", rng=build_rng(3))
+        assert interval == pytest.approx(tuple(want.confidence_interval), abs=5 * 0.018 * want.standard_error)
+
+
+def test_0_1_scores_by_item_have_tangos_interval_by_default_and_scores_wilsons():
+    a, b = draw_binary(300)
+    result = compare(a, b, trials=1000)
+    assert (result.interval.method, result.interval.n_resamples, result.interval.percentile) == ("tango", None, None)
+    wilson = stats.binomtest(int(a.sum()), 300).proportion_ci(0.95, method="wilson")
+    assert result.score_a_interval == pytest.approx((wilson.low, wilson.high))
+    percent = compare(100 * a, 100 * b, trials=1000)
+    assert percent.interval.low == pytest.approx(100 * result.interval.low)
+    assert percent.score_b_interval[1] == pytest.approx(100 * result.score_b_interval[1])
+    assert compare(a, b, trials=1000, interval="bootstrap").interval.method == "bootstrap-bca"
+    by_cluster = compare(a, b, trials=1000, units=[f"u{k // 5}" for k in range(300)])
+    assert by_cluster.interval.method == "inversion"
+
+
+def test_a_system_without_a_right_item_has_tangos_interval_too():
+    """Intervals of 3 losses and of 3 wins are mirrored; the bootstrap held 0 in 0.76 of such sets."""
+    b = np.array([1, 1, 1] + [0] * 17)
+    result, turned = compare(0 * b, b), compare(b, 0 * b)
+    assert (result.interval.method, turned.interval.method) == ("tango", "tango")
+    assert (result.interval.low, result.interval.high) == pytest.approx((-turned.interval.high, -turned.interval.low))
+    low, high = map(float, compute_score_interval(0, 3, 20, 0.95))
+    assert (result.interval.low, result.interval.high) == pytest.approx((low, high))
+    assert result.score_a_interval[0] == 0 < result.score_a_interval[1]
+    assert compare(0 * b, 100 * b).interval.low == pytest.approx(100 * low)
+    assert compare(0 * b, 0 * b).interval.method == "tango"
+
+
+@pytest.mark.parametrize(("n", "noted"), [(25, "few-units"), (100, None)])
+def test_what_was_measured_to_cover_too_little_is_noted(n, noted):
+    rng = build_rng(3)
+    options = {"trials": 100, "interval": "bootstrap"}
+    plain = compare(rng.normal(0, 1, n).round(2), rng.normal(0, 1, n).round(2), **options)
+    notes = [note.numbers["shortfalls"] for note in plain.notes if note.kind == "interval-coverage"]
+    assert notes == ([] if noted is None else [noted])
+    skewed = compare(np.exp(rng.normal(0, 1.5, 100)).round(2), np.zeros(100), **options)
+    [note] = [note for note in skewed.notes if note.kind == "interval-coverage"]
+    assert note.numbers["shortfalls"] == "skewed"
+
+
+def test_units_are_resampled_as_a_whole():
+    """Items that are alike within a unit say no more than one of them."""
+    a, b = draw_real(20)
+    single = compare(a, b, trials=100)
+    five = compare(np.repeat(a, 5), np.repeat(b, 5), units=np.repeat([f"u{k:02}" for k in range(20)], 5), trials=100)
+    assert five.interval.high - five.interval.low == pytest.approx(single.interval.high - single.interval.low, rel=0.1)
+    assert five.paired_d == pytest.approx(single.paired_d)
+
+
+@pytest.mark.parametrize("n", [16, 60])
+@pytest.mark.parametrize("shift", [0.0, 0.3, 0.6])
+def test_the_inverted_test_holds_0_just_where_the_test_does_not_reject(n, shift):
+    for seed in range(4):
+        a, b = draw_real(n, seed)
+        result = compare(a + shift, b, interval="inversion", trials=4999)
+        assert result.interval.method == "inversion"
+        assert (result.interval.low <= 0 <= result.interval.high) == (result.p_value > 0.05)
+        assert result.interval.n_resamples == (None if n == 16 else 4999)
+        assert result.score_a_interval is None
+
+
+def test_other_scores_than_means_have_no_inverted_test_and_it_is_said_why(yeh):
+    results = compare_all(yeh, metrics=["recall", "f1"], interval="inversion", trials=100)
+    assert results[0].interval.method == "inversion"
+    assert results[1].interval is None
+    [note] = [note for note in results[1].notes if note.kind == "interval"]
+    assert note.text.startswith("no interval: the test can be inverted for means alone")
+    assert json.loads(results.to_json())["results"][1]["interval"] is None
+
+
+def test_intervals_are_those_of_100_comparisons_or_fewer_unless_asked_for():
+    scores = {f"s{k}": build_rng(k).random(12).round(2) for k in range(15)}  # 105 pairs
+    assert all(r.interval is None and r.paired_d is None for r in compare_all(scores, trials=10))
+    assert all(r.interval for r in compare_all(scores, trials=10, interval="auto", resamples=50))
+    three_systems = {name: scores[name] for name in ("s0", "s1", "s2")}
+    assert all(
+        r.interval.n_resamples == 70 for r in compare_all(three_systems, trials=10, interval="bootstrap", resamples=70)
+    )
+    assert all(r.interval is None for r in compare_all(three_systems, trials=10, interval="none"))
+    with pytest.raises(
+        InputError, match="interval = 'bayes': must be one of auto, bootstrap, inversion, conditional-exact, none"
+    ):
+        compare_all(three_systems, interval="bayes")
+    with pytest.raises(InputError, match="confidence = 95"):
+        compare_all(three_systems, confidence=95)
+
+
+def test_systems_that_agree_have_no_difference_to_be_sure_of():
+    a, _ = draw_real(30)
+    result = compare(a, a)
+    assert (result.interval, result.paired_d) == (None, None)  # [0, 0] would say that no other item can differ
+    binary_scores, _ = draw_binary(30)
+    assert compare(binary_scores, binary_scores).interval.high == pytest.approx(
+        -compare(binary_scores, binary_scores).interval.low
+    )
+
+
+def test_one_unit_alone_has_no_interval():
+    result = compare([1.5, 2.5], [0.0, 0.5], units=["u", "u"])
+    assert result.interval is None
+    assert "one unit alone tells nothing of others" in result.warnings[-1]
+
+
+def test_black_boxes_have_the_percentiles_of_fewer_resamples():
+    a, b = draw_binary(40)
+
+    def accuracy(outputs, gold):
+        return sum(x == y for x, y in zip(outputs, gold, strict=True)) / len(outputs)
+
+    def labels(x):
+        return ["right" if is_correct else "wrong" for is_correct in x]
+
+    gold = ["right"] * 40
+    box = compare(labels(a), labels(b), gold=gold, metric=sigdask.black_box(accuracy), trials=50)
+    assert (box.interval.method, box.interval.n_resamples) == ("bootstrap-percentile", 1000)
+    sums = compare(labels(a), labels(b), gold=gold, metric="accuracy", interval="bootstrap", resamples=1000, trials=50)
+    assert (box.interval.low, box.interval.high) == pytest.approx(sums.interval.percentile, abs=0.01)
+    assert any("whole outputs" in text for text in box.warnings)
+
+
+def test_an_interval_that_parts_from_p_is_explained():
+    a, b = np.array([1.0] * 5 + [0.0] * 40), np.zeros(45)
+    result = compare(a * 2.5, b, interval="bootstrap")
+    assert result.p_value > 0.05
+    assert result.interval.low > 0
+    [note] = [note for note in result.notes if note.kind == "interval-differs"]
+    assert note.text.startswith("the 95 % interval leaves 0 out though p = 0.0625: the test exchanges systems")
+    [short] = [note for note in result.notes if note.kind == "interval-coverage"]
+    assert "few-discordant" in short.numbers["shortfalls"]
+
+
+def test_a_stopping_rule_changes_no_interval():
+    a, b = draw_real(40)
+    plain, stopped = (compare(a, b, trials=20_000, stop=stop) for stop in (None, "besag-clifford"))
+    assert stopped.interval == plain.interval
+
+
+def test_missing_items_and_subsets_have_intervals_of_their_own():
+    a, b = draw_real(40)
+    groups = {"half": ["x"] * 20 + ["y"] * 20}
+    counts = Counts.from_scores({"a": a, "b": b}, ids=[f"i{k:02}" for k in range(40)], groups=groups)
+    results = compare_all(counts, by="half", trials=100)
+    assert [r.interval.low <= r.difference <= r.interval.high for r in results] == [True, True]
+    assert results[0].interval != results[1].interval
+
+
+def test_intervals_alone_are_those_of_compare():
+    a, b = draw_real(50)
+    intervals, want = compute_interval(a, b, seed=4), compare(a, b, seed=4).interval
+    assert (intervals.low[0], intervals.high[0]) == (want.low, want.high)
+    counts = Counts.from_scores({"a": a, "b": b, "c": a + b})
+    assert len(compute_intervals(counts, "mean", spec=IntervalSpec(resamples=10)).low) == 3
+
+
+def test_json_csv_and_frames_hold_intervals():
+    a, b = draw_real(50)
+    results = compare_all({"a": a, "b": b}, trials=100, interval="bootstrap", resamples=500)
+    row = json.loads(results.to_json())["results"][0]
+    interval = results[0].interval
+    assert row["interval"] == {
+        "method": "bootstrap-bca", "confidence": 0.95, "low": interval.low, "high": interval.high, "n_resamples": 500,
+        "percentile": list(interval.percentile),
+    }  # fmt: skip
+    assert row["score_a_interval"] == list(results[0].score_a_interval)
+    frame = results.to_frame()
+    assert frame.interval_low[0] == interval.low
+    assert frame.paired_d[0] == results[0].paired_d == row["paired_d"]
+
+
+def test_intervals_are_of_the_resamples_that_were_counted_and_of_none_there_is_none():
+    counts = Counts.from_scores(dict(zip("ab", draw_real(40), strict=True)))
+    exchange = ComparisonJobs.from_spec(counts, CompareSpec(metrics=["mean"]).bind_metrics(counts), second_run=False)
+    interval_jobs = IntervalJobs.from_comparisons(exchange, IntervalSpec("bootstrap", resamples=5000))
+    [job] = interval_jobs.jobs
+    no_columns = interval_jobs.build_columns({job: Tally.zero(job.panel.shape, job.panel.manner.n_tails)})
+    assert (no_columns.method[0], no_columns.why[0], no_columns.n_resamples[0]) == ("", "no resample is counted yet", 0)
+    assert no_columns.paired_d[0] > 0
+    columns = interval_jobs.build_columns({job: job.panel.tally(run=0, first=0, n_trials=300)})
+    assert (columns.method[0], columns.n_resamples[0]) == ("bootstrap-bca", 300)
+
+
+def test_intervals_beside_adjusted_p_are_said_to_be_of_each_comparison_alone():
+    rng = build_rng(4)
+    scores = {f"s{k}": rng.normal(0.25 * (k == 0), 1, 60).round(2) for k in range(8)}
+    results = compare_all(scores, trials=2000, adjust="holm")  # which has no simultaneous intervals
+    n_disagreeing = sum((r.interval.low > 0 or r.interval.high < 0) and r.p_adjusted > 0.05 for r in results)
+    notes = [note for note in results.notes if note.kind == "intervals-alone"]
+    assert [note.numbers["n_comparisons"] for note in notes] == ([n_disagreeing] if n_disagreeing else [])
+    assert n_disagreeing > 0
+    for adjust in ("none", "max-t"):
+        assert "intervals-alone" not in {note.kind for note in compare_all(scores, trials=2000, adjust=adjust).notes}
+
+
+def test_a_black_box_without_a_score_has_no_interval_and_a_plan_goes_on_without_it():
+    def never(_outputs, _gold):
+        raise ValueError("no")
+
+    a, b = draw_binary(10)
+    counts = Counts.from_labels(["1"] * 10, {"a": [str(x) for x in a], "b": [str(x) for x in b]})
+    bound_spec = CompareSpec(metrics=[sigdask.black_box(never)]).bind_metrics(counts)
+    interval_jobs = IntervalJobs.from_comparisons(
+        ComparisonJobs.from_spec(counts, bound_spec, second_run=False), IntervalSpec()
+    )
+    assert interval_jobs.jobs == []
+    assert "ValueError: no" in interval_jobs.build_columns({}).why[0]
+
+
+@pytest.mark.parametrize(("a", "b"), [(1000.5, 1000.5), (100, 0), (0.5, 0.3), (1 / 3, 1 / 7), (7, 7)])
+def test_a_constant_difference_of_other_scores_than_0_and_1_has_no_interval_and_says_why(a, b):
+    """Tango's interval of 20 scores of 1000.5 against themselves reached 161 to either side."""
+    result = compare([a] * 20, [b] * 20)
+    assert result.interval is None
+    assert any("every unit has the same difference" in text for text in result.warnings)
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 0), (1, 1), (1, 0), (0, 1)])
+def test_scores_of_0_and_1_are_binary_even_where_all_are_alike(a, b):
+    interval = compare([a] * 20, [b] * 20).interval
+    ends = compute_score_interval(20 * max(a - b, 0), 20 * max(b - a, 0), 20, 0.95)
+    assert (interval.method, interval.low, interval.high) == ("tango", *map(pytest.approx, ends))
+
+
+def test_a_score_of_sums_has_no_interval_where_no_unit_differs():
+    gold = ["x", "y", "x", "x"] * 10
+    result = compare(gold, gold, gold=gold, metric="macro-f1", interval="bootstrap")
+    assert result.interval is None
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_the_conditional_exact_interval_leaves_0_out_just_where_the_exact_test_rejects(alternative):
+    """Against SciPy's binomial test and its Clopper-Pearson limits."""
+    n = 30
+    for wins in range(0, 12, 2):
+        for losses in range(1, 12, 3):
+            a = np.array([1] * wins + [0] * losses + [1] * (n - wins - losses))
+            b = np.array([0] * wins + [1] * losses + [1] * (n - wins - losses))
+            result = compare(a, b, interval="conditional-exact", alternative=alternative)
+            tested = stats.binomtest(wins, wins + losses, alternative=alternative)
+            limits = tested.proportion_ci(0.95, "exact")
+            ends = [(2 * end - 1) * (wins + losses) / n for end in limits]
+            assert (result.interval.low, result.interval.high) == pytest.approx(ends)
+            assert result.p_value == pytest.approx(tested.pvalue)
+            contains_0 = result.interval.low <= 0 <= result.interval.high
+            assert contains_0 == (tested.pvalue > 0.05)
+
+
+def test_the_conditional_exact_interval_is_refused_where_it_has_no_meaning():
+    real_scores = compare([0.2, 0.4, 0.1], [0.1, 0.1, 0.3], interval="conditional-exact")
+    equal_scores = compare([1, 0, 1], [1, 0, 1], interval="conditional-exact")
+    assert real_scores.interval is equal_scores.interval is None
+    assert "scores of 0 and 1" in real_scores.warnings[-1]
+    assert "no item differs" in equal_scores.warnings[-1]

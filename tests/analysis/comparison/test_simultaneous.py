@@ -1,0 +1,275 @@
+"""Tests of values beside adjusted p: bootstrap-t under skewness, Tukey's p, simultaneous intervals."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import build_rng
+from command import call_sigdask
+from nights import read_tallies, write_plan
+
+from sigdask import Counts, compare_all, compare_sets, run_plan
+from sigdask.analysis.comparison.adjust import build_adjustment, build_bootstrap, count_resamples
+from sigdask.analysis.comparison.jobs import ComparisonJobs, FamilyComparisons
+from sigdask.analysis.comparison.spec import CompareSpec
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.store.columns import columns_to_table, table_to_columns
+from sigdask.randomization.families.bootstrap_t import find_critical_value
+from sigdask.randomization.families.skewness import find_skewed
+from sigdask.report.terminal import render
+from sigdask.results.export import iter_csv
+from sigdask.results.from_records import results_to_table
+from sigdask.results.table import Table
+from sigdask.results.views import iter_results
+
+OPTIONS = {"metrics": ["mean"], "trials": 2000, "second_run": False}
+
+
+def draw_normal(n=40, seed=0, gain=0.0):
+    """Draw normal scores of four systems, the last better by a gain."""
+    rng = build_rng(seed)
+    return Counts.from_scores({name: np.round(rng.standard_normal(n) + gain * (name == "d"), 2) for name in "abcd"})
+
+
+def draw_skewed(n=30, seed=1):
+    """Draw lognormal scores of four systems with mean 0, every other one mirrored."""
+    noise = np.exp(build_rng(seed).standard_normal((n, 4))) - np.exp(0.5)
+    scores = np.round(noise * [1, -1, 1, -1], 3)
+    return Counts.from_scores(dict(zip("abcd", scores.T, strict=True)))
+
+
+def build_family(counts, side="two-sided"):
+    return build_bootstrap(
+        FamilyComparisons.from_jobs(
+            ComparisonJobs.from_spec(counts, CompareSpec(metrics=["mean"]).bind_metrics(counts), second_run=False)
+        ),
+        side,
+    )
+
+
+def compute_step_down_p(family, n_trials):
+    """Return p of the studentised bootstrap, made monotone by hand."""
+    counts = family.tally(run=0, first=0, n_trials=n_trials).counts[: family.n_hypotheses, 0, 1]
+    p = (counts + 1) / (n_trials + 1)
+    order = np.argsort(-family.statistics, kind="stable")
+    p[order] = np.maximum.accumulate(p[order])
+    return p
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_bootstrap_t_gives_the_step_down_p_of_its_resamples(alternative):
+    data = draw_normal(gain=0.8)
+    results = compare_all(data, adjust="bootstrap-t", alternative=alternative, **OPTIONS)
+    expected = np.maximum(compute_step_down_p(build_family(data, alternative), 2000), [r.p_value for r in results])
+    assert [r.p_adjusted for r in results] == expected.tolist()
+    assert (results.family.adjust, results.family.n_trials, results.family.n_resamples) == ("bootstrap-t", 2000, 2000)
+    assert all(r.p_adjusted_by is None for r in results)
+    assert all(r.p_adjusted_interval[0] <= r.p_adjusted <= r.p_adjusted_interval[1] for r in results)
+
+
+def test_where_differences_are_skewed_p_is_the_larger_of_two():
+    data = draw_skewed()
+    results = compare_all(data, interval="none", **OPTIONS)
+    family = build_family(data)
+    adjusted = build_adjustment(
+        "max-t",
+        FamilyComparisons.from_jobs(
+            ComparisonJobs.from_spec(data, CompareSpec(metrics=["mean"]).bind_metrics(data), second_run=False)
+        ),
+        "two-sided",
+    )
+    is_skewed = find_skewed(adjusted.family)
+    assert is_skewed.any()
+    resampled = compute_step_down_p(family, 2000)
+    for r, fired, p in zip(results, is_skewed.tolist(), resampled.tolist(), strict=True):
+        assert (r.p_adjusted_by is not None) == fired
+        if fired:
+            assert r.p_adjusted_by["bootstrap-t"] == max(p, r.p_value)
+            assert r.p_adjusted == max(r.p_adjusted_by.values())
+        assert r.interval_simultaneous is None
+    [note] = [note for note in results.notes if note.kind == "skewed"]
+    assert note.numbers == {"n_comparisons": int(is_skewed.sum()), "of": 6, "adjust": "max-t"}
+    assert "the larger of max-t's and that of bootstrap-t" in note.text
+    parsed = json.loads(results.to_json())
+    assert [row["p_adjusted_by"] for row in parsed["results"]] == [r.p_adjusted_by for r in results]
+    single = compare_all(data, adjust="single-step-max-t", interval="none", **OPTIONS)
+    assert all(row.p_adjusted >= step_down.p_adjusted for row, step_down in zip(single, results, strict=True))
+
+
+def test_where_none_is_skewed_nothing_is_resampled_and_p_is_max_t_s_alone():
+    data = draw_normal()
+    results = compare_all(data, interval="none", **OPTIONS)
+    assert results.family.n_resamples is None
+    assert results.table.adjusted is None
+    with_intervals = compare_all(data, **OPTIONS)
+    assert with_intervals.family.n_resamples == 10_000
+    assert [r.p_adjusted for r in with_intervals] == [r.p_adjusted for r in results]
+    assert {r.test_signature for r in with_intervals} == {r.test_signature for r in results}
+
+
+@pytest.mark.parametrize("adjust", ["holm", "hochberg", "bh", "by"])
+def test_adjustments_of_p_alone_say_that_differences_are_skewed_and_have_no_simultaneous_intervals(adjust):
+    results = compare_all(draw_skewed(), adjust=adjust, **OPTIONS)
+    [note] = [note for note in results.notes if note.kind == "skewed"]
+    assert "--adjust bootstrap-t" in note.text
+    assert all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results)
+    assert "unadjusted 95 % interval" in render(results)
+    assert not [note for note in compare_all(draw_normal(), adjust=adjust, **OPTIONS).notes if note.kind == "skewed"]
+
+
+def test_tukeys_published_p_stands_beside_the_one_that_the_verdict_takes():
+    # c lies in the middle of a and b on every unit: relabelled, a and b are half as far apart as swapped
+    base, half = build_rng(4).standard_normal((2, 40))
+    half += 0.27 - half.mean()
+    scores = {"a": np.round(base + half, 2), "b": np.round(base - half, 2), "c": np.round(base, 2)}
+    results = compare_all(scores, adjust="tukey", method="randomization", **OPTIONS | {"trials": 20_000})
+    tukey_results = compare_all(
+        scores, adjust="tukey", method="randomization", interval="none", **OPTIONS | {"trials": 20_000}
+    )
+    for r in results:
+        assert [*r.p_adjusted_by] == ["tukey", "unadjusted"]
+        assert r.p_adjusted_by["unadjusted"] == r.p_value
+        assert r.p_adjusted == max(r.p_adjusted_by.values())
+    assert [r.p_adjusted_by for r in tukey_results] == [r.p_adjusted_by for r in results]
+    ab = results[0]
+    assert ab.p_adjusted_by["tukey"] < 0.9 * ab.p_value == 0.9 * ab.p_adjusted
+    relabelled = np.stack([base + half, base - half, base], axis=1)[
+        np.arange(40)[:, None], np.argsort(build_rng(0).random((20_000, 40, 3)), axis=2)
+    ].mean(axis=1)  # plain NumPy, other random numbers
+    share = (np.ptp(relabelled, axis=1) >= abs(ab.difference) - 1e-9).mean()
+    assert ab.p_adjusted_by["tukey"] == pytest.approx(share, abs=0.012)
+    [note] = [note for note in results.notes if note.kind == "larger-of-two"]
+    assert note.numbers["adjust"] == "tukey"
+    assert "as of a and b, where Tukey's p = 0." in note.text
+    assert {"p_tukey", "p_max_t"} <= {*results.to_frame().columns}
+
+
+def test_simultaneous_intervals_reach_as_far_as_the_largest_statistic_of_all():
+    data = draw_normal(gain=0.8)
+    family = build_family(data)
+    tally = family.tally(run=0, first=0, n_trials=10_000)
+    d = np.array([data.fields["score"][:, i] - data.fields["score"][:, j] for i in range(4) for j in range(i + 1, 4)])
+    reach = find_critical_value(tally, 0.05) * d.std(axis=1) / np.sqrt(40)
+    results = compare_all(data, **OPTIONS)
+    ends = np.array([r.interval_simultaneous for r in results])
+    assert ends == pytest.approx(np.column_stack([d.mean(axis=1) - reach, d.mean(axis=1) + reach]), rel=1e-9)
+    assert all(r.interval_simultaneous[0] < r.interval.low for r in results)
+    narrower = compare_all(data, alpha=0.2, **OPTIONS)
+    assert all(a.interval_simultaneous[0] > b.interval_simultaneous[0] for a, b in zip(narrower, results, strict=True))
+    for side, end in (("greater", 0), ("less", 1)):
+        one_sided_intervals = np.array(
+            [r.interval_simultaneous for r in compare_all(data, alternative=side, **OPTIONS)]
+        )
+        assert np.isinf(one_sided_intervals[:, 1 - end]).all()
+        assert (np.abs(one_sided_intervals[:, end] - d.mean(axis=1)) < reach).all()
+    tukey = compare_all(data, adjust="tukey", **OPTIONS)
+    assert [r.interval_simultaneous for r in tukey] == [r.interval_simultaneous for r in results]
+
+
+def test_two_systems_or_a_pair_that_never_differs_have_no_simultaneous_interval():
+    two = compare_all({"a": [1, 2, 3, 5], "b": [2, 1, 5, 3]}, **OPTIONS)
+    assert two[0].interval_simultaneous is None
+    a = build_rng(0).integers(0, 9, 30)
+    results = compare_all({"a": a, "b": a, "c": a + 1, "d": a[::-1]}, adjust="bootstrap-t", **OPTIONS)
+    by_pair = {r.a + r.b: r for r in results}
+    for pair in ("ab", "ac", "bc"):  # equal, or apart by 1 everywhere: no unit varies
+        assert by_pair[pair].p_adjusted == 1
+        assert by_pair[pair].interval_simultaneous is None
+    assert by_pair["ad"].interval_simultaneous is not None
+
+
+def test_a_verdict_that_steps_down_beside_an_interval_of_one_step_is_named():
+    for seed in range(20):  # until one of them parts
+        results = compare_all(
+            draw_normal(30, seed=seed, gain=0.7), adjust="bootstrap-t", interval="bootstrap", **OPTIONS
+        )
+        disagreeing = [
+            r for r in results
+            if (r.p_adjusted <= 0.05) != (r.interval_simultaneous[0] > 0 or r.interval_simultaneous[1] < 0)
+        ]  # fmt: skip
+        notes = [note for note in results.notes if note.kind == "simultaneous-differs"]
+        assert len(notes) == bool(disagreeing)
+        if disagreeing:
+            break
+    assert notes[0].numbers["n_comparisons"] == len(disagreeing)
+    assert f"{disagreeing[0].a} and {disagreeing[0].b}" in notes[0].text
+
+
+def test_what_stands_beside_p_is_written_everywhere(tmp_path):
+    results = compare_all(draw_skewed(), **OPTIONS)
+    frame = results.to_frame()
+    rows = [*csv.DictReader(io.StringIO("".join(iter_csv([results.table]))))]
+    for r, row, low, boot in zip(
+        results, rows, frame["interval_simultaneous_low"], frame["p_bootstrap_t"], strict=True
+    ):
+        assert float(row["interval_simultaneous_low"]) == low == r.interval_simultaneous[0]
+        assert (row["p_bootstrap_t"] == "") == (r.p_adjusted_by is None) == np.isnan(boot)
+    assert "simultaneous 95 % interval" in render(results)
+    assert "simultaneous 95 % interval" in results.to_markdown(layout="pairs")
+    text = results.cite().text
+    assert (
+        "step-down studentised bootstrap of units (Romano & Wolf 2005; Westfall & Young 1993; Efron & Tibshirani 1993)"
+        in text
+    )
+    assert "Simultaneous 95 % confidence intervals" in text
+    assert "confidence intervals of differences of each comparison alone" in text
+    rebuilt = results_to_table(list(results), results.alpha)
+    assert [replace(r, notes=()) for r in iter_results(rebuilt)] == [replace(r, notes=()) for r in results]
+    restored = columns_to_table(table_to_columns(results.table), results.alpha)
+    assert [r.p_adjusted_by for r in iter_results(restored)] == [r.p_adjusted_by for r in results]
+    joined = Table.join([results.table, compare_all(draw_normal(), adjust="none", **OPTIONS).table])
+    views = [*iter_results(joined)]
+    assert [r.interval_simultaneous for r in views[:6]] == [r.interval_simultaneous for r in results]
+    assert all(r.interval_simultaneous is None and r.p_adjusted_by is None for r in views[6:])
+
+
+def test_families_of_several_test_sets_and_subsets_are_resampled_together():
+    sets = [
+        Counts.from_scores({n: build_rng(k).integers(0, 9, 20) + (n == "c") for k, n in enumerate("abc", 3 * s)}, name=f"set{s}",
+                           groups={"genre": ["news", "web"] * 10})
+        for s in range(2)
+    ]  # fmt: skip
+    results = compare_sets(sets, adjust="bootstrap-t", by="genre", **OPTIONS)
+    assert results.family.n_comparisons == len(results) == 12
+    assert all(r.interval_simultaneous is not None and 0 < r.p_adjusted <= 1 for r in results)
+
+
+def test_a_night_keeps_resamples_of_families_and_counts_them_once(tmp_path):
+    plan = write_plan(
+        tmp_path / "p", sets=1, systems=4, trials=2000, settings='adjust = "bootstrap-t"\ninterval = "bootstrap"'
+    )
+    plan = load_plan(plan)
+    first_night = run_plan(plan)
+    tallies_before = read_tallies(tmp_path / "p" / "night.sqlite")
+    second_night = run_plan(plan)
+    assert read_tallies(tmp_path / "p" / "night.sqlite") == tallies_before
+    [first_results], [second_results] = first_night.results.values(), second_night.results.values()
+    assert first_results == second_results
+    direct = call_sigdask("compare", "set0.csv", "--adjust", "bootstrap-t", "--trials", "2000", "--seed", "3", "--name", "set0", "--interval", "bootstrap",
+                    "--method", "randomization", "-q", "--json", "-", cwd=tmp_path / "p")  # fmt: skip
+    json_rows = json.loads(direct.stdout)["results"]
+    assert [r["p_adjusted"] for r in json_rows] == [r.p_adjusted for r in first_results]
+    assert [tuple(r["interval_simultaneous"]) for r in json_rows] == [r.interval_simultaneous for r in first_results]
+
+
+def test_resamples_are_as_many_as_trials_but_no_more_than_are_soon_drawn():
+    family = build_family(draw_normal())
+    asking = FamilyComparisons.from_jobs(
+        ComparisonJobs.from_spec(
+            draw_normal(), CompareSpec(metrics=["mean"], trials=500).bind_metrics(draw_normal()), second_run=False
+        )
+    )
+    assert count_resamples(asking, family) == 500
+    default = FamilyComparisons.from_jobs(
+        ComparisonJobs.from_spec(
+            draw_normal(), CompareSpec(metrics=["mean"]).bind_metrics(draw_normal()), second_run=False
+        )
+    )
+    assert count_resamples(default, family) == 2**17
+    assert count_resamples(default, replace(family, n_units=(10_000,))) == 20_000
+    wide = replace(family.family, parts=np.repeat(family.family.parts, 1376, axis=0))
+    assert count_resamples(default, replace(family, family=wide, n_units=(50,))) == 2**33 // (50 * 8256)
+    assert count_resamples(default, replace(family, n_units=(10**6,))) == 10_000

@@ -1,0 +1,365 @@
+"""Tests of the headline: sentences, checks in a line, and borderline results."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.report.presentable import Results
+from sigdask.report.summary import verdict
+from sigdask.report.summary.amounts import find_metrics_in_points, format_amount
+from sigdask.report.summary.borderline import FEW_UNITS, estimate_units_to_turn, find_borderline
+from sigdask.report.terminal import render
+from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.from_records import results_to_table
+from sigdask.results.record import Result, Stopped
+from sigdask.results.table import DISAGREES
+from sigdask.results.views import iter_results
+
+
+def build_result(**changes):
+    """Return an exact result of Yeh's f1, with changed fields if any."""
+    fields = {
+        "test_set": "", "subset": None, "unit": "item", "a": "I", "b": "II", "metric": "f1", "higher_is_better": True,
+        "score_a": 0.4747, "score_b": 0.3521, "difference": 0.1226, "alternative": "two-sided", "n_items": 160,
+        "n_units": 160, "n_discordant": 86, "method": "exact", "n_trials": 2**20, "n_extreme": 31169,
+        "p_value": 0.02955, "p_interval": (0.02955, 0.02955),
+    }  # fmt: skip
+    return Result(**fields | changes)
+
+
+def build_verdict(*results, **options):
+    return verdict.build_verdict(Results(results_to_table(results, 0.05), 0, 0.05, **options))
+
+
+def build_headline(*results):
+    return build_verdict(*results).headline
+
+
+WEAK = {"p_value": 0.3, "p_interval": (0.3, 0.3)}
+SAMPLED = {"method": "approximate", "n_trials": 999, "n_extreme": 29, "p_value": 0.03, "p_interval": (0.018, 0.046)}
+OPEN = {"method": "approximate", "n_trials": 999, "n_extreme": 49, "p_value": 0.05, "p_interval": (0.034, 0.07)}
+REVERSED = {"score_a": 0.3521, "score_b": 0.4747, "difference": -0.1226}
+
+
+def test_the_verdict_of_two_systems_is_the_sentence_that_a_reader_wants(yeh):
+    answer = verdict.build_verdict(compare_all(yeh, metrics=["f1"], trials=9999))
+    assert answer.headline == "I is better than II on f1 by 12.3 points [1.9, 23.4]; p = 0.0296 (exact)."
+    assert answer.checks == "second run and exact p agree"
+    assert answer.is_checked
+    assert (answer.n_significant, answer.n_undecided, answer.n_comparisons, answer.sentences) == (1, 0, 1, ())
+    assert answer.best == (verdict.BestSystems("", None, "f1", ("I",)),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (SAMPLED, "I is better than II on f1 by 12.3 points; p = 0.03 (999 trials)."),
+        (REVERSED, "II is better than I on f1 by 12.3 points; p = 0.0296 (exact)."),
+        (WEAK, "I and II are not significantly different on f1: I is ahead by 12.3 points; p = 0.3 (exact)."),
+        (OPEN, "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 12.3 points; p = 0.05 (999 trials)."),
+        ({"p_adjusted": 0.2}, "I and II are not significantly different on f1: I is ahead by 12.3 points; adjusted p = 0.2."),
+        ({"p_adjusted": math.nan}, "I is better than II on f1 by 12.3 points; p = 0.0296 (exact)."),
+        (
+            {"metric": "WER", "higher_is_better": False},
+            "II is better than I on WER (lower is better) by 12.3 points; p = 0.0296 (exact).",
+        ),
+        (
+            {"alternative": "greater", **REVERSED, "p_value": 0.98, "p_interval": (0.98, 0.98)},
+            "I does not score significantly higher than II on f1: it scores 12.3 points lower; p = 0.98, one-sided (exact).",
+        ),
+        ({"alternative": "less", **REVERSED}, "II is better than I on f1 by 12.3 points; p = 0.0296, one-sided (exact)."),
+        (
+            {"alternative": "less", **REVERSED, **WEAK},
+            "I does not score significantly lower than II on f1: it scores 12.3 points lower; p = 0.3, one-sided (exact).",
+        ),
+        (
+            {"difference": 0.0, "score_b": 0.4747, "p_value": 1.0, "p_interval": (1.0, 1.0)},
+            "I and II score the same on f1, 0.4747; p = 1 (exact).",
+        ),
+        ({"n_discordant": 0, "difference": 0.0}, "I and II do not differ on f1: no item differs in what it counts."),
+        (
+            {"score_b": math.nan, "difference": math.nan, "p_value": 1.0, "p_interval": (1.0, 1.0)},
+            "I and II cannot be compared on f1: a score is missing.",
+        ),
+        (
+            {**SAMPLED, "p_value": math.nan, "stopped": Stopped("confidence-sequence", 4096, True, True, 0.001)},
+            "I is better than II on f1 by 12.3 points; p in 0.018 to 0.046 (99.9 % interval; stopped after 999 trials).",
+        ),
+        (
+            {**OPEN, "p_value": math.nan, "stopped": Stopped("confidence-sequence", 999, False, None, 0.001)},
+            "Whether I is better than II on f1 is undecided at 0.05: I is ahead by 12.3 points; p in 0.034 to 0.07 (99.9 % interval; 999 trials).",
+        ),
+        (
+            {**OPEN, "n_trials": 0, "n_extreme": 0, "p_value": 1.0, "p_interval": (0.0, 1.0)},
+            "I and II are not compared yet on f1: no trial is counted.",
+        ),
+        (
+            {"subset": {"column": "domain", "value": "news"}},
+            "I is better than II on f1 in domain news by 12.3 points; p = 0.0296 (exact).",
+        ),
+    ],
+)  # fmt: skip
+def test_one_comparison_reads_well_and_claims_no_more_than_is_known(changes, said):
+    assert build_headline(build_result(**changes)) == said
+
+
+def test_the_interval_is_of_the_better_systems_lead(yeh):
+    answer = verdict.build_verdict(compare_all(yeh, metrics=["precision"], trials=999))
+    assert "II is better than I on precision by 14.6 points [-0.5, 29.1]" in answer.headline
+    other_order = verdict.build_verdict(compare_all(yeh, metrics=["precision"], pairs=[("II", "I")], trials=999))
+    assert re.search(r"II is better than I on precision by 14\.6 points \[-0\.\d, 29\.\d\]", other_order.headline)
+
+
+def test_metrics_that_disagree_on_the_best_are_told_apart_in_one_sentence():
+    answer = build_verdict(
+        build_result(metric="recall"), build_result(metric="f1", **WEAK), build_result(metric="precision", **REVERSED)
+    )
+    assert answer.headline == (
+        "I is better than II on recall (p = 0.0296, exact); II is better than I on precision (p = 0.0296, exact); "
+        "I and II are not significantly different on f1 (p = 0.3, exact)."
+    )
+    assert answer.sentences[2] == "II is better than I on precision by 12.3 points; p = 0.0296 (exact)."
+
+
+def test_many_subsets_of_two_systems_are_counted():
+    subset_results = [
+        build_result(subset={"column": "year", "value": str(k)}, **({} if k < 7 else WEAK)) for k in range(9)
+    ]
+    subset_results.append(build_result(subset={"column": "year", "value": "9"}, **OPEN))
+    assert build_headline(*subset_results) == (
+        "I is better than II in 7 of 10 subsets; I and II are not significantly different in 2; whether I is better "
+        "than II is undecided in 1."
+    )
+    assert build_headline(*subset_results[:7]) == "I is better than II in all 7 subsets."
+
+
+def draw_systems(n_items=60, names=6, step=0.12):
+    rng = np.random.default_rng(1)
+    base = rng.normal(size=n_items)
+    return {f"s{k}": base + rng.normal(size=n_items) * 0.5 + step * k for k in range(names)}
+
+
+def draw_counts(**options):
+    return Counts.from_scores(draw_systems(**options), groups={"domain": [*("abcd" * 15)]})
+
+
+def test_the_best_of_many_is_named_with_those_that_are_not_significantly_different():
+    answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, second_run=False))
+    assert re.fullmatch(
+        r"s5 scores best on mean, but not significantly better than s4, the next: ahead by "
+        r"0\.20 \[-0\.0\d, 0\.4\d\]; adjusted p = 0\.1\d*\.",  # the simultaneous interval
+        answer.headline,
+    )
+    [best] = answer.best
+    assert best.names == ("s5", "s4")
+    far = verdict.build_verdict(compare_all(draw_counts(step=1), trials=999, interval="none"))
+    assert re.fullmatch(
+        r"s5 is best on mean, significantly better than all 5 others: ahead of s4, the next, by 1\.1; adjusted p = 0\.0\d*\.",
+        far.headline,
+    )
+
+
+def test_a_tie_at_the_top_is_told():
+    scores = draw_systems(names=3, step=2)
+    answer = verdict.build_verdict(compare_all({**scores, "twin": scores["s2"]}, trials=999))
+    assert (
+        "s2 scores best on mean, but is not significantly different from twin: twin scores the same." in answer.headline
+    )
+    assert answer.best[0].names == ("s2", "twin")
+
+
+def test_against_a_baseline_those_are_counted_that_beat_it():
+    answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s2"))
+    assert re.fullmatch(
+        r"2 of 5 systems are significantly better than s2 on mean: s5 by 0\.47 \[.*\], adjusted p = 0\.00\d*; also s4; 3 are not "
+        r"significantly different\.",
+        answer.headline,
+    )
+    assert answer.best[0].names == ("s5", "s4")
+    none = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s5", interval="none"))
+    assert re.match(
+        r"None of 5 systems is significantly better than s5 on mean: the best, s4, is behind by 0\.20, adjusted p = 0\.\d+; ",
+        none.headline,
+    )
+    by_domain = verdict.build_verdict(compare_all(draw_counts(), trials=999, baseline="s2", by="domain"))
+    assert by_domain.headline.startswith(
+        "Systems significantly better than s2: on mean in domain a (none of 5), domain b ("
+    )
+
+
+def test_over_all_sets_the_answer_is_of_the_mean_difference():
+    answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, by="domain", together=True))
+    assert answer.headline.startswith(
+        "s5 scores best on mean (mean of 4 sets), but not significantly better than s4, the next: ahead by 0.20; "
+    )
+    two = Counts.from_scores(
+        {k: v for k, v in draw_systems().items() if k in {"s0", "s5"}}, groups={"domain": [*("abcd" * 15)]}
+    )
+    two_systems = verdict.build_verdict(compare_all(two, trials=999, by="domain", together=True))
+    assert two_systems.headline == "s5 is better than s0 on mean (mean of 4 sets) by 0.65; p = 0.001 (999 trials)."
+
+
+def test_comparisons_that_give_no_order_are_counted():
+    pairs = [("s0", "s1"), ("s3", "s2"), ("s5", "s1")]
+    answer = verdict.build_verdict(compare_all(draw_counts(), trials=999, pairs=pairs, interval="none"))
+    assert re.fullmatch(
+        r"1 of 3 comparisons on mean is significant: most of all s5 is ahead of s1, by 0\.56; adjusted p = .*\.",
+        answer.headline,
+    )
+    assert answer.best == ()
+    one_sided = verdict.build_verdict(compare_all(draw_counts(), trials=99, alternative="greater", interval="none"))
+    assert one_sided.headline == "None of 15 comparisons on mean is significant."
+    nothing = Results(results_to_table([build_result()], 0.05).take(slice(0)), 0, 0.05)
+    assert verdict.build_verdict(nothing).headline == "Nothing was compared."
+
+
+def test_a_check_that_disagrees_stands_before_the_answer(yeh):
+    results = compare_all(yeh, metrics=["f1", "recall"], trials=999, method="randomization")
+    checked = results.table.checks["second run"]
+    wrong = replace(checked, verdict=np.array([DISAGREES, checked.verdict[1]], np.int8))
+    broken = replace(results, table=replace(results.table, checks={**results.table.checks, "second run": wrong}))
+    answer = verdict.build_verdict(broken)
+    assert not answer.is_checked
+    assert answer.headline.startswith("Do not rely on this, a check disagrees: I is better than II on ")
+    assert answer.checks == (
+        "a check DISAGREES (second run in 1 of 2): do not use these p-values; run `sigdask verify` and report this"
+    )
+
+
+def test_what_was_not_checked_is_said():
+    table = results_to_table([build_result(**SAMPLED)], 0.05)
+    assert (
+        build_verdict(*iter_results(table)).checks
+        == "nothing was checked: no second run was asked for, and no exact p is known"
+    )
+    assert "every p is exact" in build_verdict(build_result()).checks
+
+
+def test_differences_are_told_in_points_of_shares_and_in_units_of_other_metrics():
+    assert format_amount(0.01, points=True) == "1.0 point"
+    assert format_amount(0.12257, (0.019, math.inf), points=True) == "12.3 points [1.9, inf]"
+    assert format_amount(0.61725, (0.2, 1.04), points=False) == "0.62 [0.20, 1.04]"
+    assert format_amount(0.0004, (-0.3, 0.31), points=False) == "0.0004 [-0.3000, 0.3100]"
+    assert format_amount(0.04, (-0.0796, -0.00031), points=False) == "0.040 [-0.080, -0.0003]"
+    assert format_amount(0.0, (0.0, 0.0), points=False) == "0.0 [0.0, 0.0]"
+    names = ("macro-f1[x]:zero_division=0", "BLEU", "accuracy", "nDCG@10", "WER")
+    rows = [build_result(metric=name, score_a=80.0 if name == "accuracy" else 0.5) for name in names]
+    assert find_metrics_in_points(results_to_table(rows, 0.05)) == {names[0], "WER"}
+
+
+def compute_sign_test(wins, n):
+    """Compute two-sided exact sign tests of wins among n, as scipy.stats.binomtest does."""
+    return np.minimum(1.0, 2 * binom.sf(np.maximum(wins, n - wins) - 1, n, 0.5))
+
+
+def can_turn(wins, n, units):
+    """Whether some units more or fewer of winner or loser turn the sign test's verdict."""
+    is_significant = compute_sign_test(wins, n) <= 0.05
+    changed_counts = [(wins, n + units), (wins + units, n + units), (np.maximum(wins - units, 0), n - units)]
+    return np.any([(compute_sign_test(w, m) <= 0.05) != is_significant for w, m in changed_counts], axis=0)
+
+
+def test_close_calls_are_those_that_two_units_could_turn_as_the_exact_sign_test_has_it():
+    wins, n = np.array([(wins, n) for n in range(6, 200, 3) for wins in range((n + 1) // 2, n + 1)]).T
+    p = compute_sign_test(wins, n)
+    table = results_to_table([build_result()], 0.05).take(np.zeros(len(n), np.int64))
+    units = estimate_units_to_turn(replace(table, n_discordant=n, p_value=p, p_low=p, p_high=p))
+    is_turned, is_named = can_turn(wins, n, FEW_UNITS), units <= FEW_UNITS
+    assert is_turned.sum() > 100
+    assert np.mean(is_named[is_turned]) > 0.9  # nearly all that turn are named
+    assert np.mean(is_turned[is_named]) > 0.9  # and nearly all that are named turn
+    assert not can_turn(wins, n, 1)[units > 2 * FEW_UNITS].any()
+
+
+def test_close_calls_by_seed_are_those_whose_interval_holds_alpha_of_the_p_that_the_verdict_is_of():
+    far = {"n_discordant": 10**9}  # units turn nothing
+    adjusted = {**SAMPLED, **far, "p_value": 0.001, "p_interval": (0.0001, 0.004), "p_adjusted": 0.048}
+    rows = [
+        build_result(**OPEN, **far),
+        build_result(**SAMPLED, **far),
+        build_result(**far, p_value=0.05, p_interval=(0.05, 0.05)),  # exactly at alpha: no seed, but any unit
+        build_result(**adjusted, p_adjusted_interval=(0.03, 0.06)),
+        build_result(**{**OPEN, **far, "p_adjusted": 1.0}, p_adjusted_interval=(0.9, 1.0)),
+        build_result(n_discordant=0, difference=0.0, **{**OPEN, "p_value": 1.0, "p_interval": (0.04, 1.0)}),
+    ]
+    assert sorted(find_borderline(results_to_table(rows, 0.05)).tolist()) == [0, 2, 3]
+
+
+def test_the_closest_call_comes_first_and_few_units_that_can_show_nothing_are_none():
+    rows = [
+        build_result(p_value=p, p_interval=(p, p), n_discordant=n)
+        for p, n in [(0.04, 86), (0.049, 86), (0.03, 400), (1.0, 1)]
+    ]
+    assert find_borderline(results_to_table(rows, 0.05)).tolist() == [1, 0]
+
+
+def test_half_a_million_comparisons_are_told_without_a_loop_over_them():
+    n = 1000
+    rng = np.random.default_rng(0)
+    strength = rng.normal(size=n)
+    a, b = np.triu_indices(n, 1)
+    p = rng.uniform(size=len(a)) ** 4
+    table = results_to_table([build_result(metric="mean")], 0.05).take(np.zeros(len(a), np.int64))
+    names = tuple(f"s{k}" for k in range(n))
+    table = replace(
+        table, a=CodedColumn(a.astype(np.int32), names), b=CodedColumn(b.astype(np.int32), names), score_a=strength[a],
+        score_b=strength[b], difference=strength[a] - strength[b], p_value=p, p_low=p, p_high=p,
+    )  # fmt: skip
+    answer = verdict.build_verdict(Results(table, 0, 0.05))
+    best = int(np.argmax(strength))
+    assert answer.headline.startswith(f"s{best} scores best on mean, but is not significantly different from ")
+    assert answer.n_comparisons == 499_500
+    assert answer.n_significant == int((p <= 0.05).sum())
+    ranks = np.argsort(-strength)
+    not_different = {k for k in range(n) if k != best and p[(a == min(k, best)) & (b == max(k, best))][0] > 0.05}
+    assert answer.best[0].names == (f"s{best}", *(f"s{k}" for k in ranks if k in not_different))
+
+
+ONE_SIDED = "; the 95 % two-sided score interval contains 0, the one-sided exact test rejects at 0.06"
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "how", "said"),
+    [
+        (6, 0, {}, ""),
+        (5, 0, {}, "; the score interval excludes 0, the exact test does not reject"),
+        (5, 0, {"interval": "conditional-exact"}, ""),
+        (5, 0, {"interval": "bootstrap"}, "; the bootstrap interval excludes 0, the exact test does not reject"),
+        (8, 2, {"alternative": "greater", "alpha": 0.06}, ONE_SIDED),
+        (5, 0, {"alternative": "greater", "interval": "conditional-exact"}, ""),
+        (0, 5, {"alternative": "greater"}, ""),
+    ],
+)  # fmt: skip
+def test_the_sentence_says_that_interval_and_test_disagree(wins, losses, how, said):
+    """Of 40 items, five wins have an exact p of 0.0625; eight against two have 0.0547, one-sided."""
+    ties = [1] * (40 - wins - losses)
+    a, b = [1] * wins + [0] * losses + ties, [0] * wins + [1] * losses + ties
+    results = compare_all({"A": a, "B": b}, **how)
+    headline = verdict.build_verdict(results).headline
+    assert ("interval" in headline) == bool(said)
+    assert headline.endswith(f"{said}.")
+
+
+def test_no_seed_is_said_to_change_an_exact_p_and_units_alone_not_where_a_seed_could_as_well():
+    a, b = [1] * 6 + [0] * 34, [0] * 40
+    exact = verdict.build_verdict(compare_all({"A": a, "B": b}))
+    assert exact.causes == ("two more units",)
+    sampled = verdict.build_verdict(compare_all({"A": a, "B": b}, method="randomization", trials=99))
+    assert sampled.causes == ("a different seed or two more units",)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_very_large_and_very_small_scores_are_written_in_scientific_notation(size):
+    results = compare_all({"A": [size, 2 * size, 1.5 * size] * 4, "B": [0.0] * 12}, interval="none")
+    power = f"{size:.0e}"[1:]
+    texts = [verdict.build_verdict(results).headline, render(results), results.to_markdown(), repr(results[0])]
+    assert all(f"1.5{power}" in text for text in texts)
+    assert rf"1.5\times10^{{{int(power[1:])}}}" in results.to_latex()
+    assert not any("0" * 20 in text or "8.88e" in text for text in texts)
+    assert f"1.5{power}" in results.to_markdown(digits=2) or f"1.50{power}" in results.to_markdown(digits=2)

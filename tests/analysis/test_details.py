@@ -1,0 +1,208 @@
+"""Tests of comparison details: the counts of the result, and the units under their own names."""
+
+import numpy as np
+import panel_kinds
+import pytest
+from builders import build_rng
+
+from sigdask.analysis.details import null_distribution, runs
+from sigdask.analysis.details.histogram import EqualBars
+from sigdask.analysis.details.units import CUT, MOST_CHARACTERS
+from sigdask.api import compare_opened
+from sigdask.counts import Counts, Outputs
+from sigdask.formats import read
+from sigdask.metrics import black_box
+from sigdask.statistics import bounds
+
+N = 60
+
+
+def draw_scores(n_systems=3, *, decimals=2, **options):
+    rng = build_rng(3)
+    columns = {f"s{k}": np.round(rng.normal(0.1 * k, 1, N), decimals) for k in range(n_systems)}
+    return Counts.from_scores(columns, ids=[f"i{k:02}" for k in range(N)], **options)
+
+
+def draw_texts():
+    """Return segments with two references, the third output longer than what is shown."""
+    rng, words = build_rng(5), ["the", "cat", "sat", "on", "a", "mat", "<b>", "&"]
+    columns = [[" ".join(rng.choice(words, 6)) for _ in range(30)] for _ in range(4)]
+    columns[0][2] = "long " * 200
+    outputs = Outputs(
+        tuple(np.array(column, object) for column in columns[:2]), _as_objects(zip(columns[2], columns[3], strict=True))
+    )
+    return Counts(("new", "old"), {"segments": np.ones((30, 1), np.int64)}, 30, outputs=outputs)
+
+
+def _as_objects(values):
+    column = np.empty(30, object)
+    column[:] = list(values)
+    return column
+
+
+@pytest.mark.parametrize("side", ["two-sided", "greater", "less"])
+def test_the_runs_end_where_the_result_does_and_are_prefixes_of_it(side):
+    results, all_details = compare_opened([draw_scores()], trials=3000, alternative=side, adjust="none")
+    assert [details.row for details in all_details] == [0, 1, 2]
+    for details, result in zip(all_details, results, strict=True):
+        first_run, second_run = details.runs
+        assert first_run.n_trials.tolist() == [16, 32, 64, 128, 256, 512, 1024, 2048, 3000]
+        assert (first_run.n_extreme[-1], second_run.n_extreme[-1]) == (result.n_extreme, result.second_run.n_extreme)
+        assert (np.diff(first_run.n_extreme) >= 0).all()
+        assert first_run.p_values[-1] == (result.n_extreme + 1) / 3001
+        assert [float(end[-1]) for end in first_run.intervals] == pytest.approx(list(result.p_interval))
+        assert details.null.n_trials == 3000
+        assert details.null.n_extreme == result.n_extreme
+        assert details.null.observed == pytest.approx(result.difference)
+        assert details.null.histogram.counts.sum() == 3000
+        assert details.null.histogram.marked.sum() == result.n_extreme
+
+
+def test_fewer_trials_are_the_first_of_more():
+    [_, *_], more_trials = compare_opened([draw_scores()], trials=2048)
+    _, fewer_trials = compare_opened([draw_scores()], trials=512)
+    for long_details, short_details in zip(more_trials, fewer_trials, strict=True):
+        for long_run, short_run in zip(long_details.runs, short_details.runs, strict=True):
+            assert long_run.n_extreme[: len(short_run.n_extreme)].tolist() == short_run.n_extreme.tolist()
+
+
+def test_where_trials_cost_too_much_the_points_are_fewer_and_the_end_is_the_results(monkeypatch):
+    monkeypatch.setattr(runs, "MOST_WORK", 100_000)
+    monkeypatch.setattr(null_distribution, "MOST_WORK", 10)
+    results, all_details = compare_opened([draw_scores()], trials=4096, adjust="none")
+    for details, result in zip(all_details, results, strict=True):
+        assert details.runs[0].n_trials[-1] == 4096
+        assert 16 <= details.runs[0].n_trials[-2] < 2048
+        assert details.runs[0].n_extreme[-1] == result.n_extreme
+        assert details.null.n_trials == null_distribution.FEWEST_TRIALS
+
+
+def test_few_units_are_drawn_whole():
+    five_units = Counts.from_scores({"a": [3, 2, 5, 7, 1], "b": [1, 1, 1, 1, 1]})
+    results, [details] = compare_opened([five_units])
+    assert (details.null.is_whole, details.null.n_trials, details.null.n_extreme) == (True, 16, 2)  # one unit is a tie
+    assert results[0].p_value == 2 / 16
+    assert details.runs == ()
+    assert (details.shares.n_for_a, details.shares.n_for_b, details.shares.n_alike) == (4, 0, 1)
+
+
+def test_units_of_a_mean_add_up_and_the_largest_are_named():
+    counts = draw_scores(2)
+    results, [details] = compare_opened([counts], trials=99)
+    a, b = (np.asarray(column, float) for column in counts.outputs.systems)
+    unit_shares = (a - b) / N
+    order = np.argsort(-unit_shares, kind="stable")
+    assert details.shares.add_up
+    assert [unit.name for unit in details.deciding_units[:10]] == [f"i{k:02}" for k in order[:10]]
+    assert [unit.name for unit in details.deciding_units[10:]] == [f"i{k:02}" for k in order[::-1][:10]]
+    np.testing.assert_allclose(details.shares.values[:10], unit_shares[order[:10]], atol=1e-12)
+    assert details.shares.n_for_a == np.count_nonzero(unit_shares > 0)
+    assert (details.shares.n_for_a + details.shares.n_for_b + details.shares.n_alike) == N == results[0].n_units
+    assert details.deciding_units[0].items[0].a == f"{a[order[0]]:.6g}"
+
+
+def test_texts_stand_beside_the_units_and_long_ones_are_cut():
+    counts = draw_texts()
+    _, all_details = compare_opened([counts], metrics=["BLEU", "chrF"], trials=99)
+    for details in all_details:
+        assert not details.shares.add_up
+        for unit in details.deciding_units:
+            [item] = unit.items
+            k = int(item.name) - 1
+            assert item.gold == counts.outputs.gold[k]
+            assert item.b == counts.outputs.systems[1][k]
+            if k != 2:
+                assert item.a == counts.outputs.systems[0][k]
+    [cut] = {
+        item.a for details in all_details for unit in details.deciding_units for item in unit.items if item.name == "3"
+    }
+    assert cut.endswith(CUT)
+    assert len(cut) == MOST_CHARACTERS
+
+
+def test_documents_are_named_with_the_items_in_which_the_outputs_differ():
+    rng = build_rng(2)
+    is_correct = rng.integers(0, 2, (2, N))
+    is_correct[1, :40] = is_correct[0, :40]  # alike but in the last groups
+    is_correct[:, 57:] = [[1, 1, 1], [0, 0, 0]]
+    counts = Counts.from_scores(
+        dict(zip("ab", is_correct.tolist(), strict=True)), groups={"document": [f"d{k // 6}" for k in range(N)]}
+    )
+    results, [details] = compare_opened([counts], unit="document", trials=99, method="randomization")
+    assert results[0].n_units == 10
+    unit = next(unit for unit in details.deciding_units if unit.name == "d9")
+    assert unit.n_items == 6
+    assert {(item.a, item.b) for item in unit.items} == {("1", "0")}
+
+
+def test_items_that_one_system_lacks_are_of_no_unit():
+    a = build_rng(1).normal(size=N)
+    b = np.where(np.arange(N) % 3 == 0, np.nan, a - 1)
+    _, [details] = compare_opened([Counts.from_scores({"a": a, "b": b}, missing="pairwise")], trials=99)
+    assert details.shares.n_for_a == np.count_nonzero(~np.isnan(b))
+    assert all((int(unit.name) - 1) % 3 for unit in details.deciding_units)
+
+
+def test_a_metric_of_whole_outputs_has_a_null_and_no_units():
+    total = black_box(lambda outputs, _: float(np.sum(outputs)), name="total")
+    results, [details] = compare_opened([draw_scores(2)], metrics=[total], trials=2000)
+    assert details.null.n_trials == 20
+    assert (details.shares, details.deciding_units) == (None, ())
+    assert details.runs[0].n_trials.tolist() == [2000]
+    assert details.runs[0].n_extreme.tolist() == [results[0].n_extreme]
+
+
+def test_subsets_and_several_sets_are_opened_by_their_rows_of_the_whole_table():
+    test_set = draw_scores(2, groups={"kind": ["x", "y"] * (N // 2)})
+    results, all_details = compare_opened([test_set, draw_scores(2).with_name("other")], trials=999, metrics=["mean"])
+    assert [details.row for details in all_details] == list(range(len(results)))
+    by_kind, subset_details = compare_opened([test_set], trials=999, by="kind")
+    for details, result in zip(subset_details, by_kind, strict=True):
+        assert details.null.observed == pytest.approx(result.difference)
+        assert details.runs[0].n_extreme[-1] == result.n_extreme
+
+
+def test_bars_are_as_wide_as_steps_so_that_none_is_empty_between_others():
+    values = build_rng(7).binomial(300, 0.5, 20_000) * 2.0 - 300
+    bars = EqualBars.from_values(values / 7, values > 20)
+    assert bars.counts.sum() == 20_000
+    assert bars.marked.sum() == np.count_nonzero(values > 20)
+    assert (bars.counts[5:-5] > 0).all()
+    equal_bars = EqualBars.from_values(np.zeros(4), np.ones(4, bool))
+    assert (equal_bars.counts.tolist(), equal_bars.marked.tolist()) == ([4], [4])
+
+
+def test_intervals_are_those_of_clopper_and_pearson():
+    run = runs.Convergence(np.array([16, 32]), np.array([1, 4]))
+    low, high = bounds.clopper_pearson([1, 4], [16, 32])
+    assert [end.tolist() for end in run.intervals] == [low.tolist(), high.tolist()]
+
+
+def test_sources_stand_beside_references_where_the_files_have_them(tmp_path):
+    segments = [(f"Satz {k}", f"sentence {k} is here", f"sentence {k} was here", f"a sentence {k}") for k in range(9)]
+    segment_texts = [
+        "".join(f'<seg id="{k + 1}">{ordered[column]}</seg>' for k, ordered in enumerate(segments)) for column in range(4)
+    ]  # fmt: skip
+    (tmp_path / "set.xml").write_text(
+        f'<dataset id="d"><doc id="news"><src lang="de"><p>{segment_texts[0]}</p></src>'
+        f'<ref lang="en" translator="A"><p>{segment_texts[1]}</p></ref>'
+        f'<hyp system="x"><p>{segment_texts[2]}</p></hyp><hyp system="y"><p>{segment_texts[3]}</p></hyp></doc></dataset>'
+    )
+    counts = read(tmp_path / "set.xml")
+    for ordered in (counts, counts.in_order(counts.ids[::-1])):
+        _, [details] = compare_opened([ordered], metrics=["chrF"])
+        assert (details.field_names.prompt, details.field_names.gold) == ("source", "reference")
+        assert details.deciding_units
+        for unit in details.deciding_units:
+            k = int(unit.name.partition(":")[2]) - 1
+            assert [(item.prompt, *item.gold, item.a, item.b) for item in unit.items] == [segments[k]]
+
+
+def test_topics_are_shown_by_what_both_runs_score_in_them():
+    counts = panel_kinds.build_rankings()
+    results, [details] = compare_opened([counts], metrics=["AP"], trials=99)
+    assert details.shares.add_up
+    for unit, value, scores in zip(details.deciding_units, details.shares.values, details.shares.scores, strict=True):
+        [item] = unit.items
+        assert (item.gold, item.a, item.b) == ((), f"{scores[0]:.6g}", f"{scores[1]:.6g}")
+        assert value == pytest.approx((scores[0] - scores[1]) / results[0].n_units)

@@ -1,0 +1,427 @@
+"""Tests of label permutation: Van Asch's glasses, all permutations, Fisher's test, and partitions."""
+
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from builders import build_rng
+from command import call_sigdask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn import metrics as scikit
+
+import sigdask
+from sigdask.analysis.independence.labels import Labellings
+from sigdask.analysis.independence.scores import score_labels
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.execution.run import count_jobs
+from sigdask.metrics import find_metric
+from sigdask.randomization.jobs import Job
+from sigdask.randomization.panels.permuted import PermutedPanel
+from sigdask.randomization.stream.swaps import PERMUTE, philox
+from sigdask.statistics.crosscheck import compute_fit_p
+
+METRICS = [
+    "accuracy",
+    "kappa",
+    "mcc",
+    "precision[a]",
+    "f1[b]",
+    "f[a]:beta=2",
+    "macro-f1",
+    "macro-recall",
+    "micro-f1(labels=a+b)",
+]
+SIDES = ("greater", "less", "two-sided")
+LABELLING = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=6)
+
+
+@sigdask.metric(fields=["tp[a]", "correct", "items"])
+def crooked(tp, correct, items):
+    return (tp * tp + correct) / items
+
+
+def draw_labels(n, labels="abc", seed=0, copied=0.15):
+    rng = build_rng(seed)
+    gold = rng.choice(list(labels), n)
+    return np.where(rng.random(n) < copied, gold, rng.choice(list(labels), n)), gold
+
+
+# -- the exact p --
+
+
+def test_van_aschs_glasses(oracles):
+    o = oracles["vanasch_glasses"]
+    result = sigdask.independence(o["inputs"]["expert"], o["inputs"]["contents"], alternative=o["alternative"])
+    assert Fraction(result.n_extreme, result.n_trials) == Fraction(o["expected_rational"])
+    assert result.p_value == o["expected"]
+    assert result.method == result.exact.guarantee == "exact"
+
+
+def enumerate_permutations(a, b, metric, side):
+    """Score every order of the labels of b by the metric's own form, and return p and the mean."""
+    counts = Counts.from_labels(b, {"a": a})
+    bound = metric.bind(counts) if not isinstance(metric, str) else find_metric(metric, counts).bind(counts)
+
+    def sum_field(field, labels):
+        kind, _, label = field[:-1].partition("[")
+        return sum(
+            {"items": True, "correct": x == y, "tp": x == y == label, "predicted": x == label, "gold": y == label}[
+                kind if label else field
+            ]
+            for x, y in zip(a, labels, strict=True)
+        )
+
+    def score(labels):
+        return float(bound.form.score(np.array([sum_field(field, labels) for field in bound.fields])))
+
+    observed = score(b)
+    score_by_order = {order: score(order) for order in {*permutations(b)}}
+    scores = np.array([score_by_order[order] for order in permutations(b)])
+    middle = sigdask.independence(a, b, metric=metric).expected
+    tie = 1e-9
+    extreme = {
+        "greater": scores >= observed - tie,
+        "less": scores <= observed + tie,
+        "two-sided": np.abs(scores - middle) >= abs(observed - middle) - tie,
+    }[side]
+    return Fraction(int(extreme.sum()), len(scores)), scores.mean()
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@settings(max_examples=8, deadline=None)
+@given(LABELLING, st.sampled_from(SIDES))
+def test_the_exact_p_is_that_of_all_permutations(metric, items, side):
+    a, b = ([*column, *"abc"][-5:] for column in zip(*items, strict=True))
+    p, mean = enumerate_permutations(a, b, metric, side)
+    result = sigdask.independence(a, b, metric=metric, alternative=side)
+    assert result.method == "exact"
+    assert result.p_value == pytest.approx(float(p), rel=1e-12)
+    assert result.expected == pytest.approx(mean, abs=1e-9)  # of these metrics the mean over all orders
+    assert result.n_extreme == p * result.n_trials
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_metric_of_another_shape_is_scored_by_its_own_function(side):
+    a, b = list("aabacba"), list("aabbcca")
+    p, _ = enumerate_permutations(a, b, crooked, side)
+    assert sigdask.independence(a, b, metric=crooked, alternative=side).p_value == pytest.approx(float(p))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1[a]", "kappa", "mcc", "macro-f1", "precision[b]"])
+@pytest.mark.parametrize("side", ["greater", "less"])
+def test_two_labels_are_fishers_exact_test(metric, side):
+    a, b = draw_labels(60, "ab", seed=3)
+    table = [[int(((a == x) & (b == y)).sum()) for y in "ab"] for x in "ab"]
+    result = sigdask.independence(a, b, metric=metric, alternative=side)
+    assert result.p_value == pytest.approx(stats.fisher_exact(table, alternative=side).pvalue, rel=1e-10)
+    assert result.exact.method == "hypergeometric"
+
+
+def test_two_labels_of_many_items_are_fishers_exact_test_too():
+    a, b = draw_labels(300_000, "ab", seed=4, copied=0.002)
+    table = [[int(((a == x) & (b == y)).sum()) for y in "ab"] for x in "ab"]
+    result = sigdask.independence(a, b, metric="f1[a]")
+    assert result.exact.guarantee == "numeric"
+    assert result.p_value == pytest.approx(
+        stats.hypergeom.sf(table[0][0] - 1, 300_000, sum(table[0]), (b == "a").sum()), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_within_strata_only_labels_of_the_same_stratum_change_places(side):
+    a, b, strata = list("aabba"), list("abbaa"), list("xxyyy")
+    orders = [[*p, *q] for p in permutations(b[:2]) for q in permutations(b[2:])]
+    n_agreeing = np.array([sum(x == y for x, y in zip(a, order, strict=True)) for order in orders])
+    observed = sum(x == y for x, y in zip(a, b, strict=True))
+    extreme = {"greater": n_agreeing >= observed, "less": n_agreeing <= observed,
+               "two-sided": np.abs(n_agreeing - n_agreeing.mean()) >= abs(observed - n_agreeing.mean()) - 1e-9}[side]  # fmt: skip
+    result = sigdask.independence(a, b, within=strata, alternative=side)
+    assert (result.n_strata, result.n_trials) == (2, len(orders))
+    assert result.p_value == pytest.approx(extreme.mean(), rel=1e-12)
+
+
+def test_scores_are_those_of_scikit_learn():
+    a, b = draw_labels(60)
+    scores = {m: sigdask.independence(a, b, metric=m).score for m in ("kappa", "macro-f1", "mcc")}
+    assert scores["kappa"] == pytest.approx(scikit.cohen_kappa_score(b, a), rel=1e-12)
+    assert scores["macro-f1"] == pytest.approx(scikit.f1_score(b, a, average="macro"), rel=1e-12)
+    assert scores["mcc"] == pytest.approx(scikit.matthews_corrcoef(b, a), rel=1e-12)
+
+
+def test_labellings_without_a_common_label_say_nothing():
+    result = sigdask.independence(["a", "b"], ["c", "d"])
+    assert (result.p_value, result.warnings) == (1.0, ("every arrangement scores the same: p says nothing",))
+
+
+def test_every_p_of_the_exact_test_is_valid():
+    # every order of b in turn is the observed one: at most k of n! have p <= k/n!
+    a, b = "aabc", "abca"
+    ps = sorted(sigdask.independence(list(a), list(order), metric="macro-f1").p_value for order in permutations(b))
+    assert all(p >= (k + 1) / len(ps) - 1e-12 for k, p in enumerate(ps))
+
+
+# -- random permutations --
+
+
+def test_samples_fit_the_exact_p():
+    a, b = draw_labels(90, "abcd", seed=2)
+    counts = Counts.from_labels(b, {"a": a, "shifted": np.roll(a, 1)}, groups={"part": np.arange(90) // 30})
+    for side in SIDES:
+        for within in (None, "part"):
+            results = sigdask.independence_all(
+                counts, metrics=["accuracy", "f1[a]", "mcc", "micro-f1(labels=a+b)"], method="both", trials=20_000,
+                alternative=side, within=within, cluster="none",
+            )  # fmt: skip
+            assert len(results) == 8
+            for result in results:
+                assert result.method == "approximate"
+                assert result.p_value == (result.n_extreme + 1) / (result.n_trials + 1)
+                assert compute_fit_p(result.n_extreme, result.n_trials, result.exact.p_lo) > 1e-4
+                assert {check.verdict for check in result.checks} == {"agrees"}
+
+
+def shuffle_by_hand(key, run, trial, n):
+    """Shuffle 0 to n - 1 word by word, as the layout of purpose 2 says."""
+    words = []
+    for call in range(n // 4 + 2):
+        block = np.empty((4, 1), np.uint32)
+        philox(
+            np.uint32(key[0]), np.uint32(key[1]), np.uint32(run << 16 | PERMUTE << 24), np.uint32(call), trial, block
+        )
+        words += block[:, 0].tolist()
+    order, word_stream = list(range(n)), iter(words)
+    for i in range(n - 1, 0, -1):
+        j = next(word_stream) * (i + 1) >> 32
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def test_a_permutation_is_a_pure_function_of_seed_test_set_run_and_trial():
+    a, b = draw_labels(13, seed=7)
+    ids = [f"x{k:02d}" for k in range(13)]
+    counts = Counts.from_labels(b, {"a": a}, ids=ids, name="set")
+    panel = build_label_panel(counts, ["accuracy"], seed=5)
+    for run, first_trial in ((0, 0), (1, 2**32 - 3)):
+        expected = sum(
+            int(
+                sum(a[i] == b[k] for i, k in enumerate(shuffle_by_hand(panel.key, run, first_trial + t, 13)))
+                >= (a == b).sum()
+            )
+            for t in range(8)
+        )
+        assert panel.tally(run=run, first=first_trial, n_trials=8).counts[0, 0, 0] == expected
+
+
+def build_label_panel(counts, metrics, seed=0, within=None):
+    labellings = Labellings.from_counts(counts, seed, within)
+    bound = [find_metric(m, counts).bind(counts) for m in metrics]
+    scores = tuple(
+        tuple(
+            score_labels(m, labellings.labels, labellings.count_margins(s), labellings.count_agreements(s)).agreeing
+            for m in bound
+        )
+        for s in range(counts.n_systems)
+    )
+    return PermutedPanel(labellings.key, labellings.starts, labellings.reference, labellings.predicted, scores)
+
+
+def test_all_permutations_are_as_likely():
+    counts = Counts.from_labels(list("abcd"), {"a": list("abcd")})
+    panel = build_label_panel(counts, ["accuracy"])
+    tally = panel.tally(run=0, first=0, n_trials=240_000)
+    assert (
+        compute_fit_p(tally.counts[0, 0, 0], 240_000, 1 / 24) > 1e-4
+    )  # one order of 24 is as right as the observed one
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_counts_are_the_same_in_any_partition(blocks):
+    a, b = draw_labels(200, "abcd", seed=9)
+    panel = build_label_panel(Counts.from_labels(b, {"a": a, "b": np.roll(a, 3)}), ["accuracy", "macro-f1"])
+    [whole] = count_jobs([Job(panel, 20_000)], cluster="none")
+    [threads] = count_jobs([Job(panel, 20_000)], cluster="threads", blocks_per_task=blocks)
+    summed = panel.tally(run=0, first=0, n_trials=7_777) + panel.tally(run=0, first=7_777, n_trials=12_223)
+    assert np.array_equal(whole.counts, threads.counts)
+    assert np.array_equal(whole.counts, summed.counts)
+
+
+def test_another_labelling_metric_or_order_of_the_rows_changes_no_count():
+    a, b = draw_labels(80, seed=11)
+    ids = np.array([f"item {k}" for k in range(80)])
+    alone = build_label_panel(Counts.from_labels(b, {"a": a}, ids=ids.tolist()), ["accuracy"])
+    order = build_rng(1).permutation(80)
+    both = Counts.from_labels(b[order], {"z": np.roll(a, 1)[order], "a": a[order]}, ids=ids[order].tolist())
+    together = build_label_panel(both, ["macro-f1", "accuracy"])
+    tally_alone, tally_together = (panel.tally(run=0, first=100, n_trials=3_000) for panel in (alone, together))
+    assert np.array_equal(tally_alone.counts[0, 0], tally_together.counts[1, 1])
+    assert alone.compute_digests()[0, 0] == together.select([1], [1]).compute_digests()[0, 0]
+
+
+@pytest.mark.slow
+def test_counts_are_the_same_on_a_cluster_of_processes():
+    a, b = draw_labels(300, "abcde", seed=12)
+    panel = build_label_panel(Counts.from_labels(b, {"a": a}), ["accuracy", "macro-f1"])
+    [local] = count_jobs([Job(panel, 30_000)], cluster="none")
+    [remote] = count_jobs([Job(panel, 30_000)], cluster="local", workers=2, blocks_per_task=2)
+    assert np.array_equal(local.counts, remote.counts)
+
+
+def test_a_users_function_without_an_address_is_not_sent_to_other_machines():
+    from sigdask.execution.packing import _pack_panel
+
+    @sigdask.metric(fields=["correct", "items"])
+    def nowhere(correct, items):
+        return correct**2 / items
+
+    a, b = draw_labels(20)
+    counts = Counts.from_labels(b, {"a": a})
+    labellings = Labellings.from_counts(counts, 0)
+    score = score_labels(
+        nowhere.bind(counts), labellings.labels, labellings.count_margins(0), labellings.count_agreements(0)
+    )
+    panel = PermutedPanel(
+        labellings.key, labellings.starts, labellings.reference, labellings.predicted, ((score.agreeing,),)
+    )
+    with pytest.raises(InputError, match="workers on other machines are sent the names of metrics, not code"):
+        _pack_panel(panel, code=False)
+
+
+# -- asked and answered --
+
+
+def test_what_cannot_be_tested_is_refused():
+    labels = Counts.from_labels(list("ab"), {"a": list("ab")})
+    with pytest.raises(InputError, match="one label an item"):
+        sigdask.independence_all(Counts.from_scores({"a": [1, 2], "b": [2, 1]}))
+    with pytest.raises(InputError, match="metrics that sum counts of labels"):
+        sigdask.independence_all(labels, metrics=[sigdask.black_box(lambda outputs, gold: 0.0)])
+    a, b = draw_labels(600, "abcdefgh")
+    with pytest.raises(InputError, match="too many arrangements for an exact p"):
+        sigdask.independence(a, b, metric="macro-f1", method="exact")
+    with pytest.raises(InputError, match="no column 'part'"):
+        sigdask.independence_all(labels, within="part")
+    with pytest.raises(InputError, match="must be one of two-sided, greater, less"):
+        sigdask.independence(list("ab"), list("ab"), alternative="more")
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "contents.txt").write_text("Polish\nPremium\nRussian\nBudget\n")
+    (tmp_path / "expert.txt").write_text("Polish\nPremium\nBudget\nRussian\n")
+    a, b = draw_labels(40, seed=13)
+    rows = [f"{k},{x},{y},{k % 2}" for k, (x, y) in enumerate(zip(a, b, strict=True))]
+    (tmp_path / "both.csv").write_text("\n".join(["id,model,gold,part", *rows]))
+    return tmp_path
+
+
+def test_the_command_tells_van_aschs_seven_of_twenty_four(files):
+    result = call_sigdask("independence", "expert.txt", "contents.txt", cwd=files)
+    assert result.returncode == 0
+    assert "p = 0.292 (exact: 7 of 24 arrangements" in result.stdout
+    assert "contents" in result.stdout
+
+
+def test_the_command_writes_json_with_keys_that_stay(files):
+    import json
+
+    result = call_sigdask(
+        *("independence", "both.csv", "-m", "kappa", "-m", "f1[a]", "--within", "part", "--method", "both"),
+        *("--trials", "2000", "--seed", "3", "--json", "-"), cwd=files,
+    )  # fmt: skip
+    output = json.loads(result.stdout)
+    assert [*output] == ["sigdask", "scheme", "seed", "alpha", "adjust", "warnings", "results"]
+    assert [row["metric"] for row in output["results"]] == ["kappa", "f1[a]"]
+    first = output["results"][0]
+    assert (first["a"], first["b"], first["within"], first["n_strata"], first["n_items"]) == (
+        "model",
+        "gold",
+        "part",
+        2,
+        40,
+    )
+    assert [*first["exact"]] == ["p_lo", "p_hi", "method", "guarantee"]
+    assert {check["name"]: check["verdict"] for check in first["checks"]} == {
+        "second run": "agrees",
+        "exact value": "agrees",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["expert.txt"], "gold"),
+        (["expert.txt", "nowhere.txt"], "nowhere.txt"),
+        (["expert.txt", "contents.txt", "-m", "BLEU"], "BLEU"),
+        (["expert.txt", "contents.txt", "--within", "part"], "part"),
+        (["expert.txt", "contents.txt", "--trials", "0"], "trials = 0"),
+        (["both.csv", "--method", "exactly"], "exactly"),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_do(files, arguments, said):
+    result = call_sigdask("independence", *arguments, cwd=files)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def draw_labellings(n=30, seed=2):
+    rng = build_rng(seed)
+    gold = rng.choice([*"ab"], n)
+    agree = [np.where(rng.random(n) < share, gold, rng.choice([*"ab"], n)) for share in (0.6, 0.35, 0.1)]
+    return Counts.from_labels(gold, dict(zip(("one", "two", "three"), agree, strict=True)))
+
+
+@pytest.mark.parametrize(("adjust", "by"), [(None, "holm"), ("holm", "holm"), ("bh", "bh"), ("by", "by")])
+def test_p_of_several_labellings_is_adjusted_by_default(adjust, by):
+    """BH and BY against SciPy's; Holm's by its definition: the k-th smallest of m times m - k + 1, never falling."""
+    options = {} if adjust is None else {"adjust": adjust}
+    results = sigdask.independence_all(draw_labellings(), metrics=["accuracy", "kappa"], **options)
+    p = np.array([result.p_value for result in results])
+    if by == "holm":
+        order = np.argsort(p)
+        expected = np.empty(len(p))
+        expected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    else:
+        expected = stats.false_discovery_control(p, method=by)
+    assert [result.p_adjusted for result in results] == pytest.approx(expected.tolist())
+    assert [result.verdict(0.05) for result in results] == [
+        "significant" if x <= 0.05 else "not significant" for x in expected
+    ]
+    assert results.to_dict()["adjust"] == by
+
+
+def test_p_of_one_labelling_is_not_adjusted_by_default_nor_where_that_is_not_wanted():
+    counts = draw_labellings()
+    plain = sigdask.independence_all(counts, adjust="none")
+    assert {result.p_adjusted for result in plain} == {None}
+    result = sigdask.independence(["a", "b"] * 5, ["a", "b"] * 5)
+    assert (result.p_adjusted, result.verdict(0.05)) == (None, "significant")
+    with pytest.raises(InputError, match="adjust"):
+        sigdask.independence_all(counts, adjust="max-t")
+
+
+def test_a_verdict_of_an_adjusted_p_is_of_its_adjusted_interval():
+    sampled = sigdask.independence_all(draw_labellings(), method="randomization", trials=2000)
+    for result in sampled:
+        low, high = result.p_adjusted_interval
+        assert low <= result.p_adjusted <= high or result.p_adjusted == pytest.approx(high)
+        assert result.p_interval[0] <= low
+        for alpha in (0.01, 0.05, 0.3):
+            assert result.verdict(alpha).startswith("undecided") == (low <= alpha < high)
+
+
+def test_the_command_says_how_p_is_adjusted(files):
+    for name in ("one", "two"):
+        (files / f"{name}.txt").write_text("a\nb\na\nb\na\na\n")
+    (files / "right.txt").write_text("a\nb\na\nb\na\nb\n")
+    output = call_sigdask("independence", "one.txt", "two.txt", "right.txt", cwd=files).stdout
+    assert "adjusted (holm)" in output
+    assert "adjusted p = 0.4: not significant" in output
+    assert (
+        "adjusted"
+        not in call_sigdask("independence", "one.txt", "two.txt", "right.txt", "--adjust", "none", cwd=files).stdout
+    )

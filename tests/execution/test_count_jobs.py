@@ -1,0 +1,238 @@
+"""Tests of counting: the same counts on every cluster and in every partition."""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import build_panel, build_rng
+
+from sigdask.api import compare_all
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.execution.clusters import Cluster, choose_cluster, connect
+from sigdask.execution.run import count_jobs
+from sigdask.execution.tasks import split_jobs
+from sigdask.metrics.base import BlackBox
+from sigdask.metrics.forms import Formula, Ratios
+from sigdask.randomization.jobs import Job, sum_trials
+from sigdask.randomization.panels.outputs import OutputsPanel
+
+F1 = Ratios(((2, 0, 0),), ((0, 1, 1),))
+N_TRIALS = 30_000
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    rng = build_rng(0)
+    tp = rng.integers(0, 3, (500, 4))
+    values = np.stack([tp, tp + rng.integers(0, 3, tp.shape), np.full_like(tp, 2)], axis=-1)
+    large = build_panel(values, [F1, Ratios(((1, 0, 0),), ((0, 0, 1),))])
+    small = build_panel(values[:15, :2], [F1])
+    return [
+        Job(large, N_TRIALS, 0),
+        Job(large, N_TRIALS, 1),
+        Job(small, 5000),
+        Job(small.build_enumeration(0, 0), 2 ** int(small.n_discordant[0, 0])),
+    ]
+
+
+@pytest.fixture(scope="module")
+def expected(jobs):
+    return [tally.counts.tolist() for tally in count_jobs(jobs, cluster="none")]
+
+
+def list_counts(jobs, **options):
+    return [tally.counts.tolist() for tally in count_jobs(jobs, **options)]
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 7, None])
+def test_any_partition_gives_the_same_counts(jobs, expected, blocks):
+    assert list_counts(jobs, cluster="none", blocks_per_task=blocks) == expected
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_any_number_of_threads_gives_the_same_counts(jobs, expected, workers):
+    assert list_counts(jobs, cluster="threads", workers=workers, blocks_per_task=1) == expected
+
+
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.cluster), 2])
+def test_any_number_of_worker_processes_gives_the_same_counts(jobs, expected, workers):
+    with connect("local", workers=workers) as cluster:
+        for blocks in (1, 3, 7):
+            assert list_counts(jobs, cluster=cluster, blocks_per_task=blocks) == expected
+
+
+def slow_sum(outputs, _gold):
+    """Sum the outputs slowly, so that a worker can be killed meanwhile."""
+    time.sleep(0.002)
+    return float(np.sum(outputs))
+
+
+@pytest.mark.cluster
+def test_killed_workers_change_no_count():
+    rng = build_rng(1)
+    a, b = rng.integers(0, 9, (2, 30)).astype(object)
+    panel = OutputsPanel((1, 2), BlackBox("slow", slow_sum), a, b, None, np.arange(30), 30)
+    jobs = [Job(panel, 1500)]
+    want = list_counts(jobs, cluster="none")
+    with connect("local", workers=2) as cluster:
+        killed = []
+
+        def kill_some():
+            for _ in range(2):
+                time.sleep(0.8)
+                pids = list(cluster.client.run(os.getpid).values())
+                os.kill(pids[0], signal.SIGKILL)
+                killed.append(pids[0])
+
+        killer = threading.Thread(target=kill_some)
+        killer.start()
+        assert list_counts(jobs, cluster=cluster) == want
+        killer.join()
+        assert killed
+
+
+@pytest.mark.cluster
+def test_a_scheduler_that_is_lost_ends_in_an_error_that_says_so():
+    rng = build_rng(1)
+    a, b = rng.integers(0, 9, (2, 30)).astype(object)
+    panel = OutputsPanel((1, 2), BlackBox("slow", slow_sum), a, b, None, np.arange(30), 30)
+    scheduler, worker, address = start_cluster()
+    with connect(address) as cluster:
+        threading.Timer(1.0, scheduler.kill).start()
+        with pytest.raises(UnfinishedError, match="lost|failed"):
+            count_jobs([Job(panel, 20_000)], cluster=cluster)
+    worker.kill()
+    worker.wait()
+    scheduler.wait()
+
+
+@pytest.fixture
+def running(tmp_path):
+    """Start a scheduler and a worker in processes of their own; yield address and scheduler file."""
+    file = tmp_path / "scheduler.json"
+    scheduler, worker, address = start_cluster(file)
+    yield address, file
+    for process in (worker, scheduler):
+        process.kill()
+        process.wait()
+
+
+def start_cluster(file=None):
+    port = find_free_port()
+    dask = str(Path(sys.executable).parent / "dask")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    address_options = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    file_options = ["--scheduler-file", str(file)] if file else []
+    scheduler = subprocess.Popen([dask, "scheduler", *address_options, *file_options], **quiet)
+    address = f"tcp://127.0.0.1:{port}"
+    options = ["--host", "127.0.0.1", "--no-dashboard", "--nthreads", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    worker = subprocess.Popen([dask, "worker", address, *options], env=environment, **quiet)
+    return scheduler, worker, wait_for_scheduler(address)
+
+
+def wait_for_scheduler(address):
+    host, port = address.removeprefix("tcp://").split(":")
+    import socket
+
+    for _ in range(300):
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return address
+        time.sleep(0.1)
+    pytest.fail(f"no scheduler at {address}")
+
+
+def find_free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.mark.cluster
+def test_a_running_scheduler_is_reached_by_address_and_by_file(running, jobs, expected):
+    for cluster in running:
+        assert list_counts(jobs, cluster=str(cluster), blocks_per_task=3) == expected
+
+
+def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch):
+    monkeypatch.setattr("sigdask.execution.clusters.existing.address.CONNECT_SECONDS", 1)
+    with (
+        pytest.raises(InputError, match="no dask scheduler answers at tcp://127.0.0.1:1"),
+        connect("tcp://127.0.0.1:1"),
+    ):
+        pass
+
+
+def test_a_scheduler_file_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no such file"), connect(str(tmp_path / "none.json")):
+        pass
+
+
+def test_tasks_cover_every_trial_once(jobs):
+    for seconds in (1e-4, 0.01, 10):
+        tasks = split_jobs(jobs, [1e-6] * len(jobs), seconds)
+        for k, job in enumerate(jobs):
+            ranges = sorted((p.first, p.n_trials) for task in tasks for p in task if p.job == k)
+            assert sum(n for _, n in ranges) == job.n_trials
+            assert all(a + n == b for (a, n), (b, _) in itertools.pairwise(ranges))
+
+
+def test_a_task_lasts_about_as_long_as_asked(jobs):
+    tasks = split_jobs(jobs[:2], [1e-4] * 2, 1.0)
+    assert all(sum(p.n_trials for p in task) * 1e-4 <= 1.0 for task in tasks)
+
+
+def test_auto_stays_in_the_process_when_the_work_is_short():
+    assert choose_cluster("auto", 0.1, vectorised=True) == "none"
+    assert choose_cluster("auto", 1000, vectorised=True) in {"threads", "none"}
+    assert choose_cluster("auto", 1000, vectorised=False) in {"local", "none"}
+
+
+def test_progress_ends_at_all_trials(jobs):
+    calls = []
+    count_jobs(jobs, cluster=Cluster("none"), progress=lambda n_done, total: calls.append((n_done, total)))
+    assert calls[-1][0] == calls[-1][1] == sum_trials(jobs)
+    assert [n_done for n_done, _ in calls] == sorted(n_done for n_done, _ in calls)
+
+
+@pytest.mark.cluster
+def test_an_error_of_a_users_metric_on_a_worker_is_the_users_error(yeh):
+    from sigdask.metrics.user import metric
+
+    def fails(tp, predicted, gold):
+        return np.where(tp + predicted + gold < 0, 0.0, np.inf if np.ndim(tp) else 1.0)
+
+    with pytest.raises(InputError, match="inf for sums"):
+        compare_all(yeh, metrics=[metric(fails)], cluster="local", workers=1, trials=100)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_trials(tmp_path):
+    script = tmp_path / "peak.py"
+    script.write_text(
+        "import resource, sys\nimport numpy as np\nfrom sigdask.api import compare\n"
+        "a, b = np.random.default_rng(0).random((2, 1000))\n"
+        "compare(a, b, trials=int(sys.argv[1]), cluster='none')\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    peaks = [int(subprocess.check_output([sys.executable, script, str(n)])) for n in (2**16, 2**22)]
+    assert peaks[1] < peaks[0] + 10 * 1024  # kB
+
+
+def test_formulas_are_counted_the_same_in_slabs_of_any_size(jobs):
+    panel = jobs[0].panel
+    form = Formula("f", lambda tp, predicted, gold: tp / (predicted + gold))
+    values = panel.values[:60]
+    panel_of_form = build_panel(values, [form])
+    split = count_jobs([Job(panel_of_form, 9000)], cluster="none", blocks_per_task=1)
+    assert (split[0].counts == count_jobs([Job(panel_of_form, 9000)], cluster="none")[0].counts).all()

@@ -1,0 +1,24 @@
+"""Gate functions for results that a test has as a list or as `Results`."""
+
+from sigdask.nightly.gate import evidence
+from sigdask.nightly.gate import judge_rules as of_table
+from sigdask.nightly.run import gate
+from sigdask.report.presentable import Results
+from sigdask.results.from_records import results_to_table
+
+
+def get_table(results):
+    """Return the table of `Results`, or the table of a list of results."""
+    return results.table if isinstance(results, Results) else results_to_table(results, 0.05)
+
+
+def judge(rules, results, *args, **options):
+    return of_table(rules, get_table(results), *args, **options)
+
+
+def gather(counts, results, *args, **options):
+    return evidence.gather_evidence(counts, get_table(results), *args, **options)
+
+
+def judge_plan(plan, results, **options):
+    return gate.judge_plan(plan, get_table(results), **options)

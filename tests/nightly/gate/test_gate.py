@@ -1,0 +1,430 @@
+"""The gate: what passes, what fails, what is reported with it, and who is notified."""
+
+import http.server
+import json
+import math
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from gate_helpers import gather, judge
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.metrics import find_metric
+from sigdask.nightly.gate import (
+    Evidence,
+    MarginResult,
+    NonInferior,
+    NotWorse,
+    check_direction,
+    compute_detectable_loss,
+    format_rule_name,
+    get_key,
+)
+from sigdask.nightly.plan import NotifySettings
+from sigdask.nightly.report.gate import render, render_junit
+from sigdask.nightly.run.notify import send_notifications
+from sigdask.statistics.online_fdr import compute_levels
+
+
+def compare_losses(losses, *, name="set", n=60, seed=0, **options):
+    """Return the counts and results of systems that are worse than `base` by these losses."""
+    rng = np.random.default_rng(seed)
+    base = np.round(rng.normal(0, 1, n), 3)
+    systems = {"base": base} | {
+        f"s{k}": np.round(base - loss + rng.normal(0, 0.3, n), 3) for k, loss in enumerate(losses)
+    }
+    counts = Counts.from_scores(systems, name=name)
+    return counts, list(
+        compare_all(counts, metrics=["mean"], baseline="base", trials=9999, second_run=False, **options)
+    )
+
+
+def judge_losses(rule, losses, fdr="none", history=(), **options):
+    counts, results = compare_losses(losses, **options)
+    evidence = gather(counts, results, [rule], baseline="base", trials=9999)
+    return judge([rule], results, evidence + Evidence(history={format_rule_name(rule): history}), fdr=fdr)
+
+
+def test_a_p_above_alpha_is_not_printed_as_alpha():
+    _, [result] = compare_losses([0.01], n=12)
+    above = replace(result, p_value=205 / 4096, p_interval=(205 / 4096,) * 2, method="exact", n_trials=4096)
+    verdict = judge([NotWorse(0.05)], [above], Evidence({"set": "base"}))
+    for text in (render(verdict), render_junit(verdict, "plan")):
+        assert "worse, but not significantly, than base by mean on set" in text
+        assert "p = 0.0501 adjusted" in text
+
+
+def test_a_worse_system_fails_and_a_better_one_does_not():
+    rule = NotWorse(0.01)
+    assert not judge_losses(rule, [0.0, 0.5]).passed
+    assert judge_losses(rule, [0.0, -0.5]).passed
+
+
+def test_lower_is_better_turns_the_direction():
+    base = np.arange(30) / 10
+    counts = Counts.from_scores({"new": base + 1, "base": base})
+    results = compare_all(counts, metrics=["mean:better=lower"], trials=999)
+    evidence = gather(counts, results, [NotWorse(0.05)], baseline="base")
+    assert not judge([NotWorse(0.05)], results, evidence).passed
+    higher_results = compare_all(counts, metrics=["mean"], trials=999)
+    assert judge(
+        [NotWorse(0.05)], higher_results, gather(counts, higher_results, [NotWorse(0.05)], baseline="base")
+    ).passed
+
+
+def test_the_baseline_may_be_a_or_b():
+    counts, _ = compare_losses([0.5])
+    for pair in (("base", "s0"), ("s0", "base")):
+        results = compare_all(counts, metrics=["mean"], pairs=[pair], trials=9999)
+        verdict = judge([NotWorse(0.01)], results, gather(counts, results, [NotWorse(0.01)], baseline="base"))
+        assert not verdict.passed
+        assert verdict.rules[0].findings[0].gain < 0
+
+
+def test_holm_over_all_test_sets_is_stricter_than_each_alone():
+    _, results = compare_losses([0.1] * 20, seed=3)
+    separate = judge([NotWorse(0.05, adjust="none")], results, Evidence({"set": "base"}))
+    together = judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
+    failed = [sum(not f.passed for f in v.rules[0].findings) for v in (separate, together)]
+    assert failed[0] > failed[1]
+    assert [f.passed for f in together.rules[0].findings] == sorted(f.passed for f in together.rules[0].findings)
+
+
+def test_the_plans_adjustment_is_taken_where_asked_for():
+    _, results = compare_losses([0.5, 0.4], adjust="none")
+    adjusted = [replace(r, p_adjusted=0.2) for r in results]
+    assert judge([NotWorse(0.05, adjust="plan")], adjusted, Evidence({"set": "base"})).passed
+    with pytest.raises(InputError, match="not adjusted"):
+        judge([NotWorse(0.05, adjust="plan")], results, Evidence({"set": "base"}))
+
+
+def test_the_smallest_detectable_loss_is_detected_four_times_in_five():
+    """Simulate the power at the stated difference."""
+    rule, n, n_detected = NotWorse(0.05), 80, 0
+    stated = judge_losses(rule, [0.0], n=n).rules[0].findings[0].detectable
+    for seed in range(200):
+        n_detected += not judge_losses(rule, [stated], n=n, seed=1000 + seed).passed
+    assert 0.68 < n_detected / 200 < 0.92
+
+
+def test_the_smallest_detectable_loss_is_that_of_the_normal_tables():
+    # z(0.95) + z(0.8) = 1.644854 + 0.841621 one-sided, z(0.975) + z(0.8) = 1.959964 + 0.841621 two-sided
+    _, [two] = compare_losses([0.0], n=80)
+    assert compute_detectable_loss(two, 2.0, 0.05) == pytest.approx(2 * (1.959964 + 0.841621), rel=1e-6)
+    assert compute_detectable_loss(replace(two, alternative="less"), 2.0, 0.05) == pytest.approx(
+        2 * (1.644854 + 0.841621), rel=1e-6
+    )
+
+
+def test_what_was_enumerated_is_limited_by_its_units_and_what_was_sampled_by_its_trials_too():
+    _, [result] = compare_losses([0.0], n=60)
+    few_trials = replace(result, method="approximate", n_trials=99)
+    assert math.isinf(compute_detectable_loss(few_trials, 1.0, 0.0099))
+    assert math.isfinite(compute_detectable_loss(few_trials, 1.0, 0.01))
+    exact = replace(few_trials, method="exact", n_units=10)
+    assert math.isfinite(compute_detectable_loss(exact, 1.0, 2 / 2**10))
+    assert math.isinf(compute_detectable_loss(exact, 1.0, 1.99 / 2**10))
+    assert math.isfinite(compute_detectable_loss(replace(exact, alternative="less"), 1.0, 1 / 2**10))
+
+
+def test_a_set_too_small_to_show_anything_says_so():
+    verdict = judge_losses(NotWorse(0.01), [5.0], n=5)
+    assert verdict.passed
+    assert math.isinf(verdict.rules[0].findings[0].detectable)
+    assert "no difference at all could be detected" in render(verdict)
+    assert "could not fail" in render(verdict)
+
+
+def test_a_plans_adjustment_that_lets_losses_through_is_not_said_to_be_blind():
+    # 8 units and 10 systems under max-T: p = 2 / 2^8 for all, above alpha / 10
+    rng = np.random.default_rng(0)
+    base = rng.integers(50, 60, 8) / 100
+    scores = {"base": base} | {f"s{k}": np.round(base - rng.integers(5, 20, 8) / 100, 2) for k in range(10)}
+    counts = Counts.from_scores(scores, name="t")
+    results = list(compare_all(counts, metrics=["mean"], baseline="base", cluster="none"))
+    rules = [NotWorse(0.05, adjust="plan")]
+    verdict = judge(rules, results, gather(counts, results, rules, baseline="base"))
+    assert {r.p_adjusted for r in results} == {2 / 256}
+    assert not verdict.passed
+    assert "could not fail" not in render(verdict)
+    assert "no difference at all" not in render(verdict)
+
+
+@pytest.mark.parametrize("metric", ["mean", "macro-f1"])
+def test_non_inferiority_of_few_units_says_that_nothing_can_be_shown(metric):
+    gold = ["x", "y", "x"]
+    counts = Counts.from_labels(gold, {"base": gold, "new": gold}, name="t")
+    if metric == "mean":
+        counts = Counts.from_scores({"base": [0.1, 0.2, 0.3], "new": [0.1, 0.2, 0.3]}, name="t")
+    results = list(compare_all(counts, metrics=[metric], baseline="base", cluster="none"))
+    rules = [NonInferior(1e-9, 0.01)]
+    verdict = judge(rules, results, gather(counts, results, rules, baseline="base"))
+    assert not verdict.passed
+    assert "nothing can be shown" in render(verdict)
+    assert verdict.rules[0].alarms_per_year == 365
+
+
+def test_too_few_trials_cannot_detect_either():
+    _, results = compare_losses([0.0])
+    few_trials = replace(results[0], method="approximate", n_trials=50)
+    assert math.isinf(compute_detectable_loss(few_trials, 0.1, 0.01))
+    assert compute_detectable_loss(few_trials, None, 0.5) is None
+
+
+def test_non_inferiority_needs_evidence_where_not_worse_passes():
+    small = [judge_losses(rule, [0.0], n=8, seed=1).passed for rule in (NotWorse(0.05), NonInferior(0.05, 0.05))]
+    assert small == [True, False]
+    assert judge_losses(NonInferior(0.2, 0.05), [0.0], n=200).passed
+    assert not judge_losses(NonInferior(0.2, 0.05), [0.3], n=200).passed
+
+
+def test_non_inferiority_that_was_not_tested_is_an_error():
+    _, results = compare_losses([0.0])
+    with pytest.raises(InputError, match="was not tested"):
+        judge([NonInferior(0.5, 0.05)], results, Evidence({"set": "base"}))
+
+
+def test_the_power_of_non_inferiority_makes_its_false_alarms():
+    _, results = compare_losses([0.0])
+    key, rule = get_key(results[0]), NonInferior(1.0, 0.05)
+    evidence = Evidence({"set": "base"}, {key: 1.0}, {(rule, key): MarginResult(0.01, "normal approximation")})
+    verdict = judge([rule], results, evidence, runs_per_year=100).rules[0]
+    power = 0.5 * math.erfc((1.6448536 - 1.0) / math.sqrt(2))
+    assert verdict.alarms_per_year == pytest.approx(100 * (1 - power), rel=1e-5)
+
+
+def test_the_expected_false_alarms_a_year_are_stated():
+    _, results = compare_losses([0.0, 0.0, 0.0])
+    evidence = Evidence({"set": "base"})
+    alarms = [
+        judge([NotWorse(0.01, adjust=adjust)], results, evidence, runs_per_year=365).rules[0].alarms_per_year
+        for adjust in ("holm", "none")
+    ]
+    assert alarms == pytest.approx([3.65, 3 * 3.65])
+    assert "at most 3.7" in render(judge([NotWorse(0.01)], results, evidence, runs_per_year=365))
+    ruled = judge([NotWorse(0.01)], results, evidence, fdr="lord++").rules[0]
+    assert ruled.alarms_per_year == pytest.approx(0.005 / 0.99)  # half of alpha, and alpha for each alarm it buys
+
+
+def test_an_online_rule_lowers_the_level_and_earns_it_back():
+    rule = NotWorse(0.05)
+    quiet, loud = ([0.5] * 20, [0.5] * 19 + [1e-6])
+    rule_levels = [judge_losses(rule, [0.0], fdr="lord++", history=past).rules[0].level for past in ([], quiet, loud)]
+    assert rule_levels == [compute_levels(past, 0.05, "lord++")[-1] for past in ([], quiet, loud)]
+    assert rule_levels[1] < rule_levels[0] < rule_levels[2]
+
+
+def test_a_rules_p_is_the_smallest_of_the_losses():
+    verdict = judge_losses(NotWorse(0.05), [0.5, -3.0])
+    losses = [f for f in verdict.rules[0].findings if f.gain < 0]
+    assert verdict.rules[0].p_value == min(f.p_value for f in losses)
+    assert judge_losses(NotWorse(0.05), [-3.0]).rules[0].p_value == 1.0
+
+
+def test_a_one_sided_test_of_the_other_side_is_refused():
+    _, results = compare_losses([0.5], alternative="greater")
+    with pytest.raises(InputError, match="cannot show that s0 is worse than base by mean"):
+        judge([NotWorse(0.05)], results, Evidence({"set": "base"}))
+    _, less_results = compare_losses([0.5], alternative="less")
+    assert not judge([NotWorse(0.05)], less_results, Evidence({"set": "base"})).passed
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+@pytest.mark.parametrize("baseline", ["a", "b"])
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_side_is_refused_where_it_cannot_show_a_loss(alternative, baseline, higher_is_better):
+    # the other system scores 1, the baseline 2, or the other way round where less is better: which sign has a - b?
+    a_loses = baseline == "b"
+    difference = -1 if a_loses == higher_is_better else 1
+    data = Counts.from_scores({"a": [1, 2, 3], "b": [2, 3, 4]})
+    metric = find_metric("mean" if higher_is_better else "mean:better=lower", data).bind(data)
+    if alternative in ("two-sided", "greater" if difference > 0 else "less"):
+        assert check_direction("a", "b", baseline, alternative, metric)
+    else:
+        with pytest.raises(InputError, match=f"{'a' if a_loses else 'b'} is worse than {baseline}"):
+            check_direction("a", "b", baseline, alternative, metric)
+
+
+@pytest.mark.parametrize(("adjust", "alarms"), [("holm", 36.5), ("none", 292.0), ("plan", 36.5)])
+def test_false_alarms_a_year_are_counted_by_families_and_at_most_one_a_run(adjust, alarms):
+    _, results = compare_losses([0.0] * 8, adjust="holm")
+    alarms_by_alpha = {
+        alpha: judge([NotWorse(alpha, adjust=adjust)], results, Evidence({"set": "base"})).rules[0].alarms_per_year
+        for alpha in (0.1, 0.2)
+    }
+    assert alarms_by_alpha == {0.1: pytest.approx(alarms), 0.2: pytest.approx(min(2 * alarms, 365.0))}
+
+
+def test_earlier_runs_are_told_of_where_a_rule_goes_by_them():
+    assert judge_losses(NotWorse(0.05), [0.0]).rules[0].notes == ()
+    [note] = judge_losses(NotWorse(0.05), [0.0], fdr="lond", history=(0.5, 0.5)).rules[0].notes
+    assert note.startswith("lond: after 2 earlier runs this one is held against 0.0")
+
+
+def test_a_rule_that_speaks_of_nothing_does_not_pass():
+    _, results = compare_losses([0.0])
+    verdict = judge([NotWorse(0.05, metrics=("BLEU",))], results, Evidence({"set": "base"}))
+    assert not verdict.passed
+    assert "speaks of no comparison" in render(verdict)
+    assert verdict.rules[0].p_value == 1.0  # what the history keeps
+    assert ET.fromstring(render_junit(verdict, "plan").encode()).get("failures") == "1"
+
+
+def test_rules_speak_of_the_test_sets_and_metrics_they_name():
+    (_, first), (_, second) = compare_losses([0.5], name="one"), compare_losses([0.0], name="two")
+    evidence = Evidence({"one": "base", "two": "base"})
+    assert judge([NotWorse(0.05, test_sets=("two",))], first + second, evidence).passed
+    assert not judge([NotWorse(0.05, test_sets=("one",))], first + second, evidence).passed
+
+
+def test_families_apart_each_have_a_level():
+    (_, first), (_, second) = compare_losses([0.0], name="one"), compare_losses([0.0], name="two")
+    results = [replace(r, p_adjusted=r.p_value) for r in first + second]
+    rule, evidence = NotWorse(0.01, adjust="plan"), Evidence({"one": "base", "two": "base"})
+    alarms = {
+        f: judge([rule], results, evidence, family=f).rules[0].alarms_per_year for f in ("plan", "test-set", "metric")
+    }
+    assert alarms == pytest.approx({"plan": 3.65, "test-set": 7.3, "metric": 7.3})
+
+
+def test_junit_counts_cases_and_failures_and_escapes_names():
+    _, results = compare_losses([0.5, 0.0])
+    renamed = [replace(r, a=f"<{r.a}>&\x07") for r in results]
+    verdict = judge([NotWorse(0.01)], renamed, Evidence({"set": "base"}))
+    root = ET.fromstring(render_junit(verdict, "night & day").encode())
+    assert root.get("name") == "night & day"
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    failure = root.find("testsuite/testcase/failure")
+    assert "significantly worse" in failure.get("message")
+    assert root.find("testsuite").get("failures") == "1"
+
+
+def test_json_is_plain_and_has_null_for_infinity_as_all_json_does():
+    verdict = judge_losses(NotWorse(0.01), [5.0], n=5)
+    assert json.loads(verdict.to_json())["rules"][0]["findings"][0]["detectable"] is None
+    assert math.isinf(verdict.rules[0].findings[0].detectable)
+    assert json.loads(verdict.to_json())["passed"] is True
+
+
+@pytest.fixture
+def failed():
+    return judge_losses(NotWorse(0.01), [0.5])
+
+
+def test_a_command_gets_the_verdict_and_no_shell(failed, tmp_path):
+    code = "import os, sys; open('got', 'w').write(os.environ['SIGDASK_GATE'] + sys.argv[1] + sys.stdin.read())"
+    assert (
+        list(send_notifications(NotifySettings((sys.executable, "-c", code, "$HOME;")), failed, "night", tmp_path))
+        == []
+    )
+    got = (tmp_path / "got").read_text()
+    assert got.startswith("failed$HOME;{")
+    assert json.loads(got.removeprefix("failed$HOME;"))["plan"] == "night"
+
+
+def test_a_command_that_hangs_fails_or_is_missing_is_a_word_and_no_error(failed, tmp_path):
+    hangs = NotifySettings((sys.executable, "-c", "import time; time.sleep(60)"), timeout=0.3)
+    fails = NotifySettings((sys.executable, "-c", "import sys; sys.exit('no mail')"))
+    missing = NotifySettings((str(tmp_path / "none"),))
+    words = [next(send_notifications(settings, failed, "night", tmp_path)) for settings in (hangs, fails, missing)]
+    assert "did not end within 0.3 s" in words[0]
+    assert "ended with status 1: no mail" in words[1]
+    assert "No such file" in words[2]
+
+
+def test_a_command_that_leaves_something_running_has_done_its_part(failed, tmp_path):
+    start = time.monotonic()
+    assert (
+        list(
+            send_notifications(NotifySettings(("sh", "-c", "sleep 20 & exit 0"), timeout=10), failed, "night", tmp_path)
+        )
+        == []
+    )
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.slow
+def test_a_command_that_overruns_is_ended_with_its_children(failed, tmp_path):
+    waits = "import time; time.sleep(1.5); open('late', 'w')"
+    command = ("sh", "-c", '"$0" -c "$1" & sleep 60', sys.executable, waits)
+    [word] = send_notifications(NotifySettings(command, timeout=0.5), failed, "night", tmp_path)
+    assert "did not end within 0.5 s" in word
+    time.sleep(2.5)
+    assert not (tmp_path / "late").exists()
+
+
+def test_a_command_that_does_not_read_its_input_may_end_as_it_likes(failed, tmp_path):
+    long = replace(failed, rules=failed.rules * 2000)  # more than a pipe holds
+    assert list(send_notifications(NotifySettings(("true",)), long, "night", tmp_path)) == []
+    [word] = send_notifications(NotifySettings(("sleep", "60"), timeout=0.5), long, "night", tmp_path)
+    assert "did not end" in word
+
+
+def test_a_web_hook_that_answers_drop_by_drop_has_its_time_in_all(failed, tmp_path):
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def drip():
+        with suppress(OSError):
+            connection = server.accept()[0]
+            with connection:
+                for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + 300 * b"x":
+                    connection.send(bytes([byte]))
+                    time.sleep(0.1)
+
+    threading.Thread(target=drip, daemon=True).start()
+    start = time.monotonic()
+    with server:
+        settings = NotifySettings(webhook=f"http://127.0.0.1:{server.getsockname()[1]}", timeout=1.0)
+        assert list(send_notifications(settings, failed, "night", tmp_path)) == ["gate.webhook: no answer within 1 s"]
+    assert time.monotonic() - start < 5
+
+
+def test_nobody_is_told_of_a_pass_unless_always(tmp_path):
+    passed = judge_losses(NotWorse(0.01), [0.0])
+    command = (sys.executable, "-c", "open('got', 'w')")
+    list(send_notifications(NotifySettings(command), passed, "night", tmp_path))
+    assert not (tmp_path / "got").exists()
+    list(send_notifications(NotifySettings(command, when="always"), passed, "night", tmp_path))
+    assert (tmp_path / "got").exists()
+
+
+def test_a_web_hook_gets_json_and_its_failures_are_words(failed, tmp_path):
+    got = []
+
+    class Hook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(500 if self.path == "/bad" else 204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Hook)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        assert list(send_notifications(NotifySettings(webhook=url), failed, "night", tmp_path)) == []
+        assert "significantly worse" in got[0]["text"]
+        assert list(send_notifications(NotifySettings(webhook=f"{url}/bad"), failed, "night", tmp_path)) == [
+            "gate.webhook: answered with status 500"
+        ]
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "no answer" in next(send_notifications(NotifySettings(webhook=url, timeout=0.5), failed, "night", tmp_path))
+
+
+def test_a_rule_names_metrics_in_any_case():
+    uppercase, lowercase = (judge_losses(NotWorse(0.05, metrics=(name,)), [2.0]) for name in ("MEAN", "mean"))
+    assert not uppercase.passed
+    assert uppercase.rules[0].findings == lowercase.rules[0].findings

@@ -1,0 +1,186 @@
+"""`sigdask init` writes a plan of the files at hand that passes `check`, or asks what is missing."""
+
+import json
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import call_sigdask
+
+from sigdask.nightly.plan import load_plan
+
+DATA = Path(__file__).parents[3].parent / "shared" / "data"
+
+
+def write_scores(folder, names, n=30, seed=0):
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(seed)
+    for name in names:
+        (folder / name).write_text("".join(f"{x:.2f}\n" for x in rng.random(n)))
+
+
+def write_texts(folder, names, n=12):
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, name in enumerate(names):
+        (folder / name).write_text("".join(f"line {i} of a text with word {(i * (k + 1)) % 7}\n" for i in range(n)))
+
+
+def init_plan(folder, *arguments):
+    """Run `sigdask init`; return its output and the plan, which must pass `check`."""
+    result = call_sigdask("init", *arguments, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    plan = folder / "night.toml"
+    checked = call_sigdask("check", plan, cwd=folder)
+    assert checked.returncode == 0, checked.stderr
+    return result.stdout, tomllib.loads(plan.read_text())
+
+
+def test_a_folder_of_scores_becomes_a_pattern(tmp_path):
+    write_scores(tmp_path, ["bm25.txt", "bert.txt", "t5.txt"])
+    (tmp_path / "README.md").write_text("no data\n")
+    output, plan = init_plan(tmp_path)
+    [test_set] = plan["test_set"]
+    assert (test_set["systems"], test_set["format"], test_set["metrics"]) == ("{system}.txt", "wide", ["mean"])
+    assert "systems     {system}.txt (3 files)" in output
+    assert "next: sigdask check night.toml, then sigdask run night.toml" in output
+
+
+def test_licences_beside_systems_are_none_of_them(tmp_path):
+    write_scores(tmp_path, ["bm25.txt", "bert.txt"])
+    (tmp_path / "LICENSES.txt").write_text("no data\n")
+    _, plan = init_plan(tmp_path)
+    assert plan["test_set"][0]["systems"] == ["bert.txt", "bm25.txt"]
+
+
+def test_systems_references_and_documents_are_told_by_their_names_and_read(tmp_path):
+    write_texts(tmp_path / "systems", ["A.txt", "B.txt"])
+    write_texts(tmp_path, ["en-de.refA.txt", "en-de.refB.txt", "en-de.src.txt"])
+    (tmp_path / "en-de.docs").write_text("".join(f"news\td{k // 2}\n" for k in range(12)))
+    output, plan = init_plan(tmp_path)
+    [test_set] = plan["test_set"]
+    assert (test_set["systems"], test_set["gold"], test_set["references"]) == (
+        "systems/{system}.txt",
+        "en-de.refA.txt",
+        ["en-de.refB.txt"],
+    )
+    assert (test_set["documents"], test_set["unit"], test_set["format"], test_set["metrics"]) == (
+        "en-de.docs",
+        "document",
+        "segments",
+        ["BLEU", "chrF"],
+    )
+    assert "not used: en-de.src.txt" in output
+
+
+def test_each_table_of_systems_is_a_test_set_of_its_own(tmp_path):
+    for name in ("ap", "p10"):
+        (tmp_path / f"{name}.csv").write_text("topic,x,y\n" + "".join(f"t{k},0.{k},0.{9 - k}\n" for k in range(1, 9)))
+    assert (
+        "say --format wide or --format metrics" in call_sigdask("init", cwd=tmp_path).stderr
+    )  # a system each, of x and y?
+    _, plan = init_plan(tmp_path, "--format", "wide")
+    assert [(test_set["name"], test_set["systems"]) for test_set in plan["test_set"]] == [
+        ("ap", "ap.csv"),
+        ("p10", "p10.csv"),
+    ]
+
+
+def test_logs_of_the_harness_are_a_folder_a_system(tmp_path):
+    for model in ("small", "large"):
+        folder = tmp_path / "logs" / model
+        folder.mkdir(parents=True)
+        lines = [{"doc_id": k, "doc": {}, "target": "a", "arguments": [], "resps": [["a"]], "filtered_resps": ["a"],
+                  "acc": float((k + len(model)) % 3 > 0), "doc_hash": f"h{k}"} for k in range(20)]  # fmt: skip
+        text = "\n".join(map(json.dumps, lines)) + "\n"
+        (folder / "samples_arc_2026-01-31T12-00-00.000000.jsonl").write_text(text)
+    _, plan = init_plan(tmp_path)
+    [test_set] = plan["test_set"]
+    assert (test_set["systems"], test_set["format"], test_set["metrics"]) == ("logs/{system}", "samples", ["acc"])
+
+
+def test_files_whose_names_are_alike_are_named_one_by_one(tmp_path):
+    write_scores(tmp_path, ["run.opt1", "run.opt2", "base.opt1"])
+    output, plan = init_plan(tmp_path)
+    [test_set] = plan["test_set"]
+    assert test_set["systems"] == {"base.opt1": "base.opt1", "run.opt1": "run.opt1", "run.opt2": "run.opt2"}
+    assert "write NAME = [FILE, FILE]" in output
+
+
+def test_a_plan_that_is_there_is_kept_unless_told_otherwise(tmp_path):
+    write_scores(tmp_path, ["a.txt", "b.txt"])
+    (tmp_path / "night.toml").write_text("# mine\n")
+    result = call_sigdask("init", cwd=tmp_path)
+    assert (result.returncode, "is there already" in result.stderr) == (2, True)
+    assert (tmp_path / "night.toml").read_text() == "# mine\n"
+    assert call_sigdask("init", "--force", cwd=tmp_path).returncode == 0
+    assert call_sigdask("init", "-o", "other.toml", cwd=tmp_path).returncode == 0
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_what_is_commented_out_is_right_as_well(tmp_path):
+    write_scores(tmp_path, ["a.txt", "b.txt", "c.txt"])
+    init_plan(tmp_path)
+    plan = tmp_path / "night.toml"
+    text = plan.read_text().replace('pairs = "all"\n', "")
+    plan.write_text(re.sub(r"^# (pairs|adjust|\[gate\]|rules)", r"\1", text, flags=re.MULTILINE))
+    loaded = load_plan(plan)
+    assert (loaded.adjust, len(loaded.gate.rules)) == ("holm", 1)
+    assert call_sigdask("run", plan, "-q", cwd=tmp_path).returncode in {0, 1}
+
+
+def test_files_by_name_are_the_systems_and_options_say_the_rest(tmp_path):
+    write_texts(tmp_path, ["one.hyp", "two.hyp", "right.txt"])
+    _, plan = init_plan(tmp_path, "one.hyp", "two.hyp", "--gold", "right.txt", "--format", "segments")
+    [test_set] = plan["test_set"]
+    assert (test_set["systems"], test_set["gold"]) == ("{system}.hyp", "right.txt")
+
+
+@pytest.mark.parametrize(
+    ("lay", "said"),
+    [
+        (lambda f: None, "no files of results there"),
+        (lambda f: write_scores(f, ["only.txt"]), "a comparison needs two systems or more"),
+        (lambda f: (write_scores(f, ["a.txt"]), write_scores(f, ["b.txt"], n=20)), "cannot tell what these 2 files are: a.txt, b.txt"),
+        (lambda f: (f / "t.csv").write_text("item,x,y\ni,1,\nj,1,2\n"), "--missing"),
+        (lambda f: [(f / f"{n}.csv").write_text("id,bleu,f1\n1,0.5,0.2\n2,0.1,0.3\n") for n in "ab"],
+         "say --format wide or --format metrics"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told_is_asked_for(tmp_path, lay, said):
+    lay(tmp_path)
+    result = call_sigdask("init", cwd=tmp_path)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "night.toml").exists()
+
+
+def test_a_table_that_lacks_items_is_taken_once_that_is_said(tmp_path):
+    (tmp_path / "t.csv").write_text("item,x,y\ni,1,\nj,1,2\nk,2,1\n")
+    _, plan = init_plan(tmp_path, "--missing", "pairwise")
+    assert plan["test_set"][0]["missing"] == "pairwise"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.exists(), reason="needs the sets of real data beside the project")
+@pytest.mark.parametrize(
+    ("name", "systems", "n_systems", "format_", "gold"),
+    [
+        ("seqlab_wnut17", "submissions/{system}", 7, "conll", "emerging.test.annotated"),
+        ("ir_trec_robust03", "runs/input.{system}.gz", 9, "trec", "robust03_qrels.txt"),
+        ("class_hans", "{system}.txt", 4, "labels", "gold.csv"),
+        ("known_results_ar", "{system}.scores", 3, "wide", None),
+        ("mt_wmt22_liv-en_xml", "wmttest2022.liv-en.all.xml", 5, "segments", None),
+    ],
+)
+def test_real_sets_are_taken_for_what_they_are(tmp_path, name, systems, n_systems, format_, gold):
+    shutil.copytree(DATA / name, tmp_path / name)
+    for path in tmp_path.rglob("*"):
+        path.chmod(0o755)
+    output, plan = init_plan(tmp_path / name)
+    [test_set] = plan["test_set"]
+    assert (test_set["systems"], test_set["format"], test_set.get("gold")) == (systems, format_, gold)
+    assert f"{n_systems} systems, " in output

@@ -1,0 +1,299 @@
+"""A plan's gate at the end of `sigdask run`: exit status, files, history of p-values."""
+
+import json
+import os
+import signal
+import threading
+import time
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from builders import build_rng
+from click.testing import CliRunner
+from nights import read_tallies
+
+from sigdask.cli import commands
+from sigdask.errors import HeldError, InputError
+from sigdask.nightly.gate.margin_tests import MARGIN_STEPS
+from sigdask.nightly.plan import TestSet, load_plan
+from sigdask.nightly.run import count, gate, run_plan
+from sigdask.nightly.run.gate import list_p_values
+from sigdask.nightly.store import PlanRun, history, open_for_reading, open_store
+
+PLAN = """
+trials = 9999
+second_run = false
+
+[[test_set]]
+name = "night"
+systems = "scores.csv"
+format = "wide"
+pairs = { baseline = "base" }
+
+[report]
+json = "night.json"
+text = "night.txt"
+
+[gate]
+rules = [{ rule = "not-worse", alpha = 0.01 }, { rule = "non-inferior", margin = 0.5 }]
+junit = "gate.xml"
+json = "gate.json"
+"""
+
+
+def write_scores(folder, effect, seed=3):
+    rng = build_rng(seed)
+    base = rng.standard_normal(80)
+    table = np.column_stack([base, base + effect + 0.3 * rng.standard_normal(80)]).round(2)
+    (folder / "scores.csv").write_text("base,new\n" + "\n".join(f"{a},{b}" for a, b in table) + "\n")
+
+
+def run_night(folder):
+    result = CliRunner().invoke(
+        commands, ["run", str(folder / "plan.toml"), "--cluster", "none"], standalone_mode=False
+    )
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value, result.output
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def test_a_gate_passes_fails_and_passes_again(folder):
+    write_scores(folder, 0.0)
+    status, text = run_night(folder)
+    assert (status, "gate: passed" in text) == (0, True), text
+    assert json.loads((folder / "night.json").read_text())["results"][0]["test_set"] == "night"
+    assert (
+        "not significantly different" in (folder / "night.txt").read_text()
+        or "new" in (folder / "night.txt").read_text()
+    )
+    assert json.loads((folder / "gate.json").read_text())["passed"] is True
+    write_scores(folder, -0.9)
+    status, text = run_night(folder)
+    assert (status, "gate: FAILED" in text) == (1, True), text
+    suite = ET.parse(folder / "gate.xml").getroot()
+    assert int(suite.get("failures") or suite[0].get("failures")) > 0
+    status, text = run_night(folder)  # nothing to count, the same verdict
+    assert (status, "Nothing changed since the run before" in text) == (1, True), text
+    write_scores(folder, 0.0)
+    assert run_night(folder)[0] == 0
+
+
+def test_the_history_of_a_rule_has_each_night_of_other_inputs_once(folder):
+    for effect in (0.0, 0.0, 0.2, 0.2, 0.1):
+        write_scores(folder, effect)
+        run_night(folder)
+    [store] = [p for p in folder.iterdir() if p.suffix not in {".toml", ".csv", ".json", ".txt", ".xml"}]
+    with open_for_reading(str(store)) as connection:
+        runs = history.list_runs(connection, history.find_plan(connection, None))[::-1]
+    assert len(runs) == 5
+    p_values = list_p_values(runs, runs[-1])
+    assert {len(p) for p in p_values.values()} == {2}
+    assert [len(next(iter(list_p_values(runs, r).values()), [])) for r in runs] == [0, 0, 1, 1, 2]
+    assert all(0 < p <= 1 for values in p_values.values() for p in values)
+
+
+def test_a_run_that_changed_nothing_gives_way_to_the_later_one():
+    def build_run(number, inputs, p=None):
+        details = {"inputs": {"t": inputs}} | ({} if p is None else {"gate": {"rule": p}})
+        return PlanRun(number, "plan", "", 0.0, 0.0, 0.0, "finished", "", 0, details, "")
+
+    runs = [
+        build_run(1, "a", 0.1),
+        build_run(2, "a", 0.2),
+        build_run(3, "b"),
+        build_run(4, "b", 0.3),
+        build_run(5, "c"),
+    ]
+    assert list_p_values(runs, runs[-1]) == {"rule": [0.2, 0.3]}
+    assert list_p_values(runs, runs[1]) == {}
+
+
+def test_what_non_inferiority_takes_is_counted_once(folder, monkeypatch):
+    write_scores(folder, 0.0)
+    run_night(folder)
+    before = read_tallies(folder / "plan.sqlite")
+    # the comparison, the one with the margin, those about the smallest margin: each with its exact value
+    assert len(before) == 2 * (2 + len(MARGIN_STEPS))
+    first = json.loads((folder / "gate.json").read_text())
+    monkeypatch.setattr(count, "run_tasks", None)
+    assert run_night(folder)[0] == 0
+    assert read_tallies(folder / "plan.sqlite") == before
+    second = json.loads((folder / "gate.json").read_text())
+    assert [rule.pop("repeats") for rule in first["rules"] + second["rules"]] == [None, None, 1, None]
+    assert second["rules"][0].pop("notes") == ["the outputs are those of run 1: one observation, which counts once"]
+    assert first["rules"][0].pop("notes") == []
+    assert second == first
+
+
+def test_margins_of_0_1_scores_take_no_trials(folder):
+    rng = build_rng(4)
+    base = (rng.random(250) < 0.8).astype(int)
+    rows = np.column_stack([base, np.where(rng.random(250) < 0.03, 1 - base, base)])
+    (folder / "scores.csv").write_text("base,new\n" + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
+    rules = '[{ rule = "non-inferior", margin = 0.1 }, { rule = "equivalent", margin = 0.1 }]'
+    (folder / "plan.toml").write_text(PLAN.partition("rules =")[0] + f'rules = {rules}\njson = "gate.json"\n')
+    status, text = run_night(folder)
+    assert (status, text.count("(score test)")) == (0, 2), text
+    assert "shown equivalent to base within 0.1" in text
+    assert len(read_tallies(folder / "plan.sqlite")) == 1  # the comparison alone, whose exact value is a binomial tail
+    document = json.loads((folder / "gate.json").read_text())
+    assert [rule["findings"][0]["smallest_margin"] < 0.1 for rule in document["rules"]] == [True, True]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["signal", "deadline"])
+def test_a_gate_that_is_stopped_is_judged_by_the_next_run(folder, monkeypatch, how):
+    write_scores(folder, 0.0)
+    (folder / "plan.toml").write_text(PLAN.partition("[report]")[0])
+    run_plan(load_plan(folder / "plan.toml"), cluster="none")
+    (folder / "plan.toml").write_text(PLAN)
+    plan = load_plan(folder / "plan.toml")
+    run_tasks = count.run_tasks
+
+    def stop_and_run(*arguments):
+        if how == "signal":
+            signal.raise_signal(signal.SIGTERM)
+        else:
+            time.sleep(10)
+        return run_tasks(*arguments)
+
+    monkeypatch.setattr(count, "run_tasks", lambda *arguments: call_lazily(stop_and_run, arguments))
+    deadline = time.time() + 2 if how == "deadline" else None
+    outcome = run_plan(plan, cluster="none", deadline=deadline)
+    assert "before the gate was judged" in str(outcome.unjudged)
+    assert (outcome.exit_status, outcome.gate, len(outcome.results["night"])) == (3, None, 1)
+    assert (folder / "night.json").is_file()
+    monkeypatch.undo()
+    status, text = run_night(folder)
+    assert (status, "gate: passed" in text) == (0, True)
+
+
+SLOW_WHEN_ASKED = """
+import os
+import time
+
+
+def slow_when_asked(outputs, gold):
+    if "SLOW_WHEN_ASKED" in os.environ:
+        time.sleep(0.05)
+    return float(sum(outputs))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["SIGTERM", "the deadline"])
+def test_the_spread_of_a_slow_black_box_is_left_in_time(folder, how, monkeypatch):
+    write_scores(folder, 0.0)
+    (folder / "slow_when_asked.py").write_text(SLOW_WHEN_ASKED)
+    rules = 'rules = [{ rule = "not-worse" }]\n'
+    text = PLAN.partition("[report]")[0].replace("9999", "50") + f"[gate]\n{rules}"
+    (folder / "plan.toml").write_text(text.replace('"wide"', '"wide"\nmetrics = ["slow_when_asked:slow_when_asked"]'))
+    plan = load_plan(folder / "plan.toml")
+    run_plan(plan, cluster="none")
+    monkeypatch.setenv("SLOW_WHEN_ASKED", "1")
+    if how == "SIGTERM":
+        threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    deadline = time.time() + 2 if how == "the deadline" else None
+    start = time.monotonic()
+    outcome = run_plan(plan, cluster="none", deadline=deadline)
+    assert f"stopped by {how} before the gate was judged" in str(outcome.unjudged)
+    assert outcome.exit_status == 3
+    assert 1 < time.monotonic() - start < 10
+    monkeypatch.delenv("SLOW_WHEN_ASKED")
+    assert run_night(folder)[0] == 0
+
+
+def test_from_python_a_run_judges_its_gate_and_writes_its_reports(folder, monkeypatch):
+    write_scores(folder, -0.9)
+    names_read = []
+    reading_once = TestSet.read
+    monkeypatch.setattr(TestSet, "read", lambda test_set: names_read.append(test_set.name) or reading_once(test_set))
+    outcome = run_plan(load_plan(folder / "plan.toml"), cluster="none")
+    assert (outcome.exit_status, outcome.gate.passed, outcome.unjudged) == (1, False, None)
+    assert names_read == ["night"]  # the gate is judged on the data that the run read
+    assert outcome.report.results["night"][0] == outcome.results["night"][0]
+    assert json.loads((folder / "gate.json").read_text())["passed"] is False
+    assert (folder / "night.json").is_file()
+    assert (folder / "gate.xml").is_file()
+
+
+def test_no_other_driver_comes_between_a_run_and_its_gate(folder, monkeypatch):
+    write_scores(folder, 0.0)
+    plan = load_plan(folder / "plan.toml")
+    refused = []
+    original = gate.judge_plan
+
+    def try_to_open(*arguments, **options):
+        with pytest.raises(HeldError, match="is being run by process"), open_store(plan.store, plan.name):
+            pass
+        refused.append(True)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(gate, "judge_plan", try_to_open)
+    assert run_plan(plan, cluster="none").exit_status == 0
+    assert refused == [True]
+
+
+def test_a_path_is_no_plan(folder):
+    with pytest.raises(InputError, match=r"plan.toml'.*: expected a plan, which load_plan makes of a file"):
+        run_plan(folder / "plan.toml")
+
+
+def test_the_page_of_a_plan_says_how_its_gate_ended(folder):
+    write_scores(folder, -0.9)
+    (folder / "plan.toml").write_text(PLAN.replace('text = "night.txt"', 'html = "night.html"'))
+    run_plan(load_plan(folder / "plan.toml"), cluster="none")
+    text = (folder / "night.html").read_text()
+    assert "✗ Gate FAILED" in text
+    assert "new is significantly worse than base" in text
+
+
+def test_a_gate_that_raises_leaves_results_reported_and_its_reason_said(folder, monkeypatch):
+    write_scores(folder, 0.0)
+
+    def fails(*_arguments, **_options):
+        raise InputError("no such thing")
+
+    monkeypatch.setattr(gate, "judge_plan", fails)
+    status, text = run_night(folder)
+    assert status == 2
+    assert "no such thing" in text
+    assert "new" in text.partition("no such thing")[0]
+
+
+@pytest.mark.parametrize(("effect", "status"), [(0.0, 3), (-0.9, 1)])
+def test_a_report_that_cannot_be_written_does_not_keep_the_gate_from_its_verdict(folder, effect, status, monkeypatch):
+    write_scores(folder, effect)
+    plan = load_plan(folder / "plan.toml")
+    monkeypatch.setattr("sigdask.nightly.plan.load_plan", lambda _: plan)
+    (folder / "night.json").mkdir()  # after the plan was read
+    exit_status, text = run_night(folder)
+    assert exit_status == status
+    assert "night.json: cannot be written" in text
+    assert ("gate: FAILED" if status == 1 else "gate: passed") in text
+    assert "A - B" in (folder / "night.txt").read_text()  # the others are written
+    assert json.loads((folder / "gate.json").read_text())["passed"] is (status == 3)
+
+
+def call_lazily(call, arguments):
+    """Yield what a call yields; the call is made when the first value is asked for."""
+    yield from call(*arguments)
+
+
+def test_a_plan_can_be_looked_at_when_its_inputs_are_gone(folder):
+    write_scores(folder, 0.0)
+    run_night(folder)
+    (folder / "scores.csv").unlink()
+    for command in ("status", "history", "report"):
+        result = CliRunner().invoke(commands, [command, str(folder / "plan.toml")])
+        assert result.exit_code == 0, result.output
+    (folder / "plan.toml").write_text("not TOML")
+    result = CliRunner().invoke(commands, ["status", str(folder / "plan.toml")])
+    assert "not TOML" in str(result.exception)

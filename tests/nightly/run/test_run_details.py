@@ -1,0 +1,93 @@
+"""A run's page opens details of what the gate looks at; a page of the store says where they are."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from builders import build_rng
+from click.testing import CliRunner
+
+from sigdask.cli import commands
+
+PLAN = """
+trials = 4999
+
+[[test_set]]
+name = "news"
+systems = "news.csv"
+format = "wide"
+pairs = { baseline = "base" }
+
+[[test_set]]
+name = "talks"
+systems = "talks.csv"
+format = "wide"
+
+[report]
+html = "night.html"
+
+[gate]
+rules = [{ rule = "not-worse", alpha = 0.01, test_sets = ["news"] }]
+"""
+
+
+def write_scores(path, effects, seed):
+    rng = build_rng(seed)
+    base = rng.standard_normal(60)
+    names = [*effects]
+    columns = [base + effect + 0.4 * rng.standard_normal(60) for effect in effects.values()]
+    table = np.column_stack(columns).round(2)
+    path.write_text("\n".join([",".join(names), *(",".join(map(str, row)) for row in table.tolist())]) + "\n")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_scores(tmp_path / "news.csv", {"base": 0, "good": 1, "bad": -1}, 1)
+    write_scores(tmp_path / "talks.csv", {f"t{k}": 0.6 * k for k in range(7)}, 2)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    return tmp_path
+
+
+def run_command(*words):
+    return CliRunner().invoke(commands, words, standalone_mode=False)
+
+
+def read_details(file):
+    text = file.read_text()
+    [content] = re.findall(r'<script type="application/json" id="data-details">(.*?)</script>', text)
+    return text, json.loads(content)["opened"]
+
+
+def test_what_the_gate_looks_at_is_opened_failures_first(folder):
+    result = run_command("run", str(folder / "plan.toml"), "--cluster", "none")
+    assert result.return_value == 1, result.output  # the gate fails
+    text, opened = read_details(folder / "night.html")
+    assert [entry["title"] for entry in opened[:2]] == ["bad and base by mean on news", "good and base by mean on news"]
+    assert all("on talks" in entry["title"] for entry in opened[2:])
+    assert "those that the gate looks at" in text
+    assert f"sigdask run {folder / 'plan.toml'}" in text
+    results = json.loads(
+        run_command("report", str(folder / "plan.toml"), "--json", "-").output
+    )["results"]  # fmt: skip
+    for entry in opened:
+        r = results[entry["row"]]
+        assert entry["title"] == f"{r['a']} and {r['b']} by mean on {r['test_set']}"
+        assert entry["runs"][0]["extreme"][-1] == r["n_extreme"]
+        assert entry["runs"][1]["extreme"][-1] == r["second_run"]["n_extreme"]
+
+
+def test_a_second_run_opens_them_again_from_what_is_kept(folder):
+    run_command("run", str(folder / "plan.toml"), "--cluster", "none")
+    _, before = read_details(folder / "night.html")
+    run_command("run", str(folder / "plan.toml"), "--cluster", "none")
+    _, after = read_details(folder / "night.html")
+    assert after == before
+
+
+def test_a_page_of_the_store_says_where_comparisons_are_opened(folder):
+    run_command("run", str(folder / "plan.toml"), "--cluster", "none")
+    run_command("report", str(folder / "plan.toml"), "--html", str(folder / "later.html"))
+    text = (folder / "later.html").read_text()
+    assert "opened on the page that `sigdask run` itself writes" in text
+    assert "data-details" not in text

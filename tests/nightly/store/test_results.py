@@ -1,0 +1,247 @@
+"""Tests of stored results, in blocks of columns: a night adds little to a store when little changes."""
+
+import shutil
+import sqlite3
+import zlib
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from sigdask.analysis.comparison.exact import list_problems
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.nightly.store import StoredResults, StoredTallies, database, open_for_reading, open_store, results, status
+from sigdask.nightly.store.columns import columns_to_table, join_columns, match_rows, table_to_columns
+from sigdask.nightly.store.database import open_to_write
+from sigdask.nightly.store.migrations import V1, V2, _build_step
+from sigdask.nightly.store.packing import pack_columns, unpack_columns
+from sigdask.randomization.panels.digests import pack_digests as digests
+from sigdask.results.columns.coded import CodedColumn
+from sigdask.results.from_records import results_to_table
+from sigdask.results.messages.notes import Note
+from sigdask.results.record import Result
+from sigdask.results.views import iter_results
+
+KEPT_FOLDER = Path(__file__).parents[2] / "data" / "kept"
+
+
+def build_row(a, b, p=0.5, **changes):
+    values = {
+        "test_set": "s", "subset": None, "unit": "item", "metric": "mean", "higher_is_better": True, "score_a": 0.25,
+        "score_b": 0.125, "difference": 0.125, "alternative": "two-sided", "n_items": 9, "n_units": 9,
+        "n_discordant": 5, "method": "approximate", "n_trials": 99, "n_extreme": 49, "p_interval": (0.25, 0.75),
+    }  # fmt: skip
+    return Result(a=a, b=b, p_value=p, **values | changes)
+
+
+def build_table(n_systems, p):
+    """Build a table of all pairs of systems, in columns."""
+    i, j = np.triu_indices(n_systems, 1)
+    names = tuple(f"system{k}" for k in range(n_systems))
+    single = results_to_table([build_row("a", "b")], 0.05)
+    repeated = single.take(np.zeros(len(i), np.int64))
+    scores = np.arange(n_systems) / 1000
+    return replace(
+        repeated, a=CodedColumn(i.astype(np.int32), names), b=CodedColumn(j.astype(np.int32), names), p_value=p, score_a=scores[i],
+        score_b=scores[j], difference=scores[i] - scores[j],
+    )  # fmt: skip
+
+
+def build_stored(table):
+    """Build what a run records, with comparisons identified by their systems."""
+    number = np.array(
+        [zlib.crc32(f"{a} {b}".encode()) for a, b in zip(table.a.to_list(), table.b.to_list(), strict=True)]
+    )
+    return StoredResults(table, number, np.ones(len(table), np.bool_))
+
+
+def record_night(store, table):
+    details = {"settings": {"alpha": 0.05, "seed": 0}}
+    number = store.begin_run("p.toml", details, [])
+    changed = store.save_results([build_stored(table)])
+    store.end_run("finished", "", details)
+    return number, changed
+
+
+def measure_results(store):
+    """Return the rows and bytes that hold results."""
+    with open_for_reading(store) as connection:
+        tables = {"found": "columns", "ended": "places"}
+        return [
+            connection.execute(text(f"SELECT count(*), coalesce(sum(length({column})), 0) FROM {name}")).one()
+            for name, column in tables.items()
+        ]
+
+
+def test_a_night_adds_what_it_changed_alone(tmp_path):
+    store_path, rng = str(tmp_path / "n.sqlite"), np.random.default_rng(0)
+    p = rng.random(4950)
+    with open_store(store_path, "p") as store:
+        assert record_night(store, build_table(100, p))[1] == 4950
+        [(_, n_first_bytes), _] = size = measure_results(store_path)
+        assert record_night(store, build_table(100, p))[1] == 0
+        assert measure_results(store_path) == size
+        p[rng.choice(4950, 25, replace=False)] = 0.01
+        assert record_night(store, build_table(100, p))[1] == 25
+    [(blocks, n_bytes), (ended, n_ended_bytes)] = measure_results(store_path)
+    assert (blocks, ended) == (2, 1)
+    assert n_bytes - n_first_bytes + n_ended_bytes < 25 * 100
+    assert [len(c) for c in (status.list_runs(store_path), status.build_report(store_path).results["s"])] == [3, 4950]
+
+
+def test_what_held_after_each_of_many_nights_is_what_was_found_then(tmp_path):
+    rng = np.random.default_rng(1)
+    nights = []
+    with open_store(str(tmp_path / "n.sqlite"), "p") as store:
+        for _ in range(12):
+            names = [name for name in "abcdef" if rng.random() < 0.8]
+            rows = {(a, b): build_row(a, b, rng.integers(3) / 4) for a in names for b in names if a < b}
+            nights.append((record_night(store, results_to_table(list(rows.values()), 0.05))[0], rows))
+        with open_for_reading(store.location) as connection:
+            for number, rows in nights:
+                table = results.build_results_table(results.fetch_results_at(connection, "p", number), 0.05)
+                assert {(r.a, r.b): r for r in iter_results(table)} == rows
+            for earlier, old_rows in nights:
+                for upto, new_rows in nights:
+                    if earlier < upto:
+                        changed = status.Changes.from_changes(
+                            results.find_changes(connection, "p", earlier, upto), 0.05
+                        )
+                        changed_keys = {key for key in old_rows | new_rows if old_rows.get(key) != new_rows.get(key)}
+                        assert {((c.now or c.before).a, (c.now or c.before).b) for c in changed} == changed_keys
+                        assert all((c.before, c.now) == (old_rows.get(k), new_rows.get(k)) for c in changed
+                                   for k in [((c.now or c.before).a, (c.now or c.before).b)])  # fmt: skip
+
+
+def test_columns_come_back_from_bytes_as_they_were_all_or_some():
+    rows = [
+        build_row("a", "b", subset={"column": "kind", "value": "x"}, signature="v:2", r12=0.5, p_adjusted=1.0,
+            p_adjusted_interval=(0.5, 1.0), notes=(Note("earlier", "äöü"),)),
+        build_row("b", "c", p=float("nan"), n_items=2**40, metric="other", higher_is_better=False, alternative="less"),
+    ]  # fmt: skip
+    columns = table_to_columns(results_to_table(rows * 3, 0.05))
+    restored = list(iter_results(columns_to_table(unpack_columns(pack_columns(columns)), 0.05)))
+    assert [repr(r) for r in restored] == [repr(r) for r in rows * 3]
+    selected = unpack_columns(pack_columns(columns), {("p_value",), ("a",)})
+    assert selected.keys() == {("p_value",), ("a",)}
+    assert [selected["a",][k] for k in range(4)] == ["a", "b", "a", "b"]
+
+
+def test_integers_and_floats_of_any_size_come_back_exactly():
+    rng = np.random.default_rng(2)
+    columns = {
+        ("steps",): np.arange(1000) + 2**50, ("wide",): rng.integers(-(2**62), 2**62, 1000),
+        ("small",): rng.integers(-1, 2, 1000).astype(np.int8), ("none",): np.zeros(0, np.int64),
+        ("is",): rng.random(1000) < 0.5, ("few",): rng.integers(0, 9, 1000) / 7,
+        ("all",): np.append(rng.normal(size=996), [np.nan, np.inf, -0.0, 5e-324]),
+    }  # fmt: skip
+    restored = unpack_columns(pack_columns(columns))
+    for name, column in columns.items():
+        assert restored[name].dtype == column.dtype
+        assert restored[name].tobytes() == column.tobytes()
+
+
+def test_bytes_that_were_damaged_are_not_read_as_others():
+    packed = bytearray(pack_columns({("x",): np.random.default_rng(3).random(1000)}))
+    packed[-100] ^= 1
+    with pytest.raises(zlib.error):
+        unpack_columns(bytes(packed))
+
+
+def test_what_is_asked_twice_is_matched_in_its_order():
+    columns_a, columns_b = (
+        table_to_columns(results_to_table([build_row(*names) for names in values], 0.05))
+        for values in (["ab", "ab", "ac"], ["ac", "ab", "ab", "ab"])
+    )
+    names = (("a",), ("b",))
+    matches = match_rows(*({name: columns[name] for name in names} for columns in (columns_a, columns_b)))
+    assert matches.tolist() == [2, 0, 1, -1]
+
+
+def test_tables_with_other_checks_and_rules_stand_below_each_other():
+    from sigdask.statistics.crosscheck import Check
+
+    rows = [build_row("a", "b", checks=(Check("one", "not applicable", None, "for a reason"),)), build_row("a", "c")]
+    joined = join_columns([table_to_columns(results_to_table([r], 0.05)) for r in rows])
+    assert list(iter_results(columns_to_table(joined, 0.05))) == rows
+
+
+def test_a_comparison_takes_at_most_400_bytes_of_the_store(tmp_path):
+    store_path, n = tmp_path / "n.sqlite", 19_900
+    rng = np.random.default_rng(0)
+    with open_store(str(store_path), "p") as store:
+        ids = store.fetch_ids(digests(rng.bytes(20) for _ in range(n)), ["pair"] * n)
+        store.begin_run("p.toml", {}, [])
+        for run in range(2):
+            for first, stop in ((0, 4096), (4096, 10_000)):
+                counts = rng.integers(0, stop - first, n)
+                store.commit(
+                    [StoredTallies(ids, run, first, stop, np.column_stack([counts, stop - first - counts, counts]))]
+                )
+        store.save_results([build_stored(build_table(200, rng.random(n)))])
+        store.end_run("finished", "", {})
+    assert store_path.stat().st_size / n < 250  # 400 with all columns full of noise
+
+
+@pytest.mark.parametrize("part", ["gaps", "segments"])
+@pytest.mark.parametrize("version", ["store_0_1_0", "store_before_rooms"])
+def test_what_an_earlier_version_found_holds_and_is_told_anew(version, part, tmp_path, monkeypatch):
+    from test_identity import MAKE
+
+    MAKE.write(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as connection:
+        connection.executescript((KEPT_FOLDER / f"{version}.sql").read_text())
+    shutil.copy(tmp_path / "kept.sqlite", tmp_path / "before.sqlite")
+    before = list_results(status.build_report(str(tmp_path / "before.sqlite"), part))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(list_problems, "MAX_OPERATIONS", -1)  # such versions had no exact values but by enumeration
+    outcome = run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none")
+    assert outcome.n_changed == outcome.n_counted == 0
+    after = list_results(status.build_report(str(tmp_path / "kept.sqlite"), part))
+    assert [r.warnings for r in after] == [r.warnings for r in before]
+    assert not [note for r in after for note in r.notes if note.kind == "earlier"]
+    assert run_plan(load_plan(tmp_path / f"{part}.toml"), cluster="none").n_changed == 0
+
+
+def list_results(report):
+    return [r for results in report.results.values() for r in results]
+
+
+def test_a_postgresql_store_of_an_earlier_version_is_brought_to_columns(tmp_path):
+    from servers import start_postgres
+
+    server = start_postgres()
+    try:
+        old = database.Database(database._create_engine(database.parse_url(server.url), "BEGIN"))
+        with old.transaction() as connection:
+            connection.execute(text("CREATE TABLE schema_version (version INTEGER NOT NULL)"))
+            connection.execute(text("INSERT INTO schema_version VALUES (2)"))
+            for script in (V1, V2):
+                _build_step(script)(connection)
+            with closing(sqlite3.connect(":memory:")) as old_store:
+                old_store.executescript((KEPT_FOLDER / "store_before_rooms.sql").read_text())
+                for name in ("comparisons", "tallies", "runs", "results"):
+                    rows = old_store.execute(f"SELECT * FROM {name}")
+                    names = [column[0] for column in rows.description]
+                    marks = ", ".join(f":{column}" for column in names)
+                    insert = text(f"INSERT INTO {name} ({', '.join(names)}) VALUES ({marks})")
+                    connection.execute(insert, [dict(zip(names, values, strict=True)) for values in rows])
+        old.close()
+        with open_for_reading(server.url) as connection:
+            before = list(
+                iter_results(results.build_results_table(results.fetch_results_at(connection, "gaps", None), 0.05))
+            )
+        open_to_write(server.url).close()
+        with open_for_reading(server.url) as connection:
+            after = list(
+                iter_results(results.build_results_table(results.fetch_results_at(connection, "gaps", None), 0.05))
+            )
+            assert connection.execute(text("SELECT octet_length(digest) FROM comparisons LIMIT 1")).scalar_one() == 20
+        assert before == after
+        assert len(after) == 9
+    finally:
+        server.close()

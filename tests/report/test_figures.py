@@ -1,0 +1,274 @@
+"""Tests of figures: they draw the numbers that they are given, and names as they are written."""
+
+import io
+import itertools
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from sigdask.errors import InputError, UnfinishedError
+from sigdask.report import plots
+from sigdask.report.plots.canvas import shorten_names
+from sigdask.report.plots.matrix import SHADES, compute_levels
+from sigdask.report.plots.n_best import NBestCurve
+
+HOSTILE_NAMES = [
+    "cost $5 and $6",
+    "_under_score^2",
+    "back\\slash{x}",
+    "<b>&amp;",
+    "naïve – 日本",
+    "tab\tand\x1bcontrol",
+    "x" * 300,
+]
+"""Names that a typesetter, XML or a terminal would take for commands."""
+
+
+def list_texts(figure):
+    """Return all texts of a figure's SVG."""
+    root = ET.fromstring(plots.rendered(figure, "svg"))
+    return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def list_points(axes, marker=None):
+    """Return the points of all lines with a marker, line by line."""
+    lines = [line for line in axes.lines if marker is None or line.get_marker() == marker]
+    return np.array([point for line in lines for point in line.get_xydata()])
+
+
+def build_matrix(values, n):
+    """Return an antisymmetric matrix from the values of the pairs above the diagonal."""
+    matrix = np.zeros((n, n))
+    matrix[np.triu_indices(n, 1)] = values
+    return matrix - matrix.T
+
+
+def iter_figures(names):
+    """Yield a figure of each kind for systems with these names."""
+    n = len(names)
+    values = np.linspace(1, 0, n)
+    p = np.abs(build_matrix(0.01, n)) + np.where(np.eye(n), np.nan, 0)
+    decisions = np.full(n, 1, np.int8)
+    yield plots.forest([(name, names[0]) for name in names], values, values - 1, values + 1, decisions)
+    yield plots.matrix(names, p, build_matrix(1, n).astype(np.int8), p < 0.05, 0.05)
+    yield plots.critical_difference(names, values, [[0, 1], [*range(1, n)]])
+    yield plots.achieved_significance({key: [0.5, 0.1, 0.01] for key in names}, 0.05)
+    yield plots.n_best_curves({name: NBestCurve(np.arange(1, 4), *np.full((3, 3), 0.5)) for name in names})
+    yield plots.nights(["1", "2"], dict.fromkeys(names, np.array([0.5, 0.6])), {}, 0.05)
+
+
+def test_a_forest_has_its_differences_and_intervals():
+    difference, low, high = np.array([[0.2, -0.1, 0.05], [0.1, -np.inf, np.nan], [0.3, 0.1, np.nan]])
+    pairs = [("A", "B"), ("A", "C"), ("B", "C")]
+    decision = np.array([1, 0, -1], np.int8)
+    figure = plots.forest(pairs, difference, low, high, decision, beside=["p = 0.01", "p = 0.3", "p = 0.05"])
+    axes, p_axes = figure.axes
+    marks = {(*point,): line.get_markerfacecolor() for line in axes.lines[1:] for point in line.get_xydata()}
+    assert set(marks) == {(0.2, 0.0), (-0.1, 1.0), (0.05, 2.0)}
+    assert marks[-0.1, 1.0] == marks[0.05, 2.0] == "white" != marks[0.2, 0.0]
+    [bars] = [artist for artist in axes.collections if artist.get_gid() == "intervals"]
+    (first, second) = bars.get_segments()
+    assert first.tolist() == [[0.1, 0], [0.3, 0]]
+    assert second.tolist() == [[axes.get_xlim()[0], 1], [0.1, 1]]  # without a bound it goes to the edge
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["A − B", "A − C", "B − C"]
+    assert [label.get_text() for label in p_axes.get_yticklabels()] == ["p = 0.01", "p = 0.3", "p = 0.05"]
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first on top
+
+
+def test_a_matrix_shades_and_marks_its_squares():
+    p = np.array([[np.nan, 0.0004, 0.2], [0.0004, np.nan, 0.03], [0.2, 0.03, np.nan]])
+    better = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], np.int8)
+    is_significant = p <= 0.05
+    figure = plots.matrix(["A", "B", "C"], p, better, is_significant, 0.05, title="BLEU")
+    [axes] = figure.axes
+    assert axes.images[0].get_array().tolist() == [[0, 4, 1], [-4, 0, 2], [1, -2, 0]]
+    marks = {(row, column) for artist in axes.collections for column, row in artist.get_offsets().round().tolist()}
+    assert marks == {(0, 1), (1, 0), (1, 2), (2, 1)}
+    texts_at = {(round(t.get_position()[1]), t.get_position()[0]): t.get_text() for t in axes.texts}
+    assert texts_at[0, 1] == texts_at[1, 0] == "0.0004"
+    assert texts_at[0, 2] == "0.2"
+    assert len(texts_at) == 6
+
+
+def test_shades_are_told_apart_in_grey():
+    def compute_lightness(color):
+        channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]  # WCAG 2, relative luminance
+
+    for side in (1, -1):
+        shades = [compute_lightness(SHADES[1]), *(compute_lightness(SHADES[side * k]) for k in (2, 3, 4))]
+        assert all((a + 0.05) / (b + 0.05) > 1.25 for a, b in itertools.pairwise(shades))
+    assert (compute_levels(np.array([[0.05]]), np.array([[-1]]), np.array([[True]]), 0.05) == -2).all()
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_a_null_distribution_has_its_counts_and_the_observed_difference(alternative):
+    edges, counts = np.linspace(-0.4, 0.4, 9), np.array([1, 5, 20, 40, 41, 19, 6, 2])
+    figure = plots.null_distribution(edges, counts, -0.25, alternative=alternative, beside="observed: p = 0.07")
+    [axes] = figure.axes
+    [stairs] = [patch for patch in axes.patches if hasattr(patch, "get_data")]
+    assert stairs.get_data().values.tolist() == counts.tolist()
+    assert stairs.get_data().edges.tolist() == edges.tolist()
+    lines = [line.get_xdata()[0] for line in axes.lines if line.get_color() == "#0072B2"]
+    assert lines == ([-0.25, 0.25] if alternative == "two-sided" else [-0.25])
+    spans = [patch.get_x() for patch in axes.patches if not hasattr(patch, "get_data")]
+    assert len(spans) == (2 if alternative == "two-sided" else 1)
+    assert "observed: p = 0.07" in list_texts(figure)
+
+
+@pytest.mark.parametrize("n", [5, 40])
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_a_critical_difference_diagram_joins_the_systems_of_each_group(n, higher_is_better):
+    scores = np.linspace(0.9, 0.1, n) if higher_is_better else np.linspace(0.1, 0.9, n)
+    groups = [[0, 1, 3], [2, 3, 4], [1], [3, 4]]
+    names = [f"s{k}" for k in range(n)]
+    figure = plots.critical_difference(names, scores, groups, higher_is_better=higher_is_better, score="F1")
+    axes = figure.axes[-1]
+    along = (lambda members: scores[members]) if n == 5 else np.array
+    bars = {line.get_gid(): line.get_xydata()[:, int(n > 5)] for line in axes.lines if line.get_gid()}
+    assert [*bars] == ["group-a", "group-b", "group-d"]
+    assert bars["group-a"].tolist() == [*along([0]), *along([3])]
+    dots = [line.get_xydata()[:, int(n > 5)].tolist() for line in axes.lines if line.get_marker() == "o"]
+    assert [*along([0, 1, 3])] in dots  # not the one that the bar passes over
+    assert {"a", "b", "d"} <= set(list_texts(figure))
+    low, high = figure.axes[0].get_xlim()
+    assert (low < high) == higher_is_better  # better to the right
+
+
+def test_bars_of_more_groups_than_can_be_read_are_left_out_and_said():
+    groups = [[k, k + 1] for k in range(60)]
+    figure = plots.critical_difference([f"s{k}" for k in range(61)], np.linspace(1, 0, 61), groups)
+    assert sum(line.get_gid() is not None for line in figure.axes[-1].lines) == 48
+    assert any("the first 48 of 60 groups" in text for text in list_texts(figure))
+
+
+def test_achieved_significance_falls_from_the_largest_p():
+    # Sakai 2006, section 3: the share of pairs below alpha is the discriminative power
+    figure = plots.achieved_significance({"MAP": [0.01, 0.5, np.nan, 0.03, 0.2], "P@10": [0.9, 0.7]}, 0.05)
+    [axes] = figure.axes
+    curve, second_curve, alpha = axes.lines
+    assert curve.get_xydata().tolist() == [[1, 0.5], [2, 0.2], [3, 0.03], [4, 0.01]]
+    assert second_curve.get_ydata().tolist() == [0.9, 0.7]
+    assert alpha.get_ydata()[0] == 0.05
+    assert "MAP: 50.0% of pairs with p ≤ 0.05" in list_texts(figure)
+
+
+@pytest.mark.parametrize("n_measures", [2, 5])
+def test_curves_have_their_points_and_bands(n_measures):
+    n = np.array([10, 20, 30])
+    curves = {
+        f"m{k}": NBestCurve(n, np.array([0.9, 0.8, 0.7]) - k / 10, *np.array([[0.1] * 3, [1.0] * 3]))
+        for k in range(n_measures)
+    }
+    figure = plots.n_best_curves(curves, score="recall")
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    assert len(panels) == (1 if n_measures == 2 else 5)
+    curve_lines = [line for axes in panels for line in axes.lines if line.get_linewidth() > 1]
+    assert [line.get_ydata().tolist() for line in curve_lines] == [curve.value.tolist() for curve in curves.values()]
+    assert all(line.get_xdata().tolist() == [10, 20, 30] for line in curve_lines)
+    assert all(axes.get_ylim()[1] > 1.0 for axes in panels)  # no interval is cut off
+    band = panels[0].collections[0].get_paths()[0].vertices
+    assert {tuple(point) for point in band.tolist()} >= {(10, 0.1), (10, 1.0), (30, 0.1), (30, 1.0)}
+
+
+def test_nights_have_scores_and_p_with_gaps_where_there_was_none():
+    scores = {"A": np.array([0.5, np.nan, 0.7]), "B": np.array([0.4, 0.4, 0.4])}
+    figure = plots.nights(["1", "2", "3"], scores, {"A and B": np.array([0.04, np.nan, 1e-9])}, 0.05)
+    above, below = figure.axes
+    np.testing.assert_array_equal(above.lines[0].get_ydata(), [0.5, np.nan, 0.7])
+    np.testing.assert_array_equal(below.lines[0].get_ydata(), [0.04, np.nan, 1e-4])  # smaller ones stand at the end
+    assert [label.get_text() for label in below.get_xticklabels()] == ["1", "2", "3"]
+
+
+def test_names_are_drawn_as_they_are_written():
+    shown_names = shorten_names(HOSTILE_NAMES)
+    assert len({*shown_names}) == len(HOSTILE_NAMES)
+    for figure in iter_figures(HOSTILE_NAMES):
+        text = "\n".join(list_texts(figure))
+        for name in shown_names[:6]:
+            assert name in text or name[:26] in text, name
+    assert plots.rendered(figure, "pdf").startswith(b"%PDF")
+    assert plots.rendered(figure, "png").startswith(b"\x89PNG")
+
+
+def test_one_and_none_are_drawn_too():
+    nothing = np.zeros(0)
+    for figure in (
+        plots.forest([], nothing, nothing, nothing, nothing.astype(np.int8)),
+        plots.matrix([], np.zeros((0, 0)), np.zeros((0, 0), np.int8), np.zeros((0, 0), bool), 0.05),
+        plots.critical_difference([], nothing, []),
+        plots.critical_difference(["only"], np.ones(1), [[0]]),
+        plots.critical_difference(["a", "b"], np.ones(2), [[0, 1]]),
+        plots.null_distribution(nothing, nothing.astype(int), 0.0),
+        plots.achieved_significance({}, 0.05),
+        plots.achieved_significance({"m": [np.nan]}, 0.05),
+        plots.n_best_curves({}),
+        plots.n_best_curves({"m": NBestCurve(np.array([5]), *np.full((3, 1), np.nan))}),
+        plots.nights([], {}, {}, 0.05),
+    ):
+        assert plots.rendered(figure, "svg").startswith(b"<?xml")
+
+
+def test_the_same_figure_has_the_same_bytes_whatever_the_users_settings_are():
+    import matplotlib as mpl
+
+    def render_forest(format_):
+        figure = plots.forest([("A", "B")], *np.array([[0.2], [0.1], [0.3]]), np.ones(1, np.int8))
+        return plots.rendered(figure, format_)
+
+    first_bytes = {format_: render_forest(format_) for format_ in plots.FORMATS}
+    with mpl.rc_context({"font.size": 20, "lines.linewidth": 5, "axes.facecolor": "red", "svg.hashsalt": None}):
+        second_bytes = {format_: render_forest(format_) for format_ in plots.FORMATS}
+        assert mpl.rcParams["font.size"] == 20
+    assert first_bytes == second_bytes
+    assert b"20" + b"26-" not in first_bytes["svg"]  # no date
+    assert b"/FontFile2" in first_bytes["pdf"]  # TrueType, embedded
+
+
+def test_pictures_open(tmp_path):
+    from PIL import Image
+
+    figure = plots.critical_difference(["A", "B", "C"], np.array([3.0, 2.0, 1.0]), [[0, 1], [1, 2]])
+    for ending in plots.FORMATS:
+        plots.save(figure, tmp_path / f"cd.{ending}")
+    with Image.open(tmp_path / "cd.png") as picture:
+        assert picture.size[0] > 600
+    assert b"%%EOF" in (tmp_path / "cd.pdf").read_bytes()[-8:]
+    assert ET.parse(tmp_path / "cd.svg").getroot().tag.endswith("svg")
+
+
+def test_what_cannot_be_written_is_said(tmp_path):
+    figure = plots.critical_difference(["A"], np.ones(1), [])
+    with pytest.raises(InputError, match="expected svg, pdf, png"):
+        plots.save(figure, tmp_path / "cd.bmp")
+    with pytest.raises(UnfinishedError, match=r"nowhere/cd\.svg: cannot be written"):
+        plots.save(figure, tmp_path / "nowhere" / "cd.svg")
+
+
+def test_without_matplotlib_it_is_said_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"pip install 'sigdask\[report\]'"):
+        plots.critical_difference(["A"], np.ones(1), [])
+
+
+def test_matplotlib_is_imported_where_it_is_used_and_never_pyplot():
+    told = "import sys, sigdask.report.plots, sigdask.results.comparisons; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", told], check=True)
+    code = (
+        "import sys, numpy as np; from sigdask.report import plots;"
+        "plots.rendered(plots.critical_difference(['A'], np.ones(1), []), 'pdf');"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_figure_of_a_hundred_systems_is_drawn_whole():
+    names = [f"system-{k}" for k in range(100)]
+    p = np.where(np.eye(100), np.nan, 0.01)
+    figure = plots.matrix(names, p, build_matrix(1, 100).astype(np.int8), p < 0.05, 0.05)
+    assert {*names} <= {*list_texts(figure)}
+    assert len(io.BytesIO(plots.rendered(figure, "svg")).getvalue()) < 5_000_000

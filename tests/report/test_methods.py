@@ -1,0 +1,161 @@
+"""Tests of the methods paragraph and its citations, in text, LaTeX and BibTeX."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from command import call_sigdask
+from nights import write_plan, write_scores
+from pybtex.database import parse_string
+
+from sigdask import compare_all
+from sigdask.examples import yeh2000
+from sigdask.options import Adjust
+from sigdask.report.methods import text as methods
+from sigdask.report.methods.sources import SOURCES, format_bibtex
+from sigdask.results.comparisons import get_version
+from sigdask.statistics.classical.names import DESCRIPTIONS
+
+SCORES = np.random.default_rng(4).random((40, 3))
+
+
+def cite_comparison(**options):
+    return compare_all(SCORES, **{"trials": 500, "method": "randomization", "interval": "none", **options}).cite()
+
+
+def test_all_sources_are_bibtex_that_a_parser_reads():
+    bibliography = parse_string(format_bibtex(SOURCES), "bibtex")
+    assert [*bibliography.entries] == [*SOURCES]
+    for key, entry in bibliography.entries.items():
+        assert entry.persons["author"], key
+        assert entry.fields["title"]
+        assert entry.fields["year"].isdigit()
+
+
+def test_the_program_is_cited_as_citation_cff_says():
+    file = Path(__file__).parents[2] / "CITATION.cff"
+    citation_file = yaml.safe_load(file.read_text())
+    source = SOURCES["sigdask"]
+    assert source.title.replace("{", "").replace("}", "") == citation_file["title"]
+    assert source.author.strip("{}") == " and ".join(author["name"] for author in citation_file["authors"])
+    assert SOURCES["yeh2000"].title == citation_file["references"][0]["title"]
+
+
+def test_every_word_for_a_method_rests_on_works_that_there_are():
+    texts = " ".join([*methods.ADJUSTMENT_TEXTS.values(), *methods.INTERVAL_TEXTS.values(), *DESCRIPTIONS.values()])
+    keys = {key for match in methods.CITATION_PATTERN.finditer(texts) for key in match[1].split(",")}
+    assert keys | set(methods.EXACT_METHOD_SOURCES.values()) <= SOURCES.keys()
+    assert {*methods.ADJUSTMENT_TEXTS, "none"} == set(Adjust.__args__)
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence", "keys"),
+    [
+        ({"adjust": "holm"}, "The p-values of all 3 comparisons were adjusted by Holm's step-down procedure (Holm 1979).",
+         {"holm1979", "phipson2010"}),
+        ({}, "by the step-down max-T procedure on the same exchanges, studentised (Westfall & Young 1993; Romano & Wolf 2005).",
+         {"westfall1993", "romano2005"}),
+        ({"alternative": "greater", "second_run": False}, ("The p-values are one-sided (the first system scores higher), and had "
+         "from n = 500 random exchanges as (k + 1) / (n + 1) (Phipson & Smyth 2010)"), {"phipson2010"}),
+        ({"method": "exact", "adjust": "none", "trials": None}, None, None),
+        ({"stop": "besag-clifford:h=7"}, "Counting ended at the exceedance number 7, or with the last trial", {"besag1991"}),
+        ({"stop": "confidence:epsilon=0.01"}, "with a resampling risk of 0.01; this gives decisions", {"gandy2009", "ding2020"}),
+        ({"interval": "bootstrap", "resamples": 200}, ("95 % confidence intervals of differences of each comparison alone are by "
+         "the bias-corrected and accelerated paired bootstrap (Efron 1987) with 200 resamples. Simultaneous 95 % confidence "
+         "intervals are by the largest statistic of the studentised bootstrap (Efron & Tibshirani 1993), in one step, with 200 "
+         "resamples."), {"efron1987", "efron1993"}),
+        ({"adjust": "bootstrap-t"}, "by the step-down studentised bootstrap of units (Romano & Wolf 2005;", {"romano2005"}),
+        ({"tests": "wilcoxon:pratt"}, "Wilcoxon's signed-rank test with Pratt's rule for zeros (Wilcoxon 1945; Pratt 1959)",
+         {"pratt1959"}),
+        ({"seed": 11}, "Random numbers are those of Philox4x32-10 (Salmon et al. 2011) with seed 11.", {"salmon2011"}),
+    ],
+)  # fmt: skip
+def test_a_paragraph_tells_what_was_run(how, sentence, keys):
+    if sentence is None:
+        citation = compare_all(SCORES.round(2), **how, interval="none").cite()
+        sentence, keys = "The p-values are exact, over all possible exchanges", set()
+    else:
+        citation = cite_comparison(**how)
+    assert sentence in citation.text
+    assert keys <= set(citation.keys)
+    assert set(parse_string(citation.bibtex, "bibtex").entries) == set(citation.keys)
+    assert "[[" not in citation.text + citation.latex
+    assert citation.text.startswith("3 systems were compared by mean in 3 comparisons. ")
+
+
+def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
+    (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
+    result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
+    assert result.returncode == 0
+    text = call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout
+    assert text.startswith("2 systems were compared by recall, precision and f1 in 3 comparisons. ")
+    assert "The p-values are exact, over all possible exchanges, and two-sided." in text
+    assert "Tango's score method (Tango 1998)" in text
+    citation = call_sigdask("cite", "r.json", cwd=tmp_path).stdout
+    entries = call_sigdask("cite", "r.json", "--bibtex", cwd=tmp_path).stdout
+    assert citation == f"{text}\n{entries}"
+    assert {"yeh2000", "noreen1989", "sigdask", "tango1998"} <= set(parse_string(entries, "bibtex").entries)
+    signature = json.loads((tmp_path / "r.json").read_text())["results"][2]["test_signature"]
+    signature_text = call_sigdask("cite", signature, "--text", cwd=tmp_path).stdout
+    assert signature_text.startswith(
+        "Systems were compared by f1. Each difference was tested by approximate randomization"
+    )
+    assert (
+        "by recall, precision and f1 in 3 comparisons" in call_sigdask("cite", "r.csv", "--text", cwd=tmp_path).stdout
+    )
+
+
+def test_a_plan_is_cited_from_its_store(tmp_path):
+    write_plan(tmp_path, sets=2, systems=3, trials=500, settings='adjust = "bh"')
+    assert call_sigdask("run", "night.toml", "-q", cwd=tmp_path).returncode == 0
+    for file_name in ("night.toml", "night.sqlite"):
+        text = call_sigdask("cite", file_name, "--text", cwd=tmp_path).stdout
+        assert "3 systems were compared on set0 and set1 by mean in 6 comparisons. " in text
+        assert (
+            "The p-values were adjusted in families of 3 comparisons by the procedure of Benjamini and Hochberg" in text
+        )
+
+
+def test_without_results_it_is_said_how_the_program_and_its_test_are_cited(tmp_path):
+    output = call_sigdask("cite", cwd=tmp_path).stdout
+    assert f"with sigdask {get_version()} (The sigdask developers 2026)." in output
+    assert [*parse_string(output.partition("\n\n")[2], "bibtex").entries] == ["noreen1989", "yeh2000", "sigdask"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("{}", "results"), ('{"results": [{}]}', "is not what"), (None, "no such file")]
+)
+def test_what_cannot_be_cited_is_an_error(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "r.json").write_text(content)
+    result = call_sigdask("cite", "r.json", cwd=tmp_path)
+    assert (result.returncode, said in result.stderr, "Traceback" in result.stderr) == (2, True, False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs TeX Live")
+def test_latex_and_bibtex_compile(tmp_path):
+    write_scores(tmp_path / "a_b%.csv", 3)
+    result = call_sigdask("compare", "a_b%.csv", "--name", "50 % & a_b#", "-o", "r.json", "-q", cwd=tmp_path)
+    assert result.returncode == 0
+    paragraph = call_sigdask("cite", "r.json", "--latex", "--text", cwd=tmp_path).stdout
+    (tmp_path / "p.bib").write_text(format_bibtex(SOURCES))
+    (tmp_path / "p.tex").write_text(
+        "\\documentclass{article}\\usepackage[utf8]{inputenc}\\usepackage[T1]{fontenc}\\usepackage{natbib}\\begin{document}\n"
+        f"{paragraph}\\nocite{{*}}\\bibliographystyle{{plainnat}}\\bibliography{{p}}\\end{{document}}\n"
+    )
+    for command in (
+        ["pdflatex", "-halt-on-error", "p"],
+        ["bibtex", "p"],
+        ["pdflatex", "-halt-on-error", "p"],
+        ["pdflatex", "-halt-on-error", "p"],
+    ):
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout[-2000:]
+    assert not re.findall(r"Citation .* undefined", ran.stdout)
+    assert "Warning--" not in (tmp_path / "p.blg").read_text()

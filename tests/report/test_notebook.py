@@ -1,0 +1,88 @@
+"""Tests of results in notebooks and rich: the headline, a short table, and names as plain text."""
+
+import io
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from markdown_it import MarkdownIt
+from paper_tables import HOSTILE_NAMES, compare_random, parse_tables
+from rich.console import Console
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.report.notebook import MAX_ROWS
+from sigdask.report.summary.verdict import build_verdict as verdict_of
+
+
+class HTMLCells(HTMLParser):
+    """The tags of a page and the text of each cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.cells, self.words = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        if tag in {"td", "th"}:
+            self.cells.append("")
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if self.cells:
+            self.cells[-1] += data
+
+
+def print_to_text(renderable, width=200):
+    out = io.StringIO()
+    Console(file=out, width=width).print(renderable)
+    return out.getvalue()
+
+
+def test_a_notebook_shows_the_headline_first_and_a_short_table():
+    results = compare_random([f"s{k}" for k in range(15)], adjust="none")
+    page = HTMLCells(results._repr_html_())
+    assert page.words[0] == verdict_of(results).headline
+    assert len([cell for cell in page.cells if re.match(r"s\d+$", cell)]) == MAX_ROWS
+    assert "5 more rows are not shown." in results._repr_html_()
+    [[_, *rows]] = parse_tables(results._repr_markdown_())
+    [ranking] = results.rankings()
+    assert [name for (name, _), _ in rows] == [ranked.system for ranked in ranking.systems[:MAX_ROWS]]
+
+
+def test_of_many_comparisons_the_first_are_shown_and_how_many_there_are_more():
+    rng = np.random.default_rng(7)
+    results = compare_all(
+        Counts.from_scores({f"s{k}": rng.integers(0, 2, 20) for k in range(30)}), metrics=["mean"],
+        pairs=[(f"s{a}", f"s{b}") for a in range(15) for b in range(20, 30)], trials=19, interval="none", adjust="none",
+    )  # fmt: skip
+    [[_, *rows]] = parse_tables(results._repr_markdown_())
+    assert [(a, b) for (a, _), (b, _), *_ in rows] == [(r.a, r.b) for r in results[:MAX_ROWS]]
+    assert "140 more comparisons are not shown." in results._repr_markdown_()
+
+
+@pytest.mark.parametrize("names", [HOSTILE_NAMES, HOSTILE_NAMES[:2]])
+def test_hostile_names_are_text_wherever_they_are_shown(names):
+    results = compare_random(names, adjust="none")
+    plain = {name.replace("\x1b", "\N{REPLACEMENT CHARACTER}") for name in names}
+    page = HTMLCells(results._repr_html_())
+    assert page.tags <= {"div", "p", "strong", "em", "small", "sup", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {cell.strip() for cell in page.cells} & plain
+    tags = HTMLCells(MarkdownIt("commonmark").enable("table").render(results._repr_markdown_())).tags
+    assert tags <= {"p", "strong", "em", "table", "thead", "tbody", "tr", "th", "td"}
+    text = print_to_text(results)
+    assert "\x1b" not in text
+    assert sum(name in text for name in plain) >= min(len(names), MAX_ROWS)
+
+
+def test_no_results_are_shown_as_that():
+    results = compare_random("abc")
+    no_results = replace(results, table=results.table.take(slice(0)))
+    assert "Nothing was compared." in no_results._repr_html_()
+    assert "Nothing was compared." in no_results._repr_markdown_()
+    assert "Nothing was compared." in print_to_text(no_results)
+    assert r"\begin{tabular}" in no_results.to_latex()
+    assert no_results.to_markdown().startswith("**0 comparisons")

@@ -1,0 +1,249 @@
+"""Tests of paper tables: numbers as in the JSON, names as plain text, long tables continued."""
+
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import call_sigdask
+from conftest import YEH
+from markdown_it import MarkdownIt
+from paper_tables import HOSTILE_NAMES, compare_random, compile_paper, parse_tables, run_program
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.errors import InputError
+from sigdask.report.methods import text as methods
+from sigdask.report.methods.sources import SOURCES
+from sigdask.report.tables import comparisons, latex
+from sigdask.results.columns.coded import CodedColumn, ScoredMetric
+
+
+def test_a_table_of_systems_has_scores_of_the_json_with_the_best_in_bold_and_the_letters_of_the_ranking():
+    results = compare_random("abcdef", step=0.1)
+    [[header, *rows]] = parse_tables(results.to_markdown())
+    [ranking] = results.rankings()
+    assert [text for text, _ in header] == ["system", "mean"]
+    assert [name for (name, _), _ in rows] == [ranked.system for ranked in ranking.systems]
+    assert [score.split() for _, (score, _) in rows] == [
+        [f"{s.score:.4f}", "".join(s.letters)] for s in ranking.systems
+    ]
+    assert [bold for _, (_, bold) in rows] == [s.rank == 1 for s in ranking.systems]
+    assert len({s.letters for s in ranking.systems}) > 1
+
+
+def test_equal_best_scores_are_both_bold():
+    scores = {"a": [1, 0, 1, 1], "b": [1, 1, 0, 1], "c": [0, 0, 0, 1]}
+    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=99)
+    [[_, *rows]] = parse_tables(results.to_markdown())
+    assert [(name, bold) for (name, _), (_, bold) in rows] == [("a", True), ("b", True), ("c", False)]
+
+
+def test_against_a_baseline_daggers_say_which_system_is_better_or_worse():
+    results = compare_random("wxyz", step=0.2, baseline="y", adjust="none")
+    [[_, *rows]] = parse_tables(results.to_markdown())
+    marks = {name: score.split()[1:] for (name, _), (score, _) in rows}
+    by_name = {r.a: [{True: "†", False: "‡"}[r.difference > 0]] if r.decision(0.05) else [] for r in results}
+    assert rows[0][0][0] == "y"
+    assert marks == {"y": []} | by_name
+    assert {"†", "‡"} <= {mark for system_marks in marks.values() for mark in system_marks}
+    assert "†, ‡: significantly better, worse than y at 0.05" in results.to_markdown()
+
+
+def test_of_a_metric_of_which_less_is_better_the_least_is_bold_and_better_than_the_baseline():
+    results = compare_random("abc", baseline="a", step=0.2, adjust="none")
+    table = replace(results.table, metric=CodedColumn.from_constant(ScoredMetric("TER", False), len(results)))
+    [[header, *rows]] = parse_tables(replace(results, table=table).to_markdown())
+    assert header[1][0] == "TER ↓"
+    assert [(name, score.split()[1:], bold) for (name, _), (score, bold) in rows] == [
+        ("a", [], True), ("b", ["‡"], False), ("c", ["‡"], False),
+    ]  # fmt: skip
+
+
+def test_a_row_a_comparison_has_the_numbers_of_the_json():
+    results = compare_random("abc", step=0.15, interval="bootstrap", resamples=200)
+    [[header, *rows]] = parse_tables(results.to_markdown(layout="pairs", digits=6))
+    assert [text for text, _ in header] == [
+        "A", "B", "score A", "score B", "A - B", "simultaneous 95 % interval", "p", "adjusted p",
+    ]  # fmt: skip
+    for row, r in zip(rows, results.to_dict()["results"], strict=True):
+        texts = [text for text, _ in row]
+        low, high = map(float, re.findall(r"[-\d.]+", texts[5]))
+        numbers = [float(text.split()[0]) for text in (*texts[2:5], *texts[6:])]
+        assert texts[:2] == [r["a"], r["b"]]
+        assert numbers[:3] == pytest.approx([r["score_a"], r["score_b"], r["difference"]], abs=5.1e-7)
+        assert [low, high] == pytest.approx(r["interval_simultaneous"], abs=5.1e-7)
+        for printed, p in zip(numbers[3:], (r["p_value"], r["p_adjusted"]), strict=True):
+            assert p <= printed <= p * 1.01
+        assert ("*" in texts[-1]) == (r["p_adjusted"] <= 0.05)
+        assert [bold for _, bold in row[2:4]] == [r["difference"] > 0, r["difference"] < 0]
+
+
+def test_subsets_are_sections_and_test_sets_tables_of_all_verdicts():
+    rng = np.random.default_rng(5)
+    scores = {name: rng.integers(0, 2, 60) for name in "abc"}
+    counts = Counts.from_scores(scores, groups={"genre": ["news", "web"] * 30})
+    results = compare_all(counts, metrics=["mean"], by="genre", trials=99, together=True)
+    text = results.to_markdown()
+    assert re.findall(r"^\*(genre: \w+)\*$", text, re.MULTILINE) == ["genre: news", "genre: web"]
+    news, web, together = parse_tables(text)
+    assert [len(table) for table in (news, web, together)] == [4, 4, 4]
+    by_pair = {(v.a, v.b): v for v in results.together}
+    for row in together[1:]:
+        (a, _), (b, _), _, (n_sets, _), (mean, _), *_ = row
+        assert (int(n_sets), mean) == (2, f"{by_pair[a, b].difference:+.4f}")
+
+
+def test_hostile_names_are_text_in_markdown():
+    results = compare_random(HOSTILE_NAMES, adjust="none")
+    for layout in ("systems", "pairs"):
+        [[_, *rows]] = parse_tables(results.to_markdown(layout=layout))
+        names = {text for row in rows for text, _ in row[: 1 if layout == "systems" else 2]}
+        assert names == {name.replace("\x1b", "\N{REPLACEMENT CHARACTER}") for name in HOSTILE_NAMES}
+    assert "<script>" not in MarkdownIt("gfm-like", {"linkify": False}).render(results.to_markdown())
+
+
+def test_every_word_of_a_name_is_escaped_for_latex():
+    assert latex.escape("\\input{x}") == r"\textbackslash{}input\{x\}"
+    assert latex.escape("a_b & 50 % #1 $x$ ~^") == r"a\_b \& 50 \% \#1 \$x\$ \textasciitilde{}\textasciicircum{}"
+    assert latex.escape("日") == r"\sigdaskchar{日}{65E5}"
+    assert latex.escape("[a] -- ``b''") == r"{[}a{]} -{}- \symbol{96}\symbol{96}b'{}'"
+
+
+def test_a_layout_or_digits_that_there_are_not_are_refused():
+    results = compare_random("ab")
+    with pytest.raises(InputError, match="layout = 'wide': must be one of systems, pairs"):
+        results.to_latex(layout="wide")
+    with pytest.raises(InputError, match="digits = 99: must be at most 15"):
+        results.to_markdown(digits=99)
+
+
+def test_the_description_names_test_unit_trials_level_adjustment_version_and_seed():
+    results = compare_random("abcd", method="randomization", seed=7, adjust="holm")
+    text = results.to_latex()
+    for part in (
+        "two-sided", "exchanged by item, 80 units", "(exceedances + 1) / (trials + 1) of 199 random trials",
+        "adjusted p at most 0.05, by Holm over 6 comparisons", "scheme 1, seed 7",
+        r"\cite{noreen1989,yeh2000,phipson2010,holm1979,sigdask,piepho2004}",
+    ):  # fmt: skip
+        assert part in text
+    exact = compare_random("ab", alternative="greater").to_latex()
+    assert "one-sided (A \\textgreater{} B)" in exact
+    assert "Exact p." in exact
+
+
+def test_whatever_a_table_cites_is_what_sigdask_cite_prints():
+    rng = np.random.default_rng(5)
+    counts = Counts.from_scores({n: rng.integers(0, 3, 60) / 2 for n in "abc"}, groups={"genre": ["news", "web"] * 30})
+    for options in (
+        {"by": "genre", "together": True}, {"adjust": "tukey"}, {"adjust": "bh", "interval": "bootstrap"},
+        {"stop": "besag-clifford:h=5", "adjust": "none"}, {"stop": "confidence:epsilon=0.1", "adjust": "none"},
+        {"interval": "inversion", "method": "exact", "adjust": "holm"},
+    ):  # fmt: skip
+        results = compare_all(counts, metrics=["mean"], **{"trials": 99, "interval": "none", "resamples": 99} | options)
+        cited = {
+            key
+            for layout in ("systems", "pairs")
+            for t in comparisons.build_tables(results, layout)
+            for key in t.sources
+        }
+        assert cited <= {*methods.build_methods(methods.Facts.from_results(results)).keys}
+        assert cited <= SOURCES.keys()
+
+
+def test_thousands_of_comparisons_are_all_in_the_tables():
+    rng = np.random.default_rng(1)
+    scores = {f"s{k}": rng.integers(0, 2, 30) for k in range(60)}
+    results = compare_all(Counts.from_scores(scores), metrics=["mean"], adjust="none", trials=19, interval="none")
+    tex = results.to_latex(layout="pairs")
+    assert len(re.findall(r"^s\d+ & s\d+ &", tex, re.MULTILINE)) == len(results) == 1770
+    assert tex.count(r"\begin{tabular}") == -(-1770 // latex.MOST_ROWS)
+    assert tex.count("(continued)") == tex.count(r"\clearpage") == tex.count(r"\begin{tabular}") - 1
+    [[_, *rows]] = parse_tables(results.to_markdown(layout="pairs"))
+    assert len(rows) == 1770
+
+
+def test_metrics_of_more_than_a_line_go_on_in_another_table():
+    scores = {name: np.random.default_rng(3).integers(0, 2, 20) for name in "abc"}
+    results = compare_all(Counts.from_scores(scores), metrics=["mean"], trials=19, interval="none")
+    [table] = comparisons.build_tables(results, "systems")
+    [section] = table.sections
+    [name, score] = section.columns
+    wide = replace(
+        table, sections=(replace(section, columns=(name, *[replace(score, header=f"m{k}") for k in range(11)])),)
+    )
+    tex = "".join(latex.iter_document_parts([wide]))
+    assert [len(re.findall(r"m\d+", line)) for line in tex.splitlines() if line.startswith("system &")] == [8, 3]
+
+
+def test_files_end_as_what_they_hold_and_a_pipe_has_the_table_alone(tmp_path):
+    result = call_sigdask("compare", YEH, "-m", "recall", "-m", "f1", "-o", "t.tex", "-o", "t.md", "-q", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert r"\begin{tabular}" in (tmp_path / "t.tex").read_text()
+    piped = call_sigdask("compare", YEH, "-m", "recall", "-m", "f1", "--latex", "-", cwd=tmp_path)
+    assert piped.stdout == (tmp_path / "t.tex").read_text()
+    piped = call_sigdask("compare", YEH, "-m", "recall", "-m", "f1", "--markdown", "-", cwd=tmp_path)
+    assert piped.stdout == (tmp_path / "t.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--latex", "nowhere/t.tex"), "--latex nowhere/t.tex: cannot be written"),
+        (("-o", "t.docx"), "expected a file that ends in .json, .csv, .parquet, .md, .tex, .bib"),
+        (("--latex", "-", "--markdown", "-"), "--markdown - and --latex -: standard output takes one of them"),
+        (("--latex", "t.tex", "-o", "u.tex"), "-o u.tex: t.tex is to hold the same"),
+        (("--latex", "-", "--layout", "wide"), "'wide' is not one of 'systems', 'pairs'"),
+        (("--latex", "-", "--digits", "16"), "digits = 16: must be at most 15"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_is_read(tmp_path, arguments, text):
+    result = call_sigdask("compare", "there_is_no_such_file.csv", *arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert text in result.stderr
+    assert not result.stdout
+
+
+def test_pdflatex_takes_the_tables_whatever_names_are_and_bibtex_the_sources(tmp_path):
+    results = compare_random(HOSTILE_NAMES, adjust="none", interval="bootstrap", resamples=50, trials=99)
+    tables = [results.to_latex(), results.to_latex(layout="pairs", label="tab:pairs", caption=r"A \emph{caption}.")]
+    tables.append(compare_random("wxyz", baseline="y").to_latex(label="tab:baseline"))
+    log = compile_paper(tmp_path, tables)
+    assert "undefined" not in log
+    assert "Missing character" not in (tmp_path / "paper.log").read_text(errors="replace")
+    assert "There were undefined" not in log
+    assert len(re.findall(r"\\bibcite", (tmp_path / "paper.aux").read_text())) > 5
+
+
+def test_what_latex_prints_is_what_the_json_has(tmp_path):
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext (poppler-utils) is not installed")
+    results = compare_random("abcd", step=0.1)
+    compile_paper(tmp_path, [results.to_latex()])
+    printed = run_program("pdftotext", "-layout", "paper.pdf", "-", cwd=tmp_path)
+    [ranking] = results.rankings()
+    for system in ranking.systems:
+        assert re.search(rf"{system.system}\s+{system.score:.4f}\s*{''.join(system.letters)}", printed)
+
+
+def test_shares_are_in_per_cent_where_asked_for_and_say_so(tmp_path):
+    plain = call_sigdask("compare", YEH, "-m", "f1", "--markdown", "-", "--digits", "6", cwd=tmp_path).stdout
+    percent = call_sigdask(
+        "compare", YEH, "-m", "f1", "--markdown", "-", "--percent", "--digits", "4", cwd=tmp_path
+    ).stdout
+    [[_, row]], [[_, scaled]] = parse_tables(plain), parse_tables(percent)
+    for index in range(2, 5):
+        assert float(scaled[index][0]) == pytest.approx(100 * float(row[index][0]), abs=1e-9)
+    ends = [[float(x) for x in re.findall(r"[-\d.]+", cells[5][0])] for cells in (row, scaled)]
+    assert ends[1] == pytest.approx([100 * x for x in ends[0]], abs=1e-9)
+    assert (row[6], [bold for _, bold in row]) == (scaled[6], [bold for _, bold in scaled])
+    assert "by f1 (%)" in percent
+    two = call_sigdask("compare", YEH, "-m", "f1", "--markdown", "-", "--percent", cwd=tmp_path).stdout
+    assert parse_tables(two)[0][1][2][0] == "47.47"
+
+
+def test_what_is_no_share_stays_as_it_is():
+    rng = np.random.default_rng(1)
+    results = compare_all(Counts.from_scores({n: rng.random(30) * 40 for n in "abc"}), metrics=["mean"], trials=19)
+    assert results.to_markdown(percent=True, digits=3) == results.to_markdown(digits=3)

@@ -1,0 +1,136 @@
+"""Tests of paper tables of rankings, independence tests and power, against the JSON."""
+
+import json
+
+import numpy as np
+import pytest
+from command import call_sigdask
+from paper_tables import HOSTILE_NAMES, compile_paper, parse_tables
+
+from sigdask.api import evaluate, independence_all, power
+from sigdask.counts import Counts
+from sigdask.counts.candidates import Candidates
+
+
+def evaluate_rankings(names=("one", "two", "three"), **options):
+    rng = np.random.default_rng(4)
+    gold = rng.random(120) < 0.3
+    scores = {name: gold * (k + 1) / 6 + rng.random(120) for k, name in enumerate(names)}
+    return evaluate(Candidates.of(gold, scores), **{"n": [10, 40], "trials": 99} | options)
+
+
+def compute_power(names="abc", **options):
+    rng = np.random.default_rng(4)
+    scores = {name: rng.random(50) + k / 20 for k, name in enumerate(names)}
+    return power(Counts.from_scores(scores), metrics=["mean"], samples=100, **options)
+
+
+def compute_independence(names="abc"):
+    rng = np.random.default_rng(4)
+    gold = rng.choice(["x", "y"], 40)
+    labels = {name: np.where(rng.random(40) < 0.2 + k / 3, gold, "x") for k, name in enumerate(names)}
+    return independence_all(Counts.from_labels([*gold], {k: [*v] for k, v in labels.items()}), metrics=["accuracy"])
+
+
+def test_a_table_of_measures_has_precision_of_the_json_with_the_best_in_bold():
+    results = evaluate_rankings()
+    measure_rows, pairs = parse_tables(results.to_markdown())
+    header, *rows = measure_rows
+    assert [text for text, _ in header] == ["measure", "AP", "n = 10", "n = 40"]
+    measures = {row_dict["measure"]: row_dict for row_dict in results.as_dict()["measures"]}
+    precision = {
+        (row_dict["measure"], row_dict["n"]): row_dict["precision"] for row_dict in results.as_dict()["precision"]
+    }
+    for (name, _), (average, _), *cells in rows:
+        assert average == f"{measures[name]['average_precision']:.4f}"
+        assert [text for text, _ in cells] == [f"{100 * precision[name, n]:.1f}" for n in (10, 40)]
+    best_average = max(row_dict["average_precision"] for row_dict in measures.values())
+    best = {
+        name
+        for name, row_dict in measures.items()
+        if row_dict["average_precision"] == pytest.approx(best_average, rel=1e-12)
+    }
+    assert {name for (name, _), (_, bold), *_ in rows if bold} == best
+    for row, row_dict in zip(pairs[1:], results.as_dict()["average_precision"], strict=True):
+        assert [text for text, _ in row[:2]] == [row_dict["a"], row_dict["b"]]
+        assert row_dict["p_value"] <= float(row[5][0]) <= 1.01 * row_dict["p_value"]
+        assert ("*" in row[6][0]) == (row_dict["p_adjusted"] <= 0.05)
+
+
+def test_a_table_of_independence_has_score_chance_and_p():
+    results = compute_independence()
+    [[header, *rows]] = parse_tables(results.to_markdown())
+    assert [text for text, _ in header] == ["A", "B", "metric", "score", "by chance", "p", "adjusted p"]
+    for row, row_dict in zip(rows, results.to_dict()["results"], strict=True):
+        texts = [text for text, _ in row]
+        assert texts[:5] == [
+            row_dict["a"],
+            row_dict["b"],
+            row_dict["metric"],
+            f"{row_dict['score']:.4f}",
+            f"{row_dict['expected']:.4f}",
+        ]
+        assert "*" not in texts[5]
+        assert ("*" in texts[6]) == (row_dict["p_adjusted"] <= 0.05)
+
+
+def test_a_table_of_power_has_units_and_differences():
+    results = compute_power(difference=0.1)
+    [[header, *rows]] = parse_tables(results.to_markdown())
+    assert [text for text, _ in header] == ["A", "B", "metric", "A - B", "units for 0.1", "found by 50"]
+    for row, result in zip(rows, results, strict=True):
+        assert [row[4][0], row[5][0]] == [f"{result.needed.value:,.0f}", f"{result.detectable.value:.3g}"]
+
+
+@pytest.mark.parametrize("found", [evaluate_rankings, compute_power, compute_independence])
+def test_hostile_names_are_text_and_frames_have_the_rows(found):
+    results = found(HOSTILE_NAMES[:6])
+    for table in parse_tables(results.to_markdown()):
+        assert {row[0][0] for row in table[1:]} <= {*HOSTILE_NAMES}
+    assert "<script>" not in results._repr_html_()
+    assert "&lt;script&gt;" in results._repr_html_()
+    assert len(results.to_frame()) == (12 if found is evaluate_rankings else 15 if found is compute_power else 6)
+
+
+def test_a_ranking_shows_itself_in_a_notebook():
+    from paper_tables import compare_random
+
+    [ranking] = compare_random("abc").rankings()
+    assert "<strong>" in ranking._repr_html_()
+    assert all(f">{ranked.system}<" in ranking._repr_html_() for ranked in ranking.systems)
+
+
+def test_pdflatex_takes_them(tmp_path):
+    log = compile_paper(
+        tmp_path,
+        [
+            results.to_latex()
+            for results in (evaluate_rankings(HOSTILE_NAMES[:6]), compute_power(), compute_independence())
+        ],
+    )
+    assert "undefined" not in log
+
+
+def test_commands_write_them_alone_where_they_are_asked_for(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = "\n".join(f"{int(rng.random() < 0.3)}\t{rng.random():.3f}\t{rng.random():.3f}" for _ in range(60))
+    (tmp_path / "candidates.tsv").write_text(f"gold\tone\ttwo\n{rows}\n")
+    np.savetxt(tmp_path / "s.csv", rng.random((40, 2)).round(2), fmt="%.2f", delimiter=",", header="a,b", comments="")
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.txt").write_text("\n".join(rng.choice(["x", "y"], 30)) + "\n")
+    for arguments in (
+        ("rankings", "candidates.tsv", "--n", "10", "--trials", "99"),
+        ("power", "s.csv", "--difference", "0.1", "--samples", "100"),
+        ("independence", "first.txt", "second.txt"),
+    ):
+        result = call_sigdask(*arguments, "--latex", "-", "--markdown", "t.md", "--json", "t.json", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.startswith("% By sigdask")
+        assert result.stdout.rstrip().endswith(r"\end{table}")
+        assert parse_tables((tmp_path / "t.md").read_text())
+        assert json.loads((tmp_path / "t.json").read_text())
+    refused = call_sigdask(
+        "rankings", "candidates.tsv", "--validate", "--cutoff", "one=0.5", "--latex", "-", cwd=tmp_path
+    )
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--validate" in refused.stderr

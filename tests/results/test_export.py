@@ -1,0 +1,173 @@
+"""Tests of output files: CSV and Parquet beside JSON, and hundreds of thousands of results."""
+
+import csv
+import io
+import json
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import call_sigdask
+from nights import write_plan
+
+from sigdask.api import compare_all
+from sigdask.counts import Counts
+from sigdask.nightly.plan import load_plan
+from sigdask.nightly.run import run_plan
+from sigdask.report import page as of_page
+from sigdask.report.page import render_page
+from sigdask.report.presentable import Results
+from sigdask.report.terminal import render
+from sigdask.results import export
+from sigdask.results.from_records import results_to_table
+
+
+def compare_systems(names="abcd", **options):
+    rng = np.random.default_rng(2)
+    scores = {name: (rng.random(60) < 0.5 + k / 20).astype(int) for k, name in enumerate(names)}
+    return compare_all(Counts.from_scores(scores), metrics=["mean"], **{"trials": 99} | options)
+
+
+def repeat_rows(results, n):
+    """Repeat the same rows under other names."""
+    table = results.table.take(np.arange(n) % len(results))
+    names = tuple(f"s{k}" for k in range(n))
+    return replace(results, table=replace(table, a=replace(table.a, codes=np.arange(n, dtype=np.int32), values=names)))
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(export, "PART_ROWS", 4)  # so that files are of several parts
+
+
+def test_a_csv_file_is_the_frame(tmp_path):
+    results = compare_systems()
+    results.to_csv(tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = [*csv.DictReader(file)]
+    assert [float(row["p_value"]) for row in rows] == [r.p_value for r in results]
+    assert [(row["a"], row["b"], row["method"], int(row["n_trials"])) for row in rows] == [
+        (r.a, r.b, r.method, r.n_trials) for r in results
+    ]
+    assert {row["subset"] for row in rows} == {""}
+    assert [*rows[0]] == [*results.to_frame().columns]
+
+
+def test_a_parquet_file_is_the_frame(tmp_path):
+    import pyarrow.parquet
+
+    results = compare_systems(adjust="none")
+    results.to_parquet(tmp_path / "t.parquet")
+    file = pyarrow.parquet.ParquetFile(tmp_path / "t.parquet")
+    assert file.num_row_groups == 2
+    table = file.read()
+    assert table.column_names == [*results.to_frame().columns]
+    assert table["p_value"].to_pylist() == [r.p_value for r in results]
+    assert table["b"].to_pylist() == [r.b for r in results]
+    assert table["p_adjusted"].to_pylist() == [None] * len(results)
+    assert table["subset"].null_count == len(results)
+
+
+def test_files_of_no_comparison_have_columns(tmp_path):
+    import pyarrow.parquet
+
+    none = Results(results_to_table((), 0.05), 0, 0.05)
+    none.to_csv(tmp_path / "t.csv")
+    none.to_parquet(tmp_path / "t.parquet")
+    names = (tmp_path / "t.csv").read_text().strip().split(",")
+    assert names == pyarrow.parquet.read_table(tmp_path / "t.parquet").column_names
+    assert json.loads(none.to_json())["results"] == []
+
+
+@pytest.fixture
+def scores(tmp_path):
+    (tmp_path / "t.csv").write_text('id,"a ""1""",b\n' + "".join(f"{k},{k % 3},{k % 2}\n" for k in range(9)))
+    return tmp_path / "t.csv"
+
+
+def test_compare_writes_csv_and_parquet(scores, tmp_path):
+    import pyarrow.parquet
+
+    result = call_sigdask(
+        "compare", scores, "--csv", tmp_path / "out.csv", "--parquet", tmp_path / "out.parquet", cwd=tmp_path
+    )
+    assert result.returncode == 0
+    assert "comparisons" in result.stdout or "p = " in result.stdout
+    piped = call_sigdask("compare", scores, "--csv", "-", cwd=tmp_path)
+    assert piped.stdout == (tmp_path / "out.csv").read_text()
+    [row] = csv.DictReader(io.StringIO(piped.stdout))
+    assert row["a"] == 'a "1"'
+    assert pyarrow.parquet.read_table(tmp_path / "out.parquet")["p_value"].to_pylist() == [float(row["p_value"])]
+
+
+def test_standard_output_takes_one_file(scores):
+    result = call_sigdask("compare", scores, "--csv", "-", "--json", "-", cwd=scores.parent)
+    assert result.returncode == 2
+    assert "--json - and --csv -: standard output takes one of them" in result.stderr
+    result = call_sigdask("compare", scores, "--csv", scores.parent / "no" / "out.csv", cwd=scores.parent)
+    assert result.returncode == 2
+    assert "--csv" in result.stderr
+
+
+def test_without_pyarrow_parquet_names_the_extra_before_anything_is_counted(scores, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    result = call_sigdask("compare", scores, "--parquet", scores.parent / "out.parquet", cwd=scores.parent)
+    assert result.returncode == 2
+    assert "pip install 'sigdask[parquet]'" in result.stderr
+
+
+def test_a_plan_writes_its_tables(tmp_path):
+    import pyarrow.parquet
+
+    report_option = f'report = {{ csv = "{tmp_path / "out.csv"}", parquet = "{tmp_path / "out-{date}.parquet"}" }}'
+    plan = load_plan(write_plan(tmp_path / "night", sets=2, systems=3, trials=200, settings=report_option))
+    outcome = run_plan(plan, cluster="none")
+    assert outcome.exit_status == 0
+    rows = [r for set_results in outcome.results.values() for r in set_results]
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [(row["test_set"], float(row["p_value"])) for row in csv.DictReader(file)] == [
+            (r.test_set, r.p_value) for r in rows
+        ]
+    [parquet] = tmp_path.glob("out-*.parquet")
+    assert pyarrow.parquet.read_table(parquet)["p_adjusted"].to_pylist() == [r.p_adjusted for r in rows]
+
+
+def test_what_is_printed_of_many_is_the_smallest_p_and_the_number_of_all():
+    results = repeat_rows(compare_systems("abcdefgh"), 30_000)
+    text = render(results)
+    assert "30,000 comparisons: " in text
+    assert len(text.splitlines()) < 60
+    html = render_page({"": results}, title="t")
+    assert "The 20,000 with the smallest p of 30,000; the JSON has all." in html
+    assert html.count("<tr") < 300
+    assert len(html.encode()) < 15e6
+    p_values = sorted(results.table.p_value[k] for k in range(len(results)))[:40]
+    smallest = min(r.p_value for r in results[:28])
+    assert math.isclose(p_values[0], smallest)
+
+
+def test_many_rankings_leave_room_on_a_page(monkeypatch):
+    results = compare_systems("abcdefgh", adjust="none")
+    rows = [replace(r, subset={"column": "kind", "value": f"k{k}"}) for k in range(50) for r in results]
+    table = Results(results_to_table(rows, 0.05), 0, 0.05)
+    assert render_page({"": table}, title="t").count("Discriminative power <") == 50
+    monkeypatch.setattr(of_page, "MOST_IN_RANKINGS", 100)
+    short = render_page({"": table}, title="t")
+    assert short.count("Discriminative power <") == 12
+    assert "And 38 more rankings; the JSON has all." in short
+    assert "more rankings" in render(table)
+    assert render(table, everything=True).count("ranking by mean") == 50
+
+
+@pytest.mark.slow
+def test_the_json_of_half_a_million_is_written_in_flat_memory(tmp_path):
+    import resource
+
+    results = repeat_rows(compare_systems("abcdefgh"), 499_500)
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with (tmp_path / "t.json").open("w") as file:
+        file.writelines(results.json_parts())
+    assert (tmp_path / "t.json").stat().st_size > 400e6
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before < 150_000  # KB

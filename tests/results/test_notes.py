@@ -1,0 +1,181 @@
+"""Tests of notes as values: their kinds say what they are about, their numbers give the details."""
+
+import json
+from typing import get_args
+
+import numpy as np
+import pytest
+from builders import build_rng
+
+from sigdask.api import compare, compare_all
+from sigdask.counts import Counts
+from sigdask.results.messages.notes import Note, NoteKind, drop_duplicates
+from sigdask.statistics.bounds import estimate_trials_to_decide
+from sigdask.statistics.dependence import compute_naive_size
+
+ODD_NAME = "undecided at dawn"
+"""A system whose name begins as a note on p does."""
+
+
+def select_notes(noted, kind):
+    return [note for note in noted.notes if note.kind == kind]
+
+
+def draw_gaussian(n_items, n_systems=2, seed=1, **options):
+    scores = np.round(build_rng(seed).standard_normal((n_items, n_systems)), 3)
+    return Counts.from_scores({f"s{k}": scores[:, k] for k in range(n_systems)}, **options)
+
+
+def draw_near_alpha():
+    """Draw scores of five systems, of which some pairs have a p near 0.05."""
+    scores = np.round(build_rng(2).standard_normal((60, 5)) + np.linspace(0, 0.8, 5), 1)
+    return Counts.from_scores({f"s{k}": scores[:, k] for k in range(5)})
+
+
+def build_degenerate_labels():
+    """Return labels of which one system predicts none, and another all."""
+    gold = ["P", "N"] * 12
+    return Counts.from_labels(gold, {ODD_NAME: ["N"] * 24, "all": ["P"] * 24, "right": gold})
+
+
+def test_a_p_that_straddles_alpha_is_undecided_by_its_interval():
+    results = compare_all(draw_near_alpha(), metrics=["mean"], trials=99, adjust="none", method="randomization")
+    undecided = {(r.a, r.b): select_notes(r, "undecided") for r in results}
+    assert 0 < sum(map(bool, undecided.values())) < 10
+    for r in results:
+        low, high = r.p_interval
+        needed = estimate_trials_to_decide(r.n_extreme / r.n_trials, 0.05)
+        expected = [{"alpha": 0.05, "low": low, "high": high, "needed": needed}] if low <= 0.05 < high else []
+        assert [note.numbers for note in undecided[r.a, r.b]] == expected
+        assert all(note.text.startswith("undecided at 0.05: ") for note in undecided[r.a, r.b])
+
+
+def test_of_an_adjusted_p_the_notes_on_the_other_are_of_another_kind():
+    plain, adjusted = (
+        compare_all(draw_near_alpha(), metrics=["mean"], trials=99, adjust=method, method="randomization")
+        for method in ("none", "holm")
+    )
+    assert not any(select_notes(r, "undecided") for r in adjusted)
+    plain_notes, adjusted_notes = (
+        [select_notes(r, kind) for r in results]
+        for results, kind in ((plain, "undecided"), (adjusted, "unadjusted-undecided"))
+    )
+    assert [[note.numbers for note in notes] for notes in adjusted_notes] == [
+        [note.numbers for note in notes] for notes in plain_notes
+    ]
+    assert [[note.text for note in notes] for notes in adjusted_notes] == [
+        [f"unadjusted p {note.text}" for note in notes] for notes in plain_notes
+    ]
+
+
+@pytest.mark.parametrize("adjust", ["none", "holm"])
+def test_a_name_that_reads_like_a_note_is_not_taken_for_one(adjust):
+    results = compare_all(build_degenerate_labels(), metrics=["precision[P]"], trials=99, adjust=adjust)
+    notes = [note for r in results for note in select_notes(r, "zero-division")]
+    assert notes == [Note("zero-division", f"{ODD_NAME}: 0/0 scored 0", {"system": ODD_NAME, "score": 0.0})] * 2
+    assert not any(w.startswith("unadjusted p undecided at dawn") for r in results for w in r.warnings)
+
+
+def test_identical_systems_are_noted_to_be():
+    [note] = compare([1, 2, 3], [1, 2, 3], interval="none").notes
+    assert note == Note("identical", "identical: no unit differs in what the metric counts")
+
+
+def test_few_units_are_counted_and_those_that_cannot_reach_alpha():
+    # 2^(1 - 4) = 1/8 is the least two-sided p of four units, STATISTICS
+    results = compare_all(draw_gaussian(4, 3), metrics=["mean"], adjust="none")
+    [note] = results.notes
+    assert note.numbers == {
+        "unit": "item", "fewest": 4, "most": 4, "alpha": 0.05, "n_comparisons": 3, "n_unreachable": 3, "of": 3
+    }  # fmt: skip
+    assert note.kind == "few-units"
+    [note] = compare_all(draw_gaussian(7, 2), metrics=["mean"], adjust="none").notes  # 1/64
+    assert (note.kind, note.numbers["n_unreachable"]) == ("few-units", 0)
+
+
+@pytest.mark.parametrize(("adjust", "least"), [("none", 19), ("max-t", 19), ("holm", 59)])
+def test_too_few_trials_are_counted_with_those_that_it_takes(adjust, least):
+    # (0 + 1) / (trials + 1) times the comparisons (three, or one) is at most 0.05
+    results, enough_trials = (
+        compare_all(draw_gaussian(30, 3), metrics=["mean"], adjust=adjust, trials=n, method="randomization")
+        for n in (9, least)
+    )
+    [note] = select_notes(results, "few-trials")
+    assert note.numbers == {"n_trials": 9, "needed": least, "alpha": 0.05}
+    assert not select_notes(enough_trials, "few-trials")
+
+
+def test_verdicts_of_a_family_that_another_seed_can_turn_are_counted():
+    results = compare_all(draw_near_alpha(), metrics=["mean"], trials=99, adjust="max-t")
+    n = sum(r.p_adjusted_interval[0] <= 0.05 < r.p_adjusted_interval[1] for r in results)
+    [note] = select_notes(results, "family-undecided")
+    assert (note.numbers["n_comparisons"], note.numbers["of"], note.numbers["alpha"]) == (n, 10, 0.05)
+    assert f"about {note.numbers['needed']:,} trials would decide" in note.text
+
+
+def test_what_an_adjustment_does_not_hold_is_a_caveat():
+    [note] = select_notes(compare_all(draw_gaussian(30, 3), metrics=["mean"], adjust="tukey", trials=99), "caveat")
+    assert note.numbers == {"adjust": "tukey"}
+    skewed = build_rng(0).exponential(size=(40, 4)) ** 3 * [1, -1, 1, -1]
+    data = Counts.from_scores({f"s{k}": np.round(skewed[:, k], 3) for k in range(4)})
+    [note] = select_notes(compare_all(data, metrics=["mean"], adjust="max-t", trials=99), "skewed")
+    assert note.text.startswith(f"{note.numbers['n_comparisons']} of 6 comparisons are of systems whose units are")
+    assert note.numbers["of"] == 6
+
+
+def test_pairs_without_a_common_item_are_missing():
+    gaps = {"a": [1.0, 2, 3, None, None, None], "b": [None, None, None, 1.0, 2, 3], "c": [2.0, 1, 2, 1, 2, 1]}
+    scores = {name: [np.nan if x is None else x for x in column] for name, column in gaps.items()}
+    [note] = select_notes(compare_all(Counts.from_scores(scores, missing="pairwise"), metrics=["mean"]), "missing")
+    assert note.numbers == {"n_comparisons": 1}
+    assert note.text == "not compared, as the two have no item in common: a and b by mean"
+
+
+def test_dependence_is_told_by_its_worst():
+    effects = np.repeat(build_rng(3).standard_normal(25), 8)
+    groups = {"topic": [f"t{k // 8}" for k in range(200)]}
+    data = Counts.from_scores({"a": effects + build_rng(5).standard_normal(200) / 2, "b": np.zeros(200)}, groups=groups)
+    results = compare_all(data, metrics=["mean"], trials=99)
+    [note] = select_notes(results, "dependence")
+    [[d]] = [r.dependence for r in results]
+    assert note.numbers == {
+        "column": "topic", "unit": "item", "n_groups": 25, "icc": d.icc, "design_effect": d.design_effect,
+        "n_comparisons": 1, "of": 1,
+    }  # fmt: skip
+    assert f"about {compute_naive_size(note.numbers['design_effect']):.0%} of true hypotheses" in note.text
+
+
+def test_what_reading_said_comes_first_and_once():
+    results = compare_all(draw_gaussian(10, 2, warnings=["a file", "another", "a file"]), metrics=["mean"])
+    assert [note.kind for note in results.notes] == ["reading", "reading", "few-units"]
+    assert results.warnings[:2] == ("a file", "another")
+
+
+def test_json_has_the_texts_and_beside_them_kinds_and_numbers():
+    results = compare_all(build_degenerate_labels(), metrics=["precision[P]"], trials=99, adjust="holm")
+    json_dict = json.loads(results.to_json())
+    for json_part, noted in [(json_dict, results), *zip(json_dict["results"], results, strict=True)]:
+        assert json_part["warnings"] == list(noted.warnings) == [note["text"] for note in json_part["notes"]]
+        assert json_part["notes"] == [{"kind": n.kind, "text": n.text, **n.numbers} for n in noted.notes]
+        assert all(note["kind"] in get_args(NoteKind) for note in json_part["notes"])
+    assert {"kind": "zero-division", "text": f"{ODD_NAME}: 0/0 scored 0", "system": ODD_NAME, "score": 0.0} in [
+        note for result in json_dict["results"] for note in result["notes"]
+    ]
+    assert "notes" not in results.to_frame()
+
+
+def test_notes_that_say_the_same_are_kept_once_in_their_order():
+    note, other_kind, other_text = (
+        Note("reading", "x"),
+        Note("missing", "x", {"n_comparisons": 1}),
+        Note("reading", "y"),
+    )
+    assert drop_duplicates([note, other_kind, other_text, note]) == (note, other_text)
+
+
+def test_a_note_is_a_value():
+    note = Note("second-look", "x", {"n_trials": 3})
+    assert note == Note("second-look", "x", {"n_trials": 3}) != Note("second-look", "x", {"n_trials": 4})
+    assert hash(note) == hash(Note("second-look", "x", {"n_trials": 3}))
+    with pytest.raises(AttributeError):
+        note.kind = "reading"

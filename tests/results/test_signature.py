@@ -1,0 +1,374 @@
+"""Tests of signatures: they hold what p depends on, and are the same for the same data."""
+
+import csv
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command import call_sigdask
+from hypothesis import given
+from hypothesis import strategies as st
+from nights import write_plan
+
+import sigdask
+from sigdask import Counts, InputError, compare_all
+from sigdask.examples import yeh2000
+from sigdask.nightly.store.status import build_report
+from sigdask.results import signature
+from sigdask.results.comparisons import get_version
+from sigdask.results.from_records import results_to_table
+from sigdask.results.signature import DataDigests, Signature
+from sigdask.results.views import iter_results
+
+WORDS = st.text(max_size=12)
+HEX = st.text("0123456789abcdef", min_size=12, max_size=12)
+SIGNATURES = st.builds(
+    Signature,
+    metric=WORDS,
+    alternative=st.sampled_from(["two-sided", "greater", "less"]),
+    method=st.sampled_from(["auto", "randomization", "exact", "both"]),
+    p=st.sampled_from(["trials", "exact", "limits", "decision"]),
+    seed=st.integers(0, 2**64),
+    scheme=st.integers(1, 9),
+    test_set=WORDS,
+    unit=WORDS,
+    data=st.builds(DataDigests, HEX, HEX, HEX),
+    version=WORDS,
+    n_trials=st.none() | st.integers(1, 2**48),
+    exact_limit=st.none() | st.floats(0, 1e9),
+    options=st.dictionaries(WORDS, WORDS, max_size=3).map(lambda own: tuple(own.items())),
+    stop=st.none() | WORDS,
+    h=st.none() | st.integers(1, 99),
+    epsilon=st.none() | st.floats(1e-9, 0.5),
+    alpha=st.none() | st.floats(1e-9, 0.5),
+    subset=st.none() | st.tuples(WORDS, WORDS),
+    adjust=st.none() | WORDS,
+    members=st.none() | st.integers(1, 10**6),
+    family=st.none() | HEX,
+)
+SCORES = {"x": [0.5, 0.25, 1.0, 0.75, 0.5, 0.0], "y": [0.25, 0.5, 0.5, 0.75, 0.0, 0.25], "z": [0.5, 0.5, 0.5, 1, 1, 1]}
+IDS = [f"t{k}" for k in range(6)]
+SIGNATURE_LINE = (
+    "test:ar|metric:f1|alt:two-sided|method:auto|p:exact|seed:0|scheme:1|set:|unit:item"
+    "|data:aa6fcc71113b.b4d2e228ea26.ef6e69b2abe4|v:0.2.0"
+)
+
+
+@given(SIGNATURES)
+def test_a_signature_is_read_back_as_it_was(own):
+    line = str(own)
+    assert Signature.parse(line) == own
+    assert len(line.splitlines()) == 1
+
+
+def test_what_parts_a_signature_is_escaped_within_it():
+    parsed = replace(
+        Signature.parse(SIGNATURE_LINE), metric="f:beta=2", test_set="news|50 %\n", subset=("domain", "a:b")
+    )
+    line = str(parsed)
+    assert "|metric:f%3Abeta=2|" in line
+    assert "|set:news%7C50 %25%0A|by:domain|value:a%3Ab|unit:item|" in line
+    assert Signature.parse(f"  {line}\n") == parsed
+    assert Signature.parse(line.replace("|", "|\n      ")) == parsed  # copied from a narrow terminal
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (SIGNATURE_LINE.replace("|unit:item", ""), "has no unit"),
+        (SIGNATURE_LINE + "|nut:3", "no key 'nut'"),
+        (SIGNATURE_LINE + "|seed:1", "seed is there twice"),
+        (SIGNATURE_LINE.replace("seed:0", "seed:zero"), "seed = 'zero': must be a number"),
+        (SIGNATURE_LINE.replace("test:ar", "test:bootstrap"), "test = 'bootstrap': must be one of ar"),
+        (SIGNATURE_LINE.replace("data:aa6fcc71113b.", "data:"), "expected three numbers"),
+        (SIGNATURE_LINE + "|by:domain", "by and value name a subset together"),
+        ("recall", "'recall': expected KEY:VALUE"),
+        (SIGNATURE_LINE + "|value:%FF", "is no text"),
+    ],
+)
+def test_what_is_no_signature_is_refused_with_the_key_that_is_wrong(changed, said):
+    with pytest.raises(InputError, match="signature: ") as error:
+        Signature.parse(changed)
+    assert said in str(error.value)
+
+
+def write_yeh(tmp_path):
+    file = tmp_path / "yeh.tsv"
+    file.write_text("\n".join(yeh2000.iter_lines()) + "\n")
+    return file
+
+
+def test_the_signature_of_yehs_example_stays(tmp_path):
+    """A pinned digest: a changed digest would make every printed signature wrong."""
+    results = compare_all(sigdask.read(write_yeh(tmp_path)))
+    version = get_version()
+    assert [r.test_signature for r in results] == [
+        f"test:ar|metric:{metric}|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item"
+        f"|data:aa6fcc71113b.{data}|v:{version}"
+        for metric, data in (
+            ("recall", "62f73a5aeb13.eecd92199478"),
+            ("precision", "55ea3ebd2160.efe1d112855a"),
+            ("f1", "b4d2e228ea26.ef6e69b2abe4"),
+        )
+    ]
+    assert signature.format_shared(results.table) == (
+        "test:ar|alt:two-sided|method:auto|p:exact|nt:1048576|seed:0|scheme:1|set:|unit:item|v:" + version
+    )
+
+
+MIX_FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+def mix(x):
+    """Apply SplitMix64's finalizer to a Python integer."""
+    x = (x + 0x9E3779B97F4A7C15) % 2**64
+    x = ((x ^ x >> 30) * MIX_FACTORS[0]) % 2**64
+    x = ((x ^ x >> 27) * MIX_FACTORS[1]) % 2**64
+    return x ^ x >> 31
+
+
+def test_the_digest_of_a_system_is_the_one_that_is_documented():
+    """A sum over units in canonical order of hashes of place, size and contribution, of scores and of how many."""
+    scores = {"x": [0.3, 0.1, 0.2], "y": [0.1, 0.1, 0.0]}
+    [result] = compare_all(Counts.from_scores(scores, ids=["b", "c", "a"]))
+    kinds = "".join("<tuple>2:<str>7:decimal><int>1:0>>" for _ in range(2))
+    start = int.from_bytes(hashlib.blake2b(f"<tuple>2:{kinds}>".encode(), digest_size=8).digest(), "little")
+
+    def hash_column(values):
+        return sum(mix(mix(mix(k) ^ 1) ^ round(x * 10) * 10**8) for k, x in enumerate(values)) % 2**64
+
+    def digest(a, b, c):
+        return f"{mix(mix(start ^ hash_column([a, b, c])) ^ hash_column([1, 1, 1])) >> 16:012x}"
+
+    data = Signature.parse(result.test_signature).data
+    assert (data.a, data.b) == (digest(0.2, 0.3, 0.1), digest(0.0, 0.1, 0.1))
+
+
+def get_data(results):
+    return {(r.a, r.b): Signature.parse(r.test_signature).data for r in results}
+
+
+def test_data_are_the_same_in_any_format_order_and_company(tmp_path):
+    """Through a CSV table and its reverse, JSON lines by item and system, and values without files."""
+    order = [4, 0, 5, 2, 1, 3]
+    with (tmp_path / "wide.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["item", *SCORES], *([IDS[k], *(SCORES[s][k] for s in SCORES)] for k in order)])
+    json_lines = [
+        json.dumps({"item": i, "system": s, "score": SCORES[s][k]}) for s in SCORES for k, i in enumerate(IDS)
+    ]
+    (tmp_path / "long.jsonl").write_text("\n".join(json_lines[::-1]) + "\n")
+    counts = [
+        Counts.from_scores(SCORES, ids=IDS),
+        sigdask.read(tmp_path / "wide.csv"),
+        sigdask.read(tmp_path / "long.jsonl", format="long"),
+    ]
+    expected, *rest = [get_data(compare_all(form, pairs=[("x", "y")], metrics="mean")) for form in counts]
+    assert rest == [expected, expected]
+    two_systems = {name: SCORES[name] for name in ("y", "x")}
+    [pair_data] = get_data(compare_all(Counts.from_scores(two_systems, ids=IDS))).values()
+    assert (pair_data.a, pair_data.b, pair_data.units) == (
+        expected["x", "y"].b,
+        expected["x", "y"].a,
+        expected["x", "y"].units,
+    )
+
+
+def test_data_that_are_other_ones_are_told_by_system_and_by_items():
+    def sign_pair(scores, ids):
+        return get_data(compare_all(Counts.from_scores(scores, ids=ids), pairs=[("x", "y")]))["x", "y"]
+
+    original = sign_pair(SCORES, IDS)
+    changed = sign_pair({**SCORES, "y": [0.25, 0.5, 0.5, 0.75, 0.25, 0.0]}, IDS)  # the same mean, of other items
+    assert (changed.units, changed.a) == (original.units, original.a)
+    assert changed.b != original.b
+    assert sign_pair(SCORES, [*IDS[:-1], "t9"]).units != original.units
+    assert len({sign_pair(SCORES, IDS[:6]).units, sign_pair(SCORES, None).units}) == 2
+
+
+def test_units_that_both_systems_share_belong_to_the_data():
+    """Items without a difference leave the p of a mean unchanged, but count in an F score's totals."""
+    gold = [1, 1, 1, 0, 0]
+
+    def sign_with(shared):
+        responses = {"x": [1, 0, 1, 1, shared], "y": [0, 1, 1, 0, shared]}
+        [result] = compare_all(Counts.from_responses(gold, responses), metrics="f1")
+        return Signature.parse(result.test_signature).data
+
+    assert sign_with(0).a != sign_with(1).a
+
+
+def test_a_signature_says_what_was_asked_for():
+    rng = np.random.default_rng(7)
+    gold = rng.integers(0, 2, 60)
+    responses = {s: np.where(rng.random(60) < 0.8, gold, 1 - gold) for s in "xyz"}
+    groups = {"doc": [f"d{k // 4}" for k in range(60)], "part": ["a:1" if k < 40 else "b|2" for k in range(60)]}
+    counts = Counts.from_responses(gold, responses, groups=groups).with_name("night")
+    results = compare_all(
+        counts, metrics="f:beta=2", unit="doc", by="part", alternative="greater", method="randomization", trials=5000,
+        seed=3, adjust="holm",
+    )  # fmt: skip
+    signatures = [Signature.parse(r.test_signature) for r in results]
+    assert {parsed.subset for parsed in signatures} == {("part", "a:1"), ("part", "b|2")}
+    assert {(parsed.adjust, parsed.members, parsed.family) for parsed in signatures} == {
+        ("holm", 6, signatures[0].family)
+    }
+    [common] = {replace(parsed, subset=None, data=signatures[0].data) for parsed in signatures}
+    expected = ("f:beta=2", "greater", "randomization", "trials", 3, "night", "doc", 5000)
+    settings = (
+        common.metric,
+        common.alternative,
+        common.method,
+        common.p,
+        common.seed,
+        common.test_set,
+        common.unit,
+        common.n_trials,
+    )
+    assert settings == expected
+    assert signature.format_shared(results.table).startswith(
+        "test:ar|metric:f%3Abeta=2|alt:greater|method:randomization|"
+    )
+
+
+def test_a_family_is_other_comparisons_whatever_they_are_called():
+    def get_family(scores, **how):
+        [digest] = {Signature.parse(r.test_signature).family for r in compare_all(scores, **how)}
+        return digest
+
+    original = get_family(SCORES)
+    assert (
+        get_family(dict(zip("zyx", [SCORES[s] for s in "zyx"], strict=True))) != original
+    )  # z is A now, and less is more
+    assert get_family({"1": SCORES["x"], "2": SCORES["y"], "3": SCORES["z"]}) == original
+    assert get_family({**SCORES, "z": SCORES["x"]}) != original
+    assert get_family(SCORES, adjust="bh") != original
+    assert get_family(SCORES, adjust="none") is None
+
+
+def test_rules_that_stop_and_methods_are_in_the_signature():
+    rng = np.random.default_rng(1)
+    scores = {"x": rng.random(40), "y": rng.random(40)}
+    [result] = compare_all(scores, stop="besag-clifford:h=20", trials=8192, method="randomization")
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.stop, parsed.h, parsed.epsilon, parsed.alpha, parsed.n_trials, parsed.p) == (
+        "besag-clifford",
+        20,
+        None,
+        None,
+        8192,
+        "trials",
+    )
+    [result] = compare_all(scores, stop="confidence:epsilon=0.01", trials=8192, method="randomization", alpha=0.1)
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.stop, parsed.h, parsed.epsilon, parsed.alpha, parsed.p) == (
+        "confidence-sequence",
+        None,
+        0.01,
+        0.1,
+        "decision",
+    )
+    [result] = compare_all(SCORES, pairs=[("x", "y")])  # six topics: all arrangements
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.method, parsed.p, parsed.n_trials) == ("auto", "exact", None)
+    [result] = compare_all({s: np.round(scores[s], 2) for s in "xy"}, method="exact")
+    parsed = Signature.parse(result.test_signature)
+    assert (parsed.method, parsed.p, parsed.n_trials) == ("exact", "exact", None)
+
+
+def compute_accuracy(outputs, gold):
+    return sum(a == b for a, b in zip(outputs, gold, strict=True)) / len(gold)
+
+
+def test_black_boxes_and_sets_have_digests_of_outputs_and_the_users_code(tmp_path):
+    gold = {"x1": "a", "x2": "b", "x3": "a", "x4": "b"}
+    files = {"gold": gold, "new": gold, "old": {**gold, "x1": "b", "x2": "a"}}
+    for name, labels in files.items():
+        (tmp_path / f"{name}.csv").write_text("id,label\n" + "".join(f"{i},{label}\n" for i, label in labels.items()))
+    counts = sigdask.read(tmp_path / "new.csv", tmp_path / "old.csv", gold=tmp_path / "gold.csv")
+    [result] = compare_all(counts, metrics=sigdask.black_box(compute_accuracy))
+    parsed = Signature.parse(result.test_signature)
+    assert parsed.data.a != parsed.data.b
+    assert dict(parsed.options).keys() == {"code"}
+    [plain] = compare_all(counts, metrics="accuracy")
+    assert Signature.parse(plain.test_signature).options == ()
+
+    @sigdask.metric
+    def share(tp, gold):
+        return tp / gold
+
+    responses = Counts.from_responses([1, 1, 0, 1], {"x": [1, 0, 0, 1], "y": [0, 1, 1, 0]})
+    [result] = compare_all(responses, metrics=share)
+    assert dict(Signature.parse(result.test_signature).options).keys() == {"code"}
+
+
+def test_a_scorers_own_options_are_in_the_signature(tmp_path):
+    pytest.importorskip("sacrebleu")
+    for name, text in {
+        "ref": "a b c d e\nf g h i\n",
+        "new": "a b c d e\nf g h j\n",
+        "old": "a b c d x\nf g i h\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    counts = sigdask.read(tmp_path / "new", tmp_path / "old", gold=tmp_path / "ref", format="segments")
+    [result] = compare_all(counts, metrics="BLEU")
+    options = dict(Signature.parse(result.test_signature).options)
+    assert options["tok"] == "13a"
+    assert "|metric:BLEU|metric.nrefs:1|" in result.test_signature
+    assert "|".join(f"{key}:{value}" for key, value in options.items()) == result.signature
+
+
+def test_rows_that_are_read_back_have_the_signatures_that_they_had():
+    results = compare_all(SCORES)
+    rows = [*results]
+    assert [*iter_results(results_to_table(rows, 0.05))] == rows
+    unsigned = [replace(rows[0], test_signature=None), *rows[1:]]
+    assert [r.test_signature for r in iter_results(results_to_table(unsigned, 0.05))] == [
+        None,
+        *(r.test_signature for r in rows[1:]),
+    ]
+    assert signature.format_shared(results_to_table(unsigned, 0.05)) is None
+    assert signature.format_shared(results_to_table([], 0.05)) is None
+
+
+def test_files_of_results_have_signatures(tmp_path):
+    write_yeh(tmp_path)
+    result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    signatures = [r["test_signature"] for r in json.loads((tmp_path / "r.json").read_text())["results"]]
+    with (tmp_path / "r.csv").open(newline="") as file:
+        assert [row["test_signature"] for row in csv.DictReader(file)] == signatures
+    assert all(Signature.parse(line).p == "exact" for line in signatures)
+
+
+def run_night(folder):
+    result = call_sigdask("run", "night.toml", "-q", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    plan = sigdask.load_plan(folder / "night.toml")
+    return {(r.a, r.b): r.test_signature for r in build_report(plan.store, plan.name).results["set0"]}
+
+
+def test_a_plan_keeps_signatures_and_a_system_more_leaves_those_of_the_others(tmp_path):
+    write_plan(tmp_path, sets=1, systems=3, trials=1000, settings='adjust = "holm"\nalpha = 0.01')
+    first = run_night(tmp_path)
+    assert {Signature.parse(line).members for line in first.values()} == {3}
+    assert run_night(tmp_path) == first
+    header, *rows = (tmp_path / "set0.csv").read_text().splitlines()
+    further = [f"{header},s3", *(f"{row},0.{k % 10}" for k, row in enumerate(rows))]
+    (tmp_path / "set0.csv").write_text("\n".join(further) + "\n")
+    second = run_night(tmp_path)
+    assert len(second) == 6
+    assert {pair: Signature.parse(second[pair]).data for pair in first} == {
+        pair: Signature.parse(line).data for pair, line in first.items()
+    }
+
+
+def test_results_that_an_earlier_version_kept_hold_without_a_signature(tmp_path, monkeypatch):
+    write_plan(tmp_path, sets=1, systems=3, trials=1000)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("sigdask.analysis.comparison.study.build_input_digests", lambda *_: None)
+        assert set(run_night(tmp_path).values()) == {None}
+    assert set(run_night(tmp_path).values()) == {None}  # what they are of is the same, so nothing is new
+    second = call_sigdask("history", "night.toml", cwd=tmp_path).stdout.splitlines()[4]
+    assert second.split()[-2] == "0"  # results changed
