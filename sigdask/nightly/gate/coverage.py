@@ -53,7 +53,7 @@ class GateContext:
     def from_rules(
         rules: Sequence[Rule], table: Table, evidence: Evidence, family: str, fdr: Fdr, runs_per_year: float
     ) -> GateContext:
-        """Count the comparisons of each family, and those of all rules that share the false alarms."""
+        """Return the context for some rules, with the numbers of comparisons that their levels depend on."""
         codes = np.column_stack([table.test_set.codes, table.metric.codes])
         distinct, n_rows = np.unique(codes, axis=0, return_counts=True)
         sizes = Counter[tuple[str, ...]]()
@@ -67,11 +67,11 @@ class GateContext:
         return GateContext(table, evidence, family, fdr, runs_per_year, sizes, n_shared, table.alpha)
 
     def get_family(self, result: Result) -> tuple[str, ...]:
-        """Return the key of the family in which the plan adjusted a result."""
+        """Return the key of the family of comparisons in which the plan adjusted a result's p-value."""
         return _build_family_key(self.family, result.test_set, result.metric)
 
     def get_spread(self, result: Result) -> float | None:
-        """Return the swap standard deviation of a comparison, or None where it is unknown."""
+        """Return the standard deviation of a comparison's difference over trials, or None where it is unknown."""
         return self.evidence.spreads.get(get_key(result))
 
 
@@ -81,7 +81,7 @@ def _build_family_key(family: str, test_set: str, metric: str) -> tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class CoveredComparison:
-    """A comparison of a system with the baseline, signed so that a positive gain is good."""
+    """A comparison of a system with the baseline, whose gain is positive if the system scores better."""
 
     result: Result
     system: str
@@ -143,5 +143,5 @@ def describe_scope(c: CoveredComparison) -> str:
 
 
 def sort_findings(findings: Sequence[RuleFinding]) -> tuple[RuleFinding, ...]:
-    """Put failures before the findings that passed."""
+    """Return the findings with those that failed before those that passed."""
     return tuple(sorted(findings, key=lambda f: f.passed))

@@ -1,4 +1,4 @@
-"""Smallest detectable losses by simulation: tilted samples of a test set's units, judged by the test."""
+"""Smallest losses that a test would detect, found by simulation: it is run on reweighted samples of the units."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class LossDetection:
     def find_losses(
         self, results: Sequence[Result], systems: Sequence[str], level: float
     ) -> dict[ComparisonKey, float]:
-        """Return the smallest loss detected with power 0.8 for each comparison that samples can judge.
+        """Return, for each comparison, the smallest loss that the test detects with power 0.8. Comparisons that samples
+        cannot judge are left out.
 
         Parameters
         ----------
@@ -94,7 +95,7 @@ class LossDetection:
     def _locate_units(
         self, metric: BoundMetric, subset: str | None, results: Sequence[Result]
     ) -> list[tuple[SystemPairs, int]]:
-        """Return the panel and row that hold the units of each comparison under one metric."""
+        """Return, for each comparison under one metric, the panel with its units and its row in that panel."""
         system_index = {name: k for k, name in enumerate(self.counts.systems)}
         pairs = np.array([(system_index[r.a], system_index[r.b]) for r in results], np.int64)
         mask = None

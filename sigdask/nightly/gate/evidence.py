@@ -1,4 +1,4 @@
-"""Evidence that a gate needs from one test set in addition to its results: spreads and margin tests."""
+"""Evidence that a gate needs from one test set besides results: standard deviations, margin tests, loss simulations."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def gather_evidence(
     count: Count = count_jobs,
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Evidence:
-    """Collect spreads, margin tests and loss simulations of one test set, to be added to those of others.
+    """Return the standard deviations, margin tests and loss simulations that the rules need for one test set.
 
     Non-inferiority and equivalence are tested as `sigdask.nightly.gate.margin_tests` says.
 

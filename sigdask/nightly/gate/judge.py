@@ -30,7 +30,7 @@ def judge_rules(
     fdr: Fdr = "none",
     runs_per_year: float = 365,
 ) -> GateVerdict:
-    """Return the verdict of a gate on results.
+    """Return the verdict of a gate's rules on results.
 
     Parameters
     ----------
@@ -75,14 +75,14 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
 
 
 def _add_absent(verdict: RuleVerdict, absent: Sequence[ComparisonKey]) -> RuleVerdict:
-    """Note comparisons that could not be made: they show no loss, and no margin either."""
+    """Return the verdict with a note on comparisons that could not be made; a rule with a margin fails by them."""
     note = f"not compared, no item in common: {_describe_keys(absent)}"
     passed = verdict.passed and isinstance(verdict.rule, NotWorse)
     return replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=verdict.n_blind + len(absent))
 
 
 def _describe_keys(keys: Sequence[ComparisonKey]) -> str:
-    """Name the first of some comparisons, and count the rest."""
+    """Return text that names the first of some comparisons and says how many more there are."""
     test_set, subset, a, b, metric = keys[0]
     scope = f"{test_set}{f', {subset}' if subset is not None else ''}"
     return f"{a} and {b} by {metric} on {scope}{f', and {len(keys) - 1:,} more' if len(keys) > 1 else ''}"

@@ -46,7 +46,7 @@ MARGIN_STEPS = (-0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.25)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselinePair:
-    """Item scores of a system and the baseline under a mean, signed so that more is better.
+    """What each item adds to the mean scores of a system and of the baseline, signed so that more is better.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class BaselinePair:
     units: NDArray[np.int64]
 
     def match_proportions(self, side: int) -> MatchedProportions | None:
-        """Return the matched proportions of scores that are 0 and 1, or 0 and one other value; else None.
+        """Return the matched proportions of items that are right or wrong, or None if items have other than two scores.
 
         Side -1 exchanges the two systems.
         """
@@ -166,12 +166,12 @@ def _build_pairs(
 
 
 def _list_sides(rule: WithinMargin) -> tuple[int, ...]:
-    """Return the directions tested: not worse, and for equivalence not better as well."""
+    """Return the directions to test: 1 for "not worse by the margin" and, for equivalence, also -1 for "not better"."""
     return (1, -1) if isinstance(rule, Equivalent) else (1,)
 
 
 def _reconcile_margin(p: float, smallest: float, rule: WithinMargin) -> float:
-    """Return the smallest margin, corrected for rounding so that it agrees with p about the rule's margin."""
+    """Return the smallest margin shown, corrected for rounding: it is at most the rule's margin just if p <= alpha."""
     if p <= rule.alpha:
         return min(smallest, rule.margin)
     return max(smallest, math.nextafter(rule.margin, math.inf))
@@ -229,7 +229,7 @@ def _swap_one_side(
     count: Count,
     side: int,
 ) -> list[tuple[float, float | None, int]]:
-    """Return p, the smallest shown margin and the number of trials of each pair, in one direction."""
+    """Return, for each pair, p, the smallest margin that swaps show, and the number of trials, in one direction."""
     extra_margins = [_choose_margins(pair, rule, side) if spec.by is None else [] for pair in pairs]
     margins: dict[str, list[float]] = {}
     for pair, pair_margins in zip(pairs, extra_margins, strict=True):
@@ -254,7 +254,7 @@ def _swap_one_side(
 
 
 def _choose_margins(pair: BaselinePair, rule: WithinMargin, side: int) -> list[float]:
-    """Return margins near the smallest that swaps would show, predicted by the normal approximation.
+    """Return margins to try in search of the smallest one that swaps show, near a normal approximation of it.
 
     It solves (D + margin N)^2 = z^2 sum (d + margin n)^2 over the units' differences d and weights n.
     """
@@ -275,7 +275,7 @@ def _choose_margins(pair: BaselinePair, rule: WithinMargin, side: int) -> list[f
 
 
 def _describe_doubts(pair: BaselinePair, rule: WithinMargin) -> str:
-    """Say why p may be too small: few units differ, or rare differences in the tested direction are large."""
+    """Return text on why p may be too small, or "": few units differ, or rare differences are large."""
     d, _ = pair.sum_units()
     n_differ = int(np.count_nonzero(d))
     if n_differ < FEW_UNITS:
@@ -288,7 +288,7 @@ def _describe_doubts(pair: BaselinePair, rule: WithinMargin) -> str:
 
 
 def split_mean(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Return what each item adds to a mean and its weight, or None where the metric is no mean.
+    """Return each item's contribution to a mean and its weight, or None if the metric is not a mean of items.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def split_mean(counts: Counts, metric: BoundMetric) -> tuple[NDArray[np.float64]
 def shift_scores(
     counts: Counts, metric: BoundMetric, baseline: str, margins: Mapping[str, Sequence[float]]
 ) -> tuple[Counts, dict[tuple[str, float], str]] | None:
-    """Return item scores of the baseline, and of systems shifted by margins in the better direction.
+    """Return the item scores of the baseline, and those of the other systems improved by each of their margins.
 
     Where a system's score is worse than the baseline's by the margin, item by item, the two are
     exchangeable in what is returned, so that a one-sided test of its `mean` tests non-inferiority. None
@@ -371,7 +371,7 @@ def shift_scores(
 
 
 def _compute_rounding(counts: Counts, metric: BoundMetric) -> NDArray[np.float64]:
-    """Return the rounding error of what an item adds to a mean, for each system, shape (n_systems,)."""
+    """Return, for each system, the largest rounding error of an item's contribution to a mean, shape (n_systems,)."""
     form = metric.form
     assert isinstance(form, Ratios)
     field_errors = [np.array(metric.get_rounding(name, counts)) for name in metric.fields]
@@ -379,7 +379,7 @@ def _compute_rounding(counts: Counts, metric: BoundMetric) -> NDArray[np.float64
 
 
 def compute_normal_p(difference: float, sd: float) -> float:
-    """Return P(Z >= difference / sd), the one-sided p of a difference with this standard error.
+    """Return the one-sided p-value of a difference with a standard error, by the normal distribution.
 
     Examples
     --------

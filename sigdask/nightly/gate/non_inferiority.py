@@ -54,7 +54,7 @@ def _get_margin_result(rule: WithinMargin, c: CoveredComparison, basis: GateCont
 
 
 def _describe_wide_margin(rule: WithinMargin, covered: Sequence[CoveredComparison]) -> Iterator[str]:
-    """Warn if a system that scores 0 would be within the margin."""
+    """Yield a warning if the margin is so wide that a system that scores 0 would be within it."""
     for c in covered:
         baseline = c.result.score_b if c.result.b == c.baseline else c.result.score_a
         if c.result.higher_is_better and 0 < baseline <= rule.margin:
@@ -127,7 +127,7 @@ def _describe_power(power: float, n_known: int, n: int) -> Iterator[str]:
 def compute_equal_margin(
     rule: WithinMargin, margin_result: MarginResult, n_units: int, sd: float | None
 ) -> float | None:
-    """Return the margin within which an equal system would be shown with power 0.8.
+    """Return the margin within which a system equal to the baseline would be shown with power 0.8.
 
     Infinite where no p-value can reach the level; None where nothing tells how far differences spread.
     """
@@ -156,5 +156,5 @@ def compute_power(rule: WithinMargin, margin_result: MarginResult, n_units: int,
 
 
 def compute_smallest_p(margin_result: MarginResult, n_units: int) -> float:
-    """Return the smallest p-value that a swap test can have."""
+    """Return the smallest p-value that a swap test can have with these numbers of units and trials."""
     return max(2.0**-n_units, 0.0 if margin_result.n_trials is None else 1 / (margin_result.n_trials + 1))

@@ -50,7 +50,7 @@ class _Metric:
 
 
 def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> RuleVerdict:
-    """Return whether no system is significantly worse, with a finding for each."""
+    """Return the verdict on whether any system is significantly worse than its baseline, with a finding for each."""
     if undefined := [c for c in covered if math.isnan(c.gain)]:
         return _fail_undefined(rule, undefined)
     for c in covered:
@@ -93,7 +93,7 @@ def judge_not_worse(rule: NotWorse, covered: Sequence[CoveredComparison], basis:
 
 
 def _fail_undefined(rule: NotWorse, undefined: Sequence[CoveredComparison]) -> RuleVerdict:
-    """Fail because a score is undefined: such a comparison shows neither a loss nor its absence."""
+    """Return the verdict that the rule fails because scores are undefined, so that losses cannot be excluded."""
     c = undefined[0]
     more_text = f", and {len(undefined) - 1:,} more" if len(undefined) > 1 else ""
     note = f"no score: {c.system} or {c.baseline} has none by {describe_scope(c)}{more_text}; nothing was judged"
@@ -115,7 +115,7 @@ def compute_run_level(
     past: Sequence[float] = (),
     recorded: Sequence[float] = (),
 ) -> float:
-    """Return the level that a rule has in one run, over all its comparisons.
+    """Return the significance level that a rule has in one run, for all of its comparisons together.
 
     Parameters
     ----------
@@ -136,14 +136,14 @@ def compute_run_level(
 
 
 def _count_levels(rule: NotWorse, covered: Sequence[CoveredComparison], basis: GateContext) -> int:
-    """Return the number of families, or of comparisons, that have separate levels."""
+    """Return the number of parts that the rule's level is divided among: 1, families or single comparisons."""
     if rule.adjust == "holm":
         return 1
     return len(covered) if rule.adjust == "none" else len({basis.get_family(c.result) for c in covered})
 
 
 def check_direction(a: str, b: str, baseline: str, alternative: str, metric: DirectedMetric) -> bool:
-    """Raise if a one-sided alternative cannot show that a system is worse than the baseline.
+    """Raise if a one-sided alternative cannot show that a system is worse than the baseline; return True otherwise.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def _adjust_p_values(rule: NotWorse, covered: Sequence[CoveredComparison], basis
 
 
 def _get_plan_p(c: CoveredComparison, basis: GateContext) -> float:
-    """Return the p-value that the plan adjusted, or the plain one in a family of one comparison."""
+    """Return the p-value of a comparison as the plan adjusted it; raise if the plan should have adjusted but did not."""
     if c.result.p_adjusted is not None:
         return c.result.p_adjusted
     if _get_family_size(c.result, basis) > 1:
@@ -184,7 +184,7 @@ def _get_family_size(result: Result, basis: GateContext) -> int:
 def _simulate_losses(
     rule: NotWorse, covered: Sequence[CoveredComparison], level: float, basis: GateContext
 ) -> dict[ComparisonKey, float]:
-    """Return the smallest losses detectable by simulation, where the rule asks for it."""
+    """Return the smallest loss of each comparison that simulation detects; empty if the rule does not simulate."""
     detected: dict[ComparisonKey, float] = {}
     if rule.detectable == "simulated":
         groups: dict[tuple[str, str, int], list[CoveredComparison]] = {}
@@ -236,14 +236,14 @@ def _build_finding(
 
 
 def _describe_standing(c: CoveredComparison, *, failed: bool) -> str:
-    """Describe how a system compares with its baseline; an equal score does not show that it is not worse."""
+    """Return words on how a system scores against its baseline; equal scores are "level with", which claims no more."""
     if c.is_worse:
         return "significantly worse than" if failed else "worse, but not significantly, than"
     return "ahead of" if c.gain > 0 else "level with"
 
 
 def _describe_plan_verdict(c: CoveredComparison, alpha: float | None, *, failed: bool) -> str:
-    """Mention a loss that is significant at the plan's alpha but passes the gate at its own level."""
+    """Return a clause on a loss that is significant at the plan's alpha but passes the gate, or ""."""
     p = c.result.p_value if c.result.p_adjusted is None else c.result.p_adjusted
     if failed or alpha is None or not c.is_worse or p > alpha:
         return ""
@@ -251,7 +251,7 @@ def _describe_plan_verdict(c: CoveredComparison, alpha: float | None, *, failed:
 
 
 def _count_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis: GateContext) -> int:
-    """Return the number of comparisons from which the smallest p is chosen."""
+    """Return the number of comparisons among which a comparison's p-value is adjusted."""
     if rule.adjust != "plan":
         return n_covered if rule.adjust == "holm" else 1
     return _get_family_size(c.result, basis)
@@ -260,7 +260,7 @@ def _count_adjusted(rule: NotWorse, c: CoveredComparison, n_covered: int, basis:
 def compute_detectable_loss(
     result: Result, sd: float | None, level: float, *, reach: float | None = None
 ) -> float | None:
-    """Return the smallest loss that is found with power 0.8 at a level.
+    """Return the smallest loss that the test detects with power 0.8 at a significance level.
 
     By the normal approximation with the swap standard deviation. Infinite where units or trials are so
     few that no p-value can be `reach` (by default the level) or less; None where nothing tells how far
@@ -328,7 +328,7 @@ def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequ
 
 
 def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
-    """State the level that the smallest p of several comparisons is compared with."""
+    """Return a clause with the level that a p-value must reach before adjustment, or "" where the rule's level says it."""
     if n == 1 or rule.adjust == "plan":
         return ""
     return (
@@ -338,7 +338,7 @@ def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
 
 
 def _describe_missed_losses(findings: Sequence[RuleFinding]) -> str:
-    """State which losses go undetected at this night's level."""
+    """Return text on how large a loss may be and still pass the gate at this night's level."""
     losses = [f.detectable for f in findings if f.detectable is not None]
     if not losses:
         return "this level sees no usual loss"

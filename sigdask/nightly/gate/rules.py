@@ -137,13 +137,13 @@ class DetectableLosses(Protocol):
     def find_losses(
         self, results: Sequence[Result], systems: Sequence[str], level: float, /
     ) -> dict[ComparisonKey, float]:
-        """Return the smallest loss of each comparison where it is known; all must have one alternative."""
+        """Return, for each comparison, the smallest loss that it would detect; unknown ones are left out."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the rules need in addition to results.
+    """Data that rules need in addition to results, such as baselines, standard deviations and p-values of earlier runs.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ class GateVerdict:
 
     @property
     def is_new(self) -> bool:
-        """Whether the gate fails for more than alarms that an earlier run raised for the same outputs."""
+        """Whether the gate fails for a reason that no earlier run with the same outputs had."""
         failed = [rule for rule in self.rules if not rule.passed]
         findings = [finding for rule in failed for finding in rule.findings if not finding.passed]
         return bool(failed) and (not findings or any(finding.since is None for finding in findings))

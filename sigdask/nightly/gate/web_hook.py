@@ -27,7 +27,7 @@ EXAMPLES: tuple[Mapping[str, Any], ...] = tuple(
 
 
 def render_json(template: str, fields: Mapping[str, Any]) -> bytes:
-    r"""Return the JSON that a template makes of a verdict.
+    r"""Return the JSON body that a template produces from the fields of a verdict.
 
     Raises
     ------
@@ -62,6 +62,6 @@ def render_json(template: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def check_template(template: str) -> None:
-    """Raise if a template cannot render the example verdicts."""
+    """Raise if a template cannot be rendered as JSON for the example verdicts."""
     for fields in EXAMPLES:
         render_json(template, fields)

@@ -39,11 +39,11 @@ class PlanRankings:
 
     @property
     def jobs(self) -> list[Job]:
-        """Jobs to count and store: swaps of ranks."""
+        """Jobs whose tallies the store keeps: trials that swap ranks between measures."""
         return self.lists.swap_jobs
 
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return the progress watch, on which every hypothesis is as far as its job."""
+        """Return what computes the list's progress from the ledger; each hypothesis is as far as its job."""
         sizes = [job.panel.shape[0] for job in self.jobs]
         n = sum(sizes)
         positions = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)
@@ -52,7 +52,7 @@ class PlanRankings:
         return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), positions), 0)
 
     def evaluate(self, ledger: Ledger, cluster: ClusterLike, workers: int | None) -> Evaluation:
-        """Return the evaluation from the counted trials; samples are drawn again, which is quick."""
+        """Return the evaluation from the counted trials, with resampled intervals, which are not stored but drawn anew."""
         jobs = self.lists.sample_jobs
         samples = count_jobs(jobs, cluster=cluster, workers=workers) if jobs else []
         return convert_results(

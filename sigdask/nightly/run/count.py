@@ -32,7 +32,7 @@ START_SECONDS = 60.0
 
 
 class CountRunner:
-    """The counting of a ledger's missing trials, with totals and problems.
+    """Counts the trials that a ledger lacks, and keeps totals and the problems that occurred.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class CountRunner:
         self.problems: list[str] = []
 
     def count(self, cluster: ClusterLike, workers: int | None) -> None:
-        """Count what is missing at once, or round by round with a rule to stop early."""
+        """Count all missing trials at once, or round by round if a stopping rule may end comparisons early."""
         while True:
             if self.early is not None:
                 self.early.update()
@@ -140,7 +140,7 @@ class CountRunner:
     def _run_jobs(
         self, cluster: Cluster, jobs: Sequence[Job], entries: Sequence[LedgerEntry], costs: Sequence[float], work: float
     ) -> None:
-        """Run jobs and commit their tallies twice a second, or less often where commits are slow."""
+        """Run jobs and commit their tallies to the store every half second, or less often if commits are slow."""
         pace = expected_time.start_pace(self.progress, jobs, costs, cluster.n_threads)
         if self.early is None:  # else it is of one round alone
             self._pace = pace
@@ -192,7 +192,7 @@ class CountRunner:
             self.note(f"{reason}; going on without it")
 
     def _commit(self, queue: CommitQueue) -> None:
-        """Save the tallies that continue the stored ones."""
+        """Save the tallies that continue what the store has without a gap, and report progress."""
         ready = queue.pop_ready()
         if not ready:
             return
@@ -214,7 +214,7 @@ class CountRunner:
 
 @contextmanager
 def _connect(cluster: ClusterLike, workers: int | None) -> Iterator[Cluster]:
-    """Start or reach a cluster, and raise ClusterLostError if it fails to start or close."""
+    """Yield a connected cluster, and raise ClusterLostError if starting or closing it fails."""
     try:
         with clusters.connect(cluster, workers=workers) as connected:
             yield connected

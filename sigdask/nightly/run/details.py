@@ -18,7 +18,9 @@ from sigdask.results.table import Table
 def open_details(
     batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None
 ) -> tuple[ComparisonDetails, ...]:
-    """Return details of selected comparisons, indexed by row over all results of the report."""
+    """Return the details of the run's gated and borderline comparisons, with their rows among all results of the
+    report.
+    """
     nonempty = [results for results in report.results.values() if len(results)]
     if not nonempty:
         return ()

@@ -284,7 +284,7 @@ class _PlanRunner:
         counting: CountRunner,
         cluster_and_workers: tuple[ClusterLike, int | None],
     ) -> Outcome:
-        """Judge the counted trials, and record results and state in the store."""
+        """Compute results from the counted trials, and record them and how the run ended in the store."""
         signalled = bool(self.stop.reason) and self.stop.reason != DEADLINE
         by_set: dict[str, Results] = {}
         recorded: list[StoredResults] = []
@@ -323,7 +323,7 @@ class _PlanRunner:
         )  # fmt: skip
 
     def _compute_savings(self) -> dict[str, float]:
-        """Return the share of the first run's trials saved by early stopping, by test set."""
+        """Return, for each test set, the share of the first run's trials that early stopping saved."""
         early = self.early
         if early is None:
             return {}
@@ -379,7 +379,7 @@ class _PlanRunner:
 
 
 def _split_by_set(names: Sequence[str], results: Results, table: Table) -> dict[str, Results]:
-    """Return the results of each test set."""
+    """Return the results of each test set, by its name."""
     set_column = table.test_set
     codes = {name: code for code, name in enumerate(set_column.values)}
     return {
@@ -394,14 +394,14 @@ def _has_metric(table: Table, names: Container[str]) -> NDArray[np.bool_]:
 
 
 def _build_early_stopping(plan: Plan, batches: Sequence[Batch], ledger: Ledger) -> EarlyStopping | None:
-    """Return early stopping by the plan's rule, or None without a rule."""
+    """Return what stops comparisons early by the plan's rule, or None if the plan has no rule."""
     if plan.stopping is None:
         return None
     return EarlyStopping(ledger, plan.stopping, MonitoredResults.from_studies(batch.study for batch in batches))
 
 
 def _mark_second_looks(table: Table, seen_trials: NDArray[np.int64]) -> Table:
-    """Return the table with the numbers of trials at which p was already seen, where smaller."""
+    """Return the table with a mark on each p-value seen before: the smaller number of trials that it then had."""
     is_again = (seen_trials > 0) & (seen_trials < table.n_trials) & ~table.exact
     for stops in table.stops:
         is_again &= stops.n_asked == 0

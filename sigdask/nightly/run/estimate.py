@@ -122,7 +122,7 @@ def _bind_metrics(
 def _check_gate(
     plan: Plan, test_set: TestSet, counts: Counts, metrics: Iterable[Any], complaints: list[Complaint]
 ) -> None:
-    """Complain about rules that could not be judged at the end of the run."""
+    """Add a complaint for each rule that could not be judged at the end of the run."""
     for number, rule in enumerate(plan.gate.rules if plan.gate else ()):
         baseline = rule.baseline or test_set.baseline
         if (rule.test_sets and test_set.name not in rule.test_sets) or baseline is None:
@@ -223,7 +223,7 @@ def _estimate_independence(entry: TestedLabels) -> Cost:
 
 
 def _measure_work(jobs: Sequence[Job]) -> tuple[int, float]:
-    """Return trials over all comparisons and seconds on one core, as a run reports them.
+    """Return the number of trials of jobs over all comparisons, and the seconds that they take on one core.
 
     What several jobs hold in common is counted once.
     """

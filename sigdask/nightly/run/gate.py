@@ -137,7 +137,7 @@ def judge_night(
 
 
 def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: PlanRun, table: Table) -> Evidence:
-    """Return evidence of earlier runs: p-values and levels of each rule, and repeated observations.
+    """Return the evidence of earlier runs: p-values and levels of each rule, and which rules see unchanged outputs.
 
     A level that a run recorded stays. Versions up to 0.2 recorded none: their levels are those of the weights that
     they had. A run that was not judged by the plan's online rule is no part of its sequence.
@@ -197,7 +197,7 @@ def collect_history(plan: Plan, store: Store, runs: Sequence[PlanRun], this: Pla
 
 
 def list_p_values(runs: Sequence[PlanRun], this: PlanRun) -> dict[str, list[float]]:
-    """Return each rule's p-values before this run, oldest first, each observation once."""
+    """Return each rule's p-values in earlier runs, oldest first; runs on the same outputs as the next are left out."""
     names = dict.fromkeys(name for run in runs if run.number < this.number for name in run.details.get("gate", ()))
     by_rule = {name: [run.details["gate"][name] for run in _list_observations(runs, this, name)[0]] for name in names}
     return {name: p_values for name, p_values in by_rule.items() if p_values}
@@ -206,7 +206,7 @@ def list_p_values(runs: Sequence[PlanRun], this: PlanRun) -> dict[str, list[floa
 def _list_observations(
     runs: Sequence[PlanRun], this: PlanRun, name: str, *, is_repeated: bool = False
 ) -> tuple[list[PlanRun], PlanRun | None]:
-    """Return the earlier runs that judged a rule, and the one that this run repeats.
+    """Return the earlier runs whose p-values of a rule count, and the run whose outputs this run repeats, if any.
 
     A run on the same outputs as the one before it tells nothing new; the earlier one is left out in its favour, and so
     is the latest where this run repeats it.
@@ -233,7 +233,7 @@ def _get_rule_record(run: PlanRun, name: str) -> Mapping[str, Any]:
 
 
 def _find_fdr(run: PlanRun, name: str, default: Fdr) -> str:
-    """Return the online rule that gave a level; versions up to 0.2 recorded it in a note."""
+    """Return the online rule by which a run's level was set, from the run's record or, up to 0.2, its notes."""
     recorded = _get_rule_record(run, name)
     if "fdr" in recorded:
         return str(recorded["fdr"])

@@ -41,11 +41,11 @@ class PlanIndependence:
 
     @property
     def jobs(self) -> list[Job]:
-        """Jobs to count and store: random permutations, where p is not exact."""
+        """Jobs whose tallies the store keeps: random permutations of labels, for tests whose p is not exact."""
         return self.tests.jobs
 
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return the progress watch of its comparisons."""
+        """Return what computes the progress of the tests from the ledger."""
         n = len(self.tests.scores) * len(self.tests.metrics)
         cells = {
             job.run: (ledger.at[job].ravel(), np.full(n, job.n_trials, np.int64), np.arange(n)) for job in self.jobs

@@ -1,4 +1,4 @@
-"""Stop a run by deadline or signal. Neither looks at the counts, so counted trials stay valid."""
+"""Stop a run by deadline or signal. Neither depends on exceedances, so that counted trials stay valid."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StopSignal:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Allow immediate interruption within a block; elsewhere the driver asks `is_due`."""
+        """Let a signal or the deadline interrupt the body at once; elsewhere a stop waits until the driver asks for it."""
         self._waiting = True
         try:
             if self.is_due():
@@ -55,7 +55,7 @@ class StopSignal:
             self._waiting = False
 
     def reserve_time(self, seconds: float) -> None:
-        """Move the deadline earlier to leave time to judge, by at most half of the time left."""
+        """Move the deadline earlier, by at most half of the time left, so that time remains to judge the results."""
         if self.deadline is None:
             return
         self.deadline -= min(seconds, max(self.deadline - time.time(), 0) / 2)
@@ -67,13 +67,13 @@ class StopSignal:
             signal.setitimer(signal.ITIMER_REAL, max(self.deadline - time.time(), 1e-3), 1.0)
 
     def sleep(self, seconds: float) -> None:
-        """Wait for some seconds, or stop."""
+        """Wait for some seconds; a stop interrupts the wait."""
         with self.interruptible():
             time.sleep(seconds)
 
     @contextmanager
     def catch_signals(self) -> Iterator[None]:
-        """Handle SIGTERM, SIGINT and the deadline's alarm; a second signal ends the program as usual."""
+        """Treat SIGTERM, SIGINT and the deadline as requests to stop in the body; a second signal ends the program."""
         if threading.current_thread() is not threading.main_thread():
             yield  # signals reach the main thread alone; the deadline is still asked between tasks
             return

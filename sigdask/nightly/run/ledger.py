@@ -1,4 +1,4 @@
-"""The ledger of a plan's comparisons: trials requested, trials counted, and the order of counting.
+"""The ledger of a plan's comparisons: which trials are requested, which are counted, and which come next.
 
 Comparisons are known by the digest of their content, so what two test sets, two names or two
 nights share is counted once.
@@ -32,7 +32,7 @@ N_TAILS = len(TAILS)
 
 @dataclass(eq=False)
 class LedgerEntry:
-    """Comparisons counted together: trials `first` to `stop - 1` of one run of one panel.
+    """Missing trials, `first` to `stop - 1`, of comparisons that are counted together on one panel.
 
     Attributes
     ----------
@@ -59,11 +59,13 @@ class LedgerEntry:
     left_out: bool = False
 
     def add(self, first: int, tally: Tally) -> None:
-        """Add counted trials, in any order."""
+        """Keep the tally of some trials until those before them are counted."""
         self.pending[first] = (first + tally.n_trials, tally)
 
     def pop_ready(self) -> Iterator[tuple[int, int, Tally]]:
-        """Yield (first, stop, tally) by round for the trials that continue from `first` without a gap."""
+        """Yield the tallies that continue the counted trials without a gap, at most one per round, as (first, stop,
+        tally).
+        """
         while self.first in self.pending:
             start, (end, total) = self.first, self.pending.pop(self.first)
             border = find_round(start)[1]
@@ -76,7 +78,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LedgerPositions:
-    """Positions of results' counts in a ledger: int64 arrays of shape (n,).
+    """Where the ledger has the counts of each result: int64 arrays of shape (n,).
 
     Attributes
     ----------
@@ -111,7 +113,7 @@ class Ledger:
     """
 
     def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
-        """Take what a store has; with None nothing is kept, for what counting would take from scratch."""
+        """Number the jobs' comparisons and load their stored trials; without a store all trials count as missing."""
         self.digests, self.at, kinds = _number_comparisons(jobs)
         n = len(self.digests)
         if store is not None:
@@ -138,7 +140,7 @@ class Ledger:
             self.load()
 
     def load(self) -> None:
-        """Load the trials and exceedances that the store has."""
+        """Load the trials and exceedances of the comparisons from the store."""
         for run in self.wanted:
             self._load_whole_panels(
                 run, {int(numbers[0, 0]): job for job, numbers in self.at.items() if _is_whole_in_run(job, run)}
@@ -172,14 +174,14 @@ class Ledger:
             self._earlier_whole_counts[k, run] = stored.before[0]
 
     def load_beyond_gaps(self) -> bool:
-        """Reload stored trials beyond gaps that are now closed; return whether there are any."""
+        """Reload the store's trials if gaps before some of them are now filled; return whether that was so."""
         closed = any(((gap > 0) & (gap <= self.n_trials[run])).any() for run, gap in self.gap.items())
         if closed:
             self.load()
         return closed
 
     def build_tally(self, job: Job) -> Tally:
-        """Return the tally of a job as far as it is counted."""
+        """Return the tally of a job's trials that are counted so far."""
         numbers = self.at[job]
         trials = self.n_trials[job.run][numbers]
         if job.panel.is_whole:
@@ -190,13 +192,13 @@ class Ledger:
         return Tally(int(trials.min(initial=job.n_trials)), counts, trials)
 
     def find_positions(self, jobs: Sequence[Job], standing: CountPositions) -> LedgerPositions:
-        """Return the ledger positions of results' counts, given their positions in jobs."""
+        """Return where the ledger has the counts of each result, given where the jobs have them."""
         numbers = standing.look_up_numbers(jobs, self.at)
         run, wanted = (np.array([*(getattr(job, n) for job in jobs), 0], np.int64) for n in ("run", "n_trials"))
         return LedgerPositions(run[standing.job], numbers, wanted[standing.job])
 
     def is_complete(self, positions: LedgerPositions) -> NDArray[np.bool_]:
-        """Return for each result whether all its requested trials are counted, or it has no counts."""
+        """Return for each result whether all trials requested for it are counted; true if it needs none."""
         complete = positions.numbers < 0
         for run in self.wanted:
             rows = np.flatnonzero((positions.run == run) & ~complete)
@@ -213,13 +215,15 @@ class Ledger:
         n_trials: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> None:
-        """Request trials of some comparisons up to `end`, and no more of those that have stopped."""
+        """Set how far comparisons are to be counted, which of them have stopped, and their counts so far."""
         self.wanted[run][numbers] = np.where(self.given_up[run][numbers], 0, end)
         self.n_trials[run][numbers], self._counts[run][numbers] = n_trials, counts
         self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
 
     def get_rounds(self, run: int, numbers: NDArray[np.int64], limit: NDArray[np.int64]) -> RoundTallies:
-        """Return rounds of comparisons that end within `limit` trials, and the recounted next round."""
+        """Return comparisons' tallies by round within `limit` trials; the last is partial where a round was counted
+        again.
+        """
         starts, stops, counts = self.store.fetch_blocks(self.ids[numbers], run)
         is_inside = (stops > 0) & (stops <= limit)  # (n_rounds, n)
         n_trials, counts = np.where(is_inside, stops - starts[:, None], 0), counts * is_inside[..., None]
@@ -234,7 +238,7 @@ class Ledger:
         return RoundTallies(n_trials, counts)
 
     def match_stored(self, stored_results: StoredResults) -> tuple[Table, NDArray[np.int64]]:
-        """Return stored results of earlier runs, and the comparison of each, -1 if it is incomplete."""
+        """Return the table of stored results, and each result's number in the ledger: -1 if incomplete or not in it."""
         order = np.argsort(self.ids)
         index = np.minimum(np.searchsorted(self.ids, stored_results.comparison, sorter=order), len(order) - 1)
         is_known = stored_results.complete & (self.ids[order[index]] == stored_results.comparison)
@@ -246,7 +250,7 @@ class Ledger:
         self.given_up[entry.run][entry.numbers] = True
 
     def list_missing(self) -> list[LedgerEntry]:
-        """Return the trials still to count, as entries that share panels.
+        """Return the trials still to count, as entries of comparisons that lack the same trials.
 
         A comparison that several jobs hold is in the line of the first.
         """
@@ -262,7 +266,9 @@ class Ledger:
         return entries
 
     def add(self, entry: LedgerEntry, first: int, stop: int, tally: Tally) -> Iterator[StoredTallies]:
-        """Add the tally of one round; yield it for the store where that has fewer trials."""
+        """Add a tally to the ledger's counts; yield its round for the store, for comparisons that have fewer trials
+        there.
+        """
         new = self.stored[entry.run][entry.numbers] < stop
         ids = self.ids[entry.numbers[new]]
         if entry.is_whole:
@@ -292,7 +298,7 @@ class Ledger:
 
 
 def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[LedgerEntry]]:
-    """Return jobs that take all entries through one round before the next, and the entry of each."""
+    """Return jobs for the trials of entries in the order of rounds, and the entry that each job belongs to."""
     ordered = [
         (
             (find_round(first)[0], entry.run),
@@ -308,7 +314,7 @@ def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[Ledge
 
 
 class CommitQueue:
-    """Counted trials that are not yet stored, released in the order of the trials."""
+    """Counted trials that are not yet stored. They are released in the order of their numbers."""
 
     def __init__(self, lines_of_jobs: Sequence[LedgerEntry]) -> None:
         self._entries = lines_of_jobs
@@ -321,14 +327,16 @@ class CommitQueue:
         self._touched[id(entry)] = entry
 
     def pop_ready(self) -> list[tuple[LedgerEntry, int, int, Tally]]:
-        """Return all tallies that continue the released ones without a gap."""
+        """Remove and return the tallies that continue each entry's counted trials without a gap."""
         ready = [(entry, *tallied) for entry in self._touched.values() for tallied in entry.pop_ready()]
         self._touched.clear()
         return ready
 
 
 def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray[np.int64]], list[str]]:
-    """Return distinct digests, their numbers for each job's pairs and metrics, and the kind of each."""
+    """Return the distinct digests of comparisons, each job's comparisons by number, and each comparison's kind of
+    panel.
+    """
     panels = {id(job.panel): job.panel for job in jobs}
     panel_digests = {key: panel.compute_digests() for key, panel in panels.items()}
     all_digests = (
@@ -360,7 +368,7 @@ def _name_kind(panel: AnyPanel) -> str:
 
 
 def _mark_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the cells that hold a comparison for the first time."""
+    """Return a mask of the array elements that have no equal element before them."""
     is_first = np.zeros(numbers.size, np.bool_)
     is_first[np.unique(numbers.ravel(), return_index=True)[1]] = True
     return is_first.reshape(numbers.shape)
@@ -369,7 +377,7 @@ def _mark_first(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _iter_entries(
     job: Job, numbers: NDArray[np.int64], n: NDArray[np.int64], wanted: NDArray[np.int64], is_open: NDArray[np.bool_]
 ) -> Iterator[LedgerEntry]:
-    """Yield entries of one job: pairs and metrics that lack the same trials."""
+    """Yield entries for a job's missing trials; pairs and metrics that lack the same trials share an entry."""
     if job.panel.is_whole:
         if is_open[0, 0]:
             yield LedgerEntry(

@@ -59,7 +59,7 @@ def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str
 
 
 def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Path) -> str | None:
-    """Run the command in its own process group, which is killed only at the time limit."""
+    """Run the plan's command with the verdict as input; return why it failed, or None. At the time limit it is killed."""
     with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as error_file:
         try:
             input_file.write(body)
@@ -90,7 +90,7 @@ def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Pat
 
 
 def _post_in_thread(url: str, body: bytes, timeout: float) -> str | None:
-    """Post in a thread, because a socket's time limit applies to each piece of the answer alone."""
+    """Post to a URL; return why that failed, or None. A thread enforces the time limit on the whole exchange."""
     answers: list[str | None] = []
     thread = threading.Thread(target=lambda: answers.append(_send_request(url, body, timeout)), daemon=True)
     thread.start()

@@ -15,7 +15,7 @@ from sigdask.nightly.store import Progress
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgressWatch:
-    """The ledger cells from which a test set's progress is computed.
+    """The ledger positions from which a test set's progress is computed.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ProgressWatch:
 
     @staticmethod
     def from_batch(ledger: Ledger, batch: Batch, set_index: int) -> ProgressWatch:
-        """Return the watch of one test set in a batch."""
+        """Return the ledger positions of one test set of a batch."""
         selected = np.flatnonzero(batch.set_indices == set_index)
         jobs = batch.study.jobs
         positions = [ledger.find_positions(jobs, count_positions) for count_positions in batch.positions]
@@ -63,7 +63,7 @@ class ProgressWatch:
 
     @staticmethod
     def divide_trials(watches: Iterable[ProgressWatch], ledger: Ledger) -> list[ProgressWatch]:
-        """Return watches that count each trial of the ledger once, and note what is stored so far."""
+        """Return watches of which only the first counts a shared comparison, each with its number of stored trials."""
         is_taken = {run: np.zeros(len(ledger.ids), np.bool_) for run in ledger.wanted}
         divided = []
         for watch in watches:
@@ -77,7 +77,7 @@ class ProgressWatch:
         return divided
 
     def compute_progress(self, ledger: Ledger) -> Progress:
-        """Return the progress at present."""
+        """Return the test set's progress, from the trials that the ledger has now."""
         n_done = n_wanted = 0
         finished = np.ones(self.n_results, np.bool_)
         for run, (numbers, wanted, results) in self.cells.items():

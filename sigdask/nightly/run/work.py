@@ -60,7 +60,7 @@ class Batch:
 
     @property
     def files(self) -> list[tuple[str, tuple[Path, ...]]]:
-        """Files read for each test set, where folders or patterns were given."""
+        """Paths that each test set was read from, by its name."""
         return [
             (name, analysis.main.spec.counts.files)
             for name, analysis in zip(self.names, self.study.analyses, strict=True)
@@ -86,7 +86,7 @@ class Batch:
 
 
 def _merge_positions(first: CountPositions, second: CountPositions) -> CountPositions:
-    """Return the first positions, replaced by the second where there are no counts."""
+    """Return the first positions of results' counts, or the second where the first have none."""
     is_first = first.job >= 0
     return CountPositions(
         *(np.where(is_first, getattr(first, n), getattr(second, n)) for n in ("job", "row", "column"))
@@ -96,7 +96,7 @@ def _merge_positions(first: CountPositions, second: CountPositions) -> CountPosi
 def build_source(
     store: Store, cluster: ClusterLike, workers: int | None, progress: Progress | None, note: Callable[[str], None]
 ) -> StatisticsSource:
-    """Return a run's source of extracted statistics: its store, the cache of `check`, and its cluster."""
+    """Return what looks up a run's extracted statistics in the store or the user's cache, or else extracts them."""
     tell = getattr(progress, "extracting", None) or ExtractionLog(note)
     return StatisticsSource(
         LayeredCache(store.extraction_cache, get_user_cache()), ClusterExtraction(cluster, workers), tell
@@ -104,7 +104,7 @@ def build_source(
 
 
 def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dict[str, Any]]:
-    """Read the test sets of a plan, and prepare the studies to count.
+    """Read the test sets of a plan; return them in batches that are judged together, and what was extracted.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dic
 
 
 def _build_record(extraction: ExtractedData) -> dict[str, Any]:
-    """Return the systems whose outputs were extracted now, by metric, and how many were stored."""
+    """Return, for the run's record, the systems whose outputs were extracted by each metric, and how many were cached."""
     return {"made": {metric: list(systems) for metric, systems in extraction.made.items()}, "kept": extraction.n_kept}
 
 
@@ -157,7 +157,7 @@ def build_study(plan: Plan, sets_and_counts: Sequence[tuple[TestSet, Counts]], m
 
 
 def iter_missing(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[ComparisonKey]:
-    """Yield requested comparisons that cannot be made: the systems have no item in common."""
+    """Yield the requested comparisons that cannot be made because the systems have no item in common."""
     spec = _build_spec(plan, test_set, counts, ())
     pairs = list_pairs(counts, spec.pairs, spec.baseline)
     for subset, a, b, metric in comparisons.list_left_out(counts, pairs, spec.find_metrics(counts), spec.by):

@@ -272,7 +272,7 @@ def test_a_gate_that_raises_leaves_results_reported_and_its_reason_said(folder, 
 def test_a_report_that_cannot_be_written_does_not_keep_the_gate_from_its_verdict(folder, effect, status, monkeypatch):
     write_scores(folder, effect)
     plan = load_plan(folder / "plan.toml")
-    monkeypatch.setattr("sigdask.nightly.plan.load_plan", lambda _: plan)
+    monkeypatch.setattr("sigdask.cli.run.load_plan", lambda _: plan)
     (folder / "night.json").mkdir()  # after the plan was read
     exit_status, text = run_night(folder)
     assert exit_status == status
