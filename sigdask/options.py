@@ -115,6 +115,24 @@ def _list_choices(hint: Any) -> tuple[str, ...]:
     return ()
 
 
+MATCHED_TESTS = {
+    "t": "the matched-pair t-test [[student1908]]",
+    "sign": "the sign test",
+    "wilcoxon": "Wilcoxon's signed-rank test [[wilcoxon1945]]",
+    "wilcoxon:pratt": "Wilcoxon's signed-rank test with Pratt's rule for zeros [[wilcoxon1945,pratt1959]]",
+    "mcnemar": "McNemar's test [[mcnemar1947]]",
+}
+"""Tests of matched pairs: each unit is answered by both systems. A methods paragraph calls them by these words; [[key]]
+cites a source of `sigdask.report.methods.sources`."""
+
+INDEPENDENT_TESTS = {
+    "two-sample-t": "the two-sample t-test",
+    "binomial": "the test of a difference of proportions",
+    "chi2": "the chi-square test",
+}
+"""Tests that take the two systems for independent, as if each had answered a test set of its own: for contrast."""
+
+
 class ComparisonOptions(TypedDict, total=False):
     """Options of a comparison of two or more systems: typed keyword arguments of `compare`."""
 
@@ -163,7 +181,7 @@ class ComparisonOptions(TypedDict, total=False):
     tests: Annotated[
         str | Sequence[str] | None,
         Option(
-            "Classical tests beside p: t, sign, wilcoxon, wilcoxon:pratt, mcnemar; two-sample-t, binomial, chi2; all.",
+            f"Classical tests beside p: {', '.join(MATCHED_TESTS)}; {', '.join(INDEPENDENT_TESTS)}; all.",
             otherwise="none",
         ),
     ]

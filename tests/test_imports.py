@@ -52,7 +52,7 @@ def test_only_execution_names_dask():
     assert outside <= {
         "execution/run.py",
         "execution/certificates.py",
-        "execution/flight.py",
+        "execution/task_window.py",
         "execution/packing.py",
     }
 

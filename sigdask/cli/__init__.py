@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from sigdask.cli.declared import cite, compare, demo, independence, info, init, plan, power, rankings, reproduce, store
-from sigdask.cli.declared.options import complete_files
+from sigdask.cli.declared.options import HELP_NAMES, complete_files
 from sigdask.cli.output import streams
 from sigdask.cli.output.logs import log_to_stderr, terminal_columns
 from sigdask.cli.output.say import LOG, WORDS
@@ -49,7 +49,7 @@ def main() -> NoReturn:
 
 
 def repeat_lost_interrupts() -> None:
-    """Raise Ctrl-C again where Python can only print it: in callbacks of the garbage collector (dask has one)."""
+    """Repeat Ctrl-C when Python loses it, as it does in callbacks of the garbage collector."""
     print_unraisable = sys.unraisablehook
     main_thread = threading.main_thread().ident
 
@@ -98,14 +98,14 @@ class Help(click.HelpFormatter):
         super().__init__(width=room - 2 if room and room < NARROW_COLUMNS else width, max_width=max_width)
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Write a list of names with their descriptions."""
+        """Write a list of options or commands with their descriptions."""
         rows = [(name, text.replace("-", UNBROKEN_HYPHEN)) for name, text in rows]
         if self.width < NARROW_COLUMNS and max(len(name) for name, _ in rows) > self.width // 3:
             col_max = 0
         super().write_dl(rows, col_max, col_spacing)
 
     def getvalue(self) -> str:
-        """Return the text."""
+        """Return the help text, wrapped to the terminal's width."""
         return wrap_lines(super().getvalue().replace(UNBROKEN_HYPHEN, "-"), terminal_columns(sys.stdout))
 
 
@@ -113,12 +113,12 @@ class Commands(click.Group):
     """The group of all commands. It reports a lost connection instead of ending silently, as click would."""
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the full short help of each command."""
+        """Write the list of commands with the full first sentence of each."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(1000)) for name, command in self.commands.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words of the command line for pages that show how to repeat it."""
+        """Parse the arguments, and keep them for pages that show the command that made them."""
         ctx.meta[WORDS] = tuple(args)
         return super().parse_args(ctx, args)
 
@@ -139,7 +139,7 @@ class Context(click.Context):
 @click.group(
     cls=Commands,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={**HELP_NAMES, "max_content_width": 110},
 )
 @click.version_option(None, "-V", "--version", package_name="sigdask", prog_name="sigdask")
 @click.option("--log-json", is_flag=True, help="Log lines as JSON, one object a line; also SIGDASK_LOG=json.")

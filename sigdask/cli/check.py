@@ -48,5 +48,5 @@ def submit(plan: Path, cluster: Path, store: str | None, deadline: str | None, *
 
 
 def _fix_deadline(deadline: str) -> str:
-    """Return a deadline as a date and time, since the job may start late and more than once."""
+    """Return a deadline as a fixed date and time. A job may start late and more than once, so "in 2 h" would move."""
     return datetime.fromtimestamp(parse_deadline(deadline)).astimezone().isoformat(timespec="seconds")

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sigdask.analysis.reproduce import reference as recorded
+from sigdask.analysis.reproduce import reference
 from sigdask.analysis.reproduce.reference import read_json_results
 from sigdask.cli.output.say import print_text
 from sigdask.errors import InputError
@@ -30,18 +30,18 @@ def cite(what: str | None, only: str | None, *, in_latex: bool) -> None:
 
 
 def _read_facts(what: str) -> Any:
-    """Read what the methods paragraph needs from results, a plan's store, or a signature."""
+    """Return the facts that a methods paragraph states, from results, a plan's store, or a signature."""
     if is_signature(what):
         return Facts.from_signatures([Signature.parse(what)])
     if Path(what).suffix == ".csv":
-        return Facts.from_signatures([result.signature for result in recorded.read(Path(what))])
+        return Facts.from_signatures([result.signature for result in reference.read(Path(what))])
     if Path(what).suffix == ".json":
         return Facts.from_results(_read_json_results(Path(what)))
     return Facts.from_results(_read_plan_results(what))
 
 
 def _read_json_results(path: Path) -> Results:
-    """Read the results in a JSON file."""
+    """Return the results in a JSON file that `sigdask compare` wrote."""
     document = read_json_results(path)
     alpha = float(document.get("alpha", 0.05))
     try:
@@ -59,7 +59,7 @@ NAN_KEYS = ("score_a", "score_b", "difference", "p_value")
 
 
 def _read_plan_results(where: str) -> Results:
-    """Read the latest results of a plan on all its test sets."""
+    """Return the latest results of a plan on all its test sets together."""
     from sigdask.cli.status import find_store_and_plan  # loads SQLAlchemy and pydantic
     from sigdask.nightly.store import status
 

@@ -96,7 +96,7 @@ def _write_tables(results: Results, files: dict[str, str | None], options: dict[
 
 @dataclass(frozen=True, slots=True)
 class _ComparedResults:
-    """Results, and for a page the files that were read and the comparisons shown in depth."""
+    """Results of a comparison with what their page needs: the files read, and details of comparisons."""
 
     results: Results
     files: Sequence[Path] = ()
@@ -106,7 +106,7 @@ class _ComparedResults:
 def _read_and_compare(
     spec: SelectionOptions, options: dict[str, Any], steps: ProgressSteps, *, is_opened: bool
 ) -> _ComparedResults:
-    """Read the systems, print notes about them, and compare; also in depth where a page was requested."""
+    """Read and compare the systems, and log what was read; `is_opened` adds what a page needs."""
     counts, format_ = read_systems(options, steps)
     metrics = options["metrics"] or counts.suggested
     times = f" x {len(counts.replicates)} replicates" if counts.replicates and not counts.scope else ""
@@ -129,7 +129,7 @@ def _read_and_compare(
 
 
 def _output_files(options: dict[str, Any]) -> dict[str, str | None]:
-    """Return the files to write by their content; raise before anything is read if one cannot be written."""
+    """Return the file to write for each kind of output; raise if one cannot be written or is requested twice."""
     files = {name: options.get(f"{name}_file") for name in dict.fromkeys(FORMAT_BY_ENDING.values())}
     check_outputs(**files)
     for file in options["outputs"]:
@@ -185,7 +185,7 @@ def read_systems(options: dict[str, Any], steps: ProgressSteps) -> tuple[Counts,
 
 
 def _find_sources(text: str, format_: str) -> Iterator[Source]:
-    """Yield the files of one SYSTEM argument; patterns in URLs are expanded here, since no shell does."""
+    """Yield the sources that one SYSTEM argument names; patterns are expanded only in URLs, as shells expand others."""
     name, equals, url = text.partition("=") if not is_url(text) else ("", "", text)
     if not is_url(url):
         yield formats.parse_source(text)
@@ -226,7 +226,7 @@ def _run_comparison(
 
 @contextmanager
 def _open_cluster(options: dict[str, Any]) -> Iterator[str | Cluster]:
-    """Yield the cluster's name, or a connection to it where a performance report was requested."""
+    """Yield the cluster's name or, if a performance report was requested, a connection that records it."""
     report = options["performance_report"]
     if report is None:
         yield options["cluster"]
@@ -247,7 +247,7 @@ def _render_results(results: Results, *, everything: bool, verbose: bool = False
 
 
 def _log_warnings(results: Results, *, verbose: bool, is_printed: bool) -> None:
-    """Log the warnings; also what was scored, where the results themselves are not printed."""
+    """Log the warnings of results and, where these are not printed, also the notes on what was scored."""
     scope = [] if is_printed else [note for note in results.notes if note.kind == "scope"]
     for warning in (*scope, *select_warnings(results, verbose=verbose)):
         LOG.warning(warning.text)

@@ -1,4 +1,4 @@
-"""`sigdask examples` copies example data, `sigdask demo` goes through one of them step by step."""
+"""`sigdask examples` copies example data; `sigdask demo` explains a comparison of example data step by step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAME_COLUMNS = 13
 
 
 def _list_files(paths: list[str]) -> str:
-    """Return the files of a folder as text, subfolders without their contents."""
+    """Return text that lists the files and subfolders of a folder."""
     tops = {Path(path).parts[0]: len(Path(path).parts) > 1 for path in paths}
     return ", ".join(f"{top}/" if is_folder else top for top, is_folder in tops.items())
 
@@ -133,7 +133,7 @@ def demo(context: click.Context, *, yes: bool, keep: Path | None) -> None:
 
 
 def _run_command(command: str, program: click.Command) -> None:
-    """Run a command of the demo as it would be from a shell."""
+    """Run a command of the demo: `head` or a sigdask command, as a shell would."""
     name, *arguments = shlex.split(command.replace("\\\n", " "))
     if name == "head":
         with Path(arguments[1]).open(encoding="utf-8") as file:
@@ -144,7 +144,7 @@ def _run_command(command: str, program: click.Command) -> None:
 
 
 def _print_wrapped(text: str) -> None:
-    """Print a text in short lines."""
+    """Print a text wrapped to a width that is easy to read."""
     from textwrap import fill
 
     print_text(

@@ -52,14 +52,14 @@ def independence(**options: Any) -> None:
 
 
 def _build_settings(options: dict[str, Any]) -> IndependenceOptions:
-    """Return the settings of the test; raise if an option is invalid."""
+    """Return the settings of the tests of independence; raise if an option is invalid."""
     clusters.check_cluster(options["cluster"])
     named = {name: options[name] for name in PERMUTATION_OPTIONS if options.get(name) is not None}
     return fill_permutation_options(IndependenceOptions(**named, second_run=not options["no_second_run"]))  # type: ignore[typeddict-item]
 
 
 def _read_labellings(options: dict[str, Any], steps: Any) -> tuple[Counts, str]:
-    """Read the labellings; return them and the name of the reference."""
+    """Return the labellings to test, and the name of the reference labelling."""
     files, gold = options["files"], options["gold"]
     reference = options["gold_column"] or "gold"
     if gold is not None:

@@ -38,7 +38,7 @@ def init(
 
 
 def _plan_path(output: str, *, force: bool) -> Path:
-    """Return the file to write; raise if it exists and `force` is false."""
+    """Return the path of the plan to write; raise if it cannot be written, or exists and `force` is false."""
     check_writable(output, "-o")
     plan = Path(output)
     if plan.suffix != ".toml":
@@ -61,7 +61,7 @@ def _existing_path(text: str) -> Path:
 
 
 def _write_plan(plan: Path, text: str) -> None:
-    """Write a plan once the loader has accepted it."""
+    """Write a plan's text to its file; raise, without a file, if it is not a valid plan."""
     trial = plan.with_name(f".{plan.stem}.{os.getpid()}.toml")
     try:
         write_whole_text(trial, text)

@@ -87,7 +87,7 @@ def _estimate_power(options: dict[str, Any], steps: ProgressSteps) -> Powers:
 
 
 class _SampleProgress:
-    """Shows the progress of samples, and of the extraction before them.
+    """Display of the number of samples drawn, and of the extraction before that.
 
     Parameters
     ----------
@@ -100,5 +100,5 @@ class _SampleProgress:
         self.extracting = steps.extracting
 
     def __call__(self, done: int, total: int) -> None:
-        """Show the progress of samples."""
+        """Show how many samples are drawn."""
         self._steps.sampling(done, total)

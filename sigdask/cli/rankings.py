@@ -56,7 +56,7 @@ def rankings(**options: Any) -> None:
 
 
 def _evaluate(options: dict[str, Any]) -> Evaluation:
-    """Read the candidates, evaluate their rankings and log notes."""
+    """Read the candidates, return the evaluation of their rankings, and log its notes."""
     if len(options["files"]) > 1:
         raise InputError(f"{len(options['files'])} files of candidates: give one, or --validate for repeated samples")
     if options["cutoffs"]:
@@ -76,7 +76,7 @@ def _evaluate(options: dict[str, Any]) -> Evaluation:
 
 
 def _validate(options: dict[str, Any]) -> RepeatedSamples:
-    """Read repeated samples and compare them with the binomial model."""
+    """Read repeated samples of candidates and return how well the binomial model predicts their variation."""
     from dataclasses import replace
     from pathlib import Path
 

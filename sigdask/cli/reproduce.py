@@ -1,4 +1,4 @@
-"""`sigdask reproduce`: repeat the tests of recorded results and say whether they come out the same."""
+"""`sigdask reproduce`: repeats the tests of recorded results and reports whether they give the same results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sigdask.analysis.reproduce import reference as recorded
+from sigdask.analysis.reproduce import reference
 from sigdask.analysis.reproduce.rerun import reproduce_results
 from sigdask.api import compare_all
 from sigdask.cli.compare import read_systems
@@ -49,10 +49,10 @@ def reproduce(what: str, systems: tuple[str, ...], **options: Any) -> int:
 
 
 def _read_recorded(what: str, name: str | None) -> list[RecordedResult]:
-    """Return the recorded results that are to be reproduced."""
+    """Return the recorded results to reproduce, from a signature or a file; `name` selects a test set."""
     if is_signature(what):
-        return [recorded.RecordedResult(Signature.parse(what))]
-    results = recorded.read(Path(what))
+        return [reference.RecordedResult(Signature.parse(what))]
+    results = reference.read(Path(what))
     names = dict.fromkeys(result.signature.test_set for result in results)
     if name is None and len(names) > 1:
         raise InputError(f"{what}: results of several test sets: {', '.join(names)}; choose one with --name")
@@ -77,7 +77,7 @@ def _parse_expected_p(text: str | None, recorded: Sequence[RecordedResult]) -> D
 
 
 def _reading_options(recorded: Sequence[RecordedResult]) -> dict[str, Any]:
-    """Return the options for reading files that the signatures fix."""
+    """Return the options for reading files that follow from the signatures of recorded results."""
     signatures = [signature.signature for signature in recorded]
     columns = [name for signature in signatures for name in (signature.unit, *(signature.subset or ())[:1])]
     return {
@@ -101,13 +101,13 @@ def _build_compare(options: dict[str, Any], steps: ProgressSteps) -> Any:
 
 
 def _rounds_to(expected: Decimal, p: float) -> bool:
-    """Say whether p, rounded up or to the nearest, is printed as `expected`."""
+    """Return whether p, rounded up or to the nearest, equals `expected` at its number of decimals."""
     exact_p, last = Decimal(p), Decimal(1).scaleb(int(expected.as_tuple().exponent))
     return any(exact_p.quantize(last, mode) == expected for mode in (ROUND_CEILING, ROUND_HALF_EVEN))
 
 
 def _describe_outcome(outcome: ReproduceOutcome, unexpected: Decimal | None) -> Iterator[str]:
-    """Yield the lines that report what was reproduced and what differs."""
+    """Yield lines on which results were reproduced and which differ."""
     n = len(outcome.repeated) + len(outcome.changed)
     differing = [repeated for repeated in outcome.repeated if repeated.differences]
     messages = [f"other data: {text}" for text in outcome.changed]

@@ -43,10 +43,7 @@ def run(plan_file: str, everything: bool, verbose: bool, json_file: str | None, 
 def _print_outcome(
     outcome: Outcome, json_file: str | None, tables: PlanTables, *, everything: bool, verbose: bool
 ) -> int:
-    """Print the gate's verdict, results, changes and problems of a run; return the exit status.
-
-    Returns the exit status.
-    """
+    """Print what a run found: the gate's verdict, results, changes and problems. Return the exit status."""
     unwritten = [*outcome.unwritten]
     is_piped = "-" in (json_file, *tables.files.values())
     if outcome.gate is not None:

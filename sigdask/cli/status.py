@@ -1,4 +1,4 @@
-"""`sigdask status`, `history` and `build_report`: what the store of a plan holds."""
+"""`sigdask status`, `history` and `report`: show what the store of a plan holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sigdask.nightly.report.text import (
     render_markdown,
     write_report,
 )
-from sigdask.nightly.store import status as views
+from sigdask.nightly.store import status as store_status
 from sigdask.options import PRINT_OPTIONS, TableLayoutOptions
 from sigdask.text import as_json
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 def status(where: str, store: str | None, name: str | None, in_json: bool) -> None:
-    """Print how far a plan is."""
-    plan_status = views.read_status(*find_store_and_plan(where, store, name))
+    """Print the progress of a plan's latest run."""
+    plan_status = store_status.read_status(*find_store_and_plan(where, store, name))
     if in_json:
         print_json(as_json(build_status_dict(plan_status)))
     else:
@@ -41,8 +41,10 @@ def status(where: str, store: str | None, name: str | None, in_json: bool) -> No
 
 
 def history(where: str, store: str | None, name: str | None, last: int) -> None:
-    """Print the runs of a plan."""
-    print_text(format_history(views.list_runs(*find_store_and_plan(where, store, name), last), width=output_columns()))
+    """Print a list of the runs of a plan."""
+    print_text(
+        format_history(store_status.list_runs(*find_store_and_plan(where, store, name), last), width=output_columns())
+    )
 
 
 def report(
@@ -58,10 +60,10 @@ def report(
     figure_format: str,
     **options: Any,
 ) -> None:
-    """Print and write the results of a plan and what changed."""
+    """Print and write the results of a plan and what changed since the run before."""
     tables = PlanTables.from_options(options, json_file, html=html_file)
     check_figures(figures, figure_format)
-    plan_report = views.build_report(*find_store_and_plan(where, store, name), number)
+    plan_report = store_status.build_report(*find_store_and_plan(where, store, name), number)
     if "-" not in (json_file, *tables.files.values()):
         if (verdict := plan_report.run.details.get("verdict")) is not None:
             print_text(f"{format_record(verdict)}\n")
@@ -105,7 +107,7 @@ class PlanTables:
 
 
 def find_store_and_plan(where: str, store: str | None, name: str | None) -> tuple[str, str | None]:
-    """Return the store, and the plan's name in it, for a plan file or a store."""
+    """Return the store and the plan's name in it, given a plan file or the store itself."""
     if not where.endswith(".toml"):
         return store or where, name
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sigdask.cli.output.say import print_text
 from sigdask.cli.status import find_store_and_plan
 from sigdask.errors import DamagedError
-from sigdask.nightly.store import repair as mending
+from sigdask.nightly.store.repair import check_store, repair_store
 from sigdask.text import format_count, make_printable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ MOST_SHOWN = 50
 
 def check(where: str, store: str | None, *, everything: bool) -> int:
     """Verify every row of a store, print the faults and return the exit status."""
-    condition = mending.check_store(find_store_and_plan(where, store, None)[0])
+    condition = check_store(find_store_and_plan(where, store, None)[0])
     if not condition.faults:
         print_text(
             make_printable(f"store {condition.where}: {format_count(condition.n_rows, 'row')}, none of them damaged")
@@ -41,7 +41,7 @@ def check(where: str, store: str | None, *, everything: bool) -> int:
 
 def repair(where: str, store: str | None, *, everything: bool) -> None:
     """Remove damaged rows from a store and print what was removed."""
-    condition = mending.repair_store(find_store_and_plan(where, store, None)[0])
+    condition = repair_store(find_store_and_plan(where, store, None)[0])
     _print_faults(condition, everything=everything)
     if condition.set_aside is not None:
         print_text(

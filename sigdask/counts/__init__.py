@@ -1,4 +1,4 @@
-"""The aligned value every reader gives: items x systems x named count fields.
+"""The aligned data that every reader returns: items x systems x named count fields.
 
 A field is an array over items; a metric is a function of sums of fields (STATISTICS: counts, then
 sums, then a score). Integer fields are exact; float fields are put on a lattice per pair of systems
@@ -143,7 +143,7 @@ class Counts:
             self._set_numbers(ExactNumbers.from_fields(self.fields, self.systems))
 
     def _set_numbers(self, numbers: ExactNumbers) -> None:
-        """Replace the fields by exact numbers and add the notes on their reading to the warnings."""
+        """Replace the fields by exact numbers, and add notes on how they were read to the warnings."""
         object.__setattr__(self, "fields", numbers)
         object.__setattr__(self, "warnings", (*self.warnings, *numbers.notes))
 
@@ -483,7 +483,7 @@ class Counts:
 
 
 def _get_scores(values: Array, present: NDArray[np.bool_] | None, system: int) -> NDArray[np.float64]:
-    """Return one system's scores, with NaN for those that are missing."""
+    """Return one system's scores, with NaN for items that the system lacks."""
     column = values[:, system].astype(np.float64)
     return column if present is None else np.where(present[:, system], column, np.nan)
 

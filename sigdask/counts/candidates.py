@@ -1,4 +1,4 @@
-"""Candidates to be ranked: their gold labels, and each measure's score of each of them."""
+"""Candidates to be ranked: their gold labels, and the scores that each measure gives them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CanonicalOrder:
-    """Ids of candidates in canonical order, which is the order that the random stream uses.
+    """The order of candidates that the random stream uses: by canonical id, or by position if there are no ids.
 
     Attributes
     ----------

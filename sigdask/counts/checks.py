@@ -23,7 +23,7 @@ BLOCK = 1 << 16
 
 
 def canonicalize(text: str) -> bytes:
-    """Return the form in which ids are compared and sorted: NFC, UTF-8 (scheme 1)."""
+    """Return the form of a name or id that is compared and sorted: UTF-8 bytes in Unicode's form NFC (scheme 1)."""
     try:
         return unicodedata.normalize("NFC", text).encode()
     except UnicodeEncodeError:
@@ -50,7 +50,7 @@ def check_unique(names: Sequence[str], what: str) -> None:
 
 
 def canonicalize_column(names: Sequence[str]) -> Texts:
-    """Return the forms in which the ids of a column are compared and sorted."""
+    """Return the canonical forms of a column of names or ids, which are compared and sorted instead of them."""
     column = Texts.from_values(names)
     try:
         return column.canonicalize()
@@ -122,7 +122,7 @@ def check_common_items(
 
 
 def _format_examples(has: NDArray[np.bool_], ids: Sequence[str] | None, a: int, b: int, systems: Sequence[str]) -> str:
-    """Return text that names, for each of two systems, an item that only this one has."""
+    """Return text that names, for each of two systems, an item that this system has and the other lacks."""
     exclusive = [(has[:, k] & ~has[:, other], systems[k]) for k, other in ((a, b), (b, a))]
     examples = [
         f"{ids[int(np.argmax(mask))]!r} of {name!r}" for mask, name in exclusive if ids is not None and mask.any()
@@ -150,7 +150,7 @@ def convert_groups(groups: Mapping[str, Sequence[str]] | None, n_items: int) -> 
 
 
 def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> list[str]:
-    """Return a warning for each system whose labels are, mostly or all, not gold labels."""
+    """Return a warning for each system with mostly, or only, labels that do not occur in gold."""
     gold_labels = {*gold.levels}
     warnings: list[str] = []
     for name, column in predictions.items():

@@ -15,7 +15,7 @@ from sigdask.counts.texts import Texts
 
 @dataclass(frozen=True, eq=False)
 class Factor(Sequence[str]):
-    """A column in which many texts are the same; behaves like a tuple of str.
+    """A column of texts with many repetitions, stored as levels and codes; behaves like a tuple of str.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Factor(Sequence[str]):
 
     @cached_property
     def first_occurrences(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Levels in order of first occurrence, and the row where each level first occurs."""
+        """Levels in order of first occurrence in the column, and for each level the row where it first occurs."""
         first_rows = np.zeros(len(self.levels), np.intp)
         first_rows[self.codes[::-1]] = np.arange(len(self) - 1, -1, -1)
         return np.argsort(first_rows), first_rows

@@ -1,4 +1,4 @@
-"""Fields that are computed on access: fields of labels, and fields with the items in another order."""
+"""Fields that are computed on access: from labels, or from fields with the items in another order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def to_object_array(values: Sequence[Any]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LazyOutputs(Sequence[Array]):
-    """Outputs of each system as objects, built on access because only black-box metrics need them.
+    """Columns of outputs, one per system, built on access because only black-box metrics need them.
 
     Attributes
     ----------
@@ -77,12 +77,12 @@ class ReorderedFields(Mapping[str, Array]):
 
     @property
     def rounding(self) -> Mapping[str, tuple[float, ...]]:
-        """Largest rounding error of each field's columns, which no order changes."""
+        """How far the numbers in each column of a field may be off; another order of items does not change it."""
         return get_rounding(self.fields)
 
 
 def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]:
-    """Return how far the numbers of each column may be off, for fields from less than float64."""
+    """Return, by field, how far each column's numbers may be off; only fields read from less than float64 have any."""
     rounding: Mapping[str, tuple[float, ...]] = getattr(fields, "rounding", {})
     return rounding
 
@@ -90,7 +90,7 @@ def get_rounding(fields: Mapping[str, Array]) -> Mapping[str, tuple[float, ...]]
 @known_as("LabelFields", "gold predicted labels")
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelFields(Mapping[str, Array]):
-    """Fields of labelled items, computed from label codes on access.
+    """Fields of items with one label each, computed from label codes on access.
 
     `correct`, `items`, and `tp[L]`, `predicted[L]`, `gold[L]` for each label L: a dense array of
     all of them would cost labels x items x systems.
@@ -111,7 +111,7 @@ class LabelFields(Mapping[str, Array]):
 
     @staticmethod
     def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelFields:
-        """Encode columns of labels."""
+        """Build the fields from columns of labels, which are encoded as positions in `labels`."""
         code = {label: np.int32(k) for k, label in enumerate(labels)}
         predicted = np.empty((len(gold), len(predictions)), np.int32, order="F")
         for s, column in enumerate(predictions):

@@ -1,4 +1,4 @@
-"""Numbering and grouping of rows that have the same values, in order of first appearance."""
+"""Numbering and grouping of rows with equal values; numbers follow the order of first appearance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Integers = NDArray[np.int64]
 
 
 def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integers:
-    """Return numbers of rows in order of first appearance; rows that agree in all columns share a number.
+    """Return a number for each row, in order of first appearance; rows that agree in all columns share a number.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def number_rows(*columns: NDArray[np.integer[Any]] | NDArray[np.bool_]) -> Integ
 
 
 def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
-    """Return the rows of each number in ascending order, for numbers from `number_rows`.
+    """Return, for each number from `number_rows`, the rows that have it in ascending order.
 
     Examples
     --------
@@ -51,7 +51,9 @@ def group_rows(numbers: NDArray[np.integer[Any]]) -> list[Integers]:
 def number_pairs(
     codes: NDArray[np.integer[Any]], pairs: Integers, value: Callable[[int, int], Hashable]
 ) -> NDArray[np.int64]:
-    """Return numbers of pairs of systems by a value, which is computed once for each combination of codes.
+    """Return a number for each pair of systems; pairs with the same value of a function share a number.
+
+    The function is called once for each combination of codes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Texts of items for display, which no metric uses; they are looked up on demand."""
+"""Texts of items for display, which are looked up on demand; no metric uses them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Protocol
 
 
 class ScopeNote(str):
-    """A note on how files were read, shown in the first lines of an output, not below the results."""
+    """A note on how files were read that is printed in the first lines of an output, not below the results."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ItemTexts:
-    """Texts of an item: its input, the gold standard and a system's output; None if unknown."""
+    """The texts of an item: its input, the gold standard and a system's output, each None if unknown."""
 
     asked: str | None = None
     gold: str | None = None
@@ -29,5 +29,5 @@ class TextLookup(Protocol):
     """Source of the texts of items."""
 
     def find_texts(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
-        """Return the texts of items by system and id, only for those that have any."""
+        """Return the texts of items by system and id; items without texts are left out."""
         ...

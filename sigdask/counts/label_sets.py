@@ -1,4 +1,4 @@
-"""Several labels per item: label sets of gold and systems, and the counts that their scores sum.
+"""Data with several labels per item: the label sets of gold and systems, and the fields computed from them.
 
 Membership is kept sparse, an entry an item and label, sorted by label; a field is made when it is asked for.
 """
@@ -27,7 +27,7 @@ SAMPLE_SCORES = ("jaccard", "precision", "recall", "f1")
 
 
 def join_labels(labels: Iterable[Any]) -> str:
-    r"""Return a set of labels as the text of a cell.
+    r"""Return a set of labels as the text of one cell.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def join_labels(labels: Iterable[Any]) -> str:
 
 
 def split_labels(cell: str) -> list[str]:
-    """Return the labels of a cell."""
+    """Return the labels that the text of a cell lists."""
     return cell.split(SEPARATOR) if cell else []
 
 
@@ -50,14 +50,14 @@ def get_label_sets(columns: Sequence[Factor], system: int) -> NDArray[Any]:
 
 
 def list_labels(column: Factor) -> set[str]:
-    """Return the set of all labels in a column of cells."""
+    """Return the set of all labels that the cells of a column contain."""
     return {label for cell in column.levels.tolist() for label in split_labels(cell)}
 
 
 @known_as("LabelSetFields", "gold predicted n_items labels")
 @dataclass(frozen=True, eq=False)
 class LabelSetFields(Mapping[str, Array]):
-    """Fields of items with sets of labels, computed on access.
+    """Fields of items with sets of labels, computed from (label, item) entries on access.
 
     `correct` (the sets are the same), `items`; `tp`, `predicted`, `gold`: labels of an item in both sets, and in each;
     `known`: those of the predicted that gold has anywhere; `tp[L]`, `predicted[L]`, `gold[L]` for each label L;
@@ -82,14 +82,14 @@ class LabelSetFields(Mapping[str, Array]):
 
     @staticmethod
     def from_columns(gold: Factor, predictions: Sequence[Factor], labels: Sequence[str]) -> LabelSetFields:
-        """Encode columns of cells whose labels are separated by `SEPARATOR`."""
+        """Build the fields from columns of cells whose labels are separated by `SEPARATOR`."""
         code = {label: k for k, label in enumerate(labels)}
         entries = [_encode_entries(column, code) for column in (gold, *predictions)]
         return LabelSetFields(entries[0], tuple(entries[1:]), len(gold), tuple(labels))
 
     @cached_property
     def true_positives(self) -> tuple[NDArray[np.int64], ...]:
-        """Entries that each system shares with gold."""
+        """The (label, item) entries that each system shares with gold."""
         return tuple(np.intersect1d(entries, self.gold, assume_unique=True) for entries in self.predicted)
 
     @cached_property
@@ -98,7 +98,7 @@ class LabelSetFields(Mapping[str, Array]):
 
     @cached_property
     def _known_entries(self) -> tuple[NDArray[np.int64], ...]:
-        """Entries of each system whose labels occur in gold."""
+        """The (label, item) entries of each system whose label occurs anywhere in gold."""
         end = (self.gold[-1] // self.n_items + 1) * self.n_items if len(self.gold) else 0
         return tuple(entries[: np.searchsorted(entries, end)] for entries in self.predicted)
 
@@ -157,7 +157,10 @@ class LabelSetFields(Mapping[str, Array]):
 
 
 def _encode_entries(column: Factor, code: Mapping[str, int]) -> NDArray[np.int64]:
-    """Return the sorted values of label * n_items + item; each distinct cell is split only once."""
+    """Return the (label, item) entries of a column as sorted numbers: label code * n_items + item.
+
+    Each distinct cell is split only once.
+    """
     sets = [[code[label] for label in split_labels(cell)] for cell in column.levels.tolist()]
     sizes = np.array([len(label_codes) for label_codes in sets], np.int64)
     starts = np.cumsum(sizes) - sizes

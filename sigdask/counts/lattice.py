@@ -1,4 +1,4 @@
-"""Real scores as integers: exact for decimals, on a fixed lattice with a slack for other reals.
+"""Real scores as integers: exactly for decimals, otherwise as multiples of a small step with a slack.
 
 Sums of integers do not depend on order, tiling or machine, and ties are ties. A score that is a
 decimal of at most nine digits (0.25, 37.5, trec_eval's four digits) becomes an integer exactly. No
@@ -50,7 +50,7 @@ TIE = 64 * np.finfo(np.float64).eps
 @known_as("Lattice", "digits exponent")
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """A scale on which scores are integers.
+    """A scale on which scores are integers: multiples of a decimal or binary step.
 
     Attributes
     ----------
@@ -65,22 +65,22 @@ class Lattice:
 
     @property
     def step(self) -> float:
-        """Score that one step stands for."""
+        """The step: the score that the integer 1 stands for."""
         return 10.0**-self.digits if self.digits is not None else 2.0**self.exponent
 
     @property
     def slack(self) -> int:
-        """Slack in steps for each discordant unit: 0 if integers are exact."""
+        """Rounding error, in steps, allowed for each unit whose outputs differ; 0 if the integers are exact."""
         return 0 if self.digits is not None else SLACK_STEPS
 
     def to_integers(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Round scores to the lattice."""
+        """Return scores as integers, each rounded to the nearest step."""
         if self.digits is not None:
             return np.rint(values * 10.0**self.digits).astype(np.int64)
         return np.rint(np.ldexp(values, -self.exponent)).astype(np.int64)
 
     def to_scores(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        """Convert sums of integers to scores."""
+        """Return the scores that sums of integers stand for."""
         if self.digits is not None:
             return np.asarray(sums / 10.0**self.digits)
         return np.asarray(np.ldexp(sums.astype(np.float64), self.exponent))
@@ -101,14 +101,14 @@ class RoundedLattice(Lattice):
 
     @property
     def slack(self) -> int:
-        """Slack in steps for each discordant unit: that of the lattice and that of the numbers."""
+        """Rounding error, in steps, allowed for each unit whose outputs differ: by the lattice and in the numbers."""
         return SLACK_STEPS + self.rounding
 
 
 @known_as("CoarseLattice", "digits exponent rounding")
 @dataclass(frozen=True, slots=True)
 class CoarseLattice(RoundedLattice):
-    """A binary lattice for two systems some of whose scores differ by less than its step.
+    """A binary lattice for two systems with some scores that differ by less than its step.
 
     Such a difference counts as one step in its own direction, so that no unit is lost. Ties on this lattice are wide:
     sampled p-values are upper bounds, and exact ones are counted in fractions (`as_fraction`).
@@ -121,7 +121,7 @@ INTEGER_LATTICE = Lattice(digits=0)
 
 @dataclass(frozen=True, slots=True)
 class ScoreScale:
-    """Decimal digits, size and rounding of one system's scores, from which a lattice is chosen."""
+    """Decimal digits, size and rounding of one system's scores, which determine the lattice."""
 
     digits: int | None
     exponent: int
@@ -129,7 +129,7 @@ class ScoreScale:
 
     @staticmethod
     def from_scores(values: NDArray[np.float64], rounding: float = 0.0) -> ScoreScale:
-        """Measure one system's item scores, each of which may be off by `rounding`.
+        """Find digits and size of one system's item scores, each of which may be off by `rounding`.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class ScoreScale:
 
 
 def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | None = None) -> Lattice:
-    """Return the lattice on which two systems are compared.
+    """Return the lattice on which the scores of two systems are compared.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def choose_lattice(a: ScoreScale, b: ScoreScale, n_items: int, *, digits: int | 
 
 
 def as_fraction(value: float) -> tuple[Fraction, Fraction]:
-    """Return the number that a float stands for, and how far off it may be.
+    """Return the exact number that a float was most likely written as, and how far off that number may be.
 
     A float of few binary or decimal digits stands for just that number, any other for a real that was rounded.
 
@@ -195,7 +195,7 @@ def as_fraction(value: float) -> tuple[Fraction, Fraction]:
 
 
 def compute_lost_signs(a: NDArray[np.float64], b: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
-    """Return the sign of each difference that rounding to the lattice loses, and 0 elsewhere.
+    """Return the signs of score differences that rounding to the lattice makes 0, and 0 for all other differences.
 
     Differences that rounding alone may have made are none.
 

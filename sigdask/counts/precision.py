@@ -1,4 +1,4 @@
-"""Exact numbers: the decimals that binary fractions stand for, and the rounding that float32 leaves.
+"""Exact reading of numbers: the decimals that floats stand for, or else a limit of their rounding error.
 
 A tenth in float32 is 0.10000000149011612 in float64, and sums of such numbers tie no more where the
 tenths do. A column that holds nothing but decimals is read as those; of other numbers in less than
@@ -39,7 +39,7 @@ RELATIVE_TOLERANCE = 1e-14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemNumbers:
-    """One system's numbers in float64.
+    """One system's numbers in float64, with their possible rounding error.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class SystemNumbers:
 
     @staticmethod
     def from_values(values: Array) -> SystemNumbers:
-        """Read one system's numbers; NaN and infinities are left unchanged.
+        """Read one system's numbers, as decimals if all stand for decimals; NaN and infinities are unchanged.
 
         Examples
         --------
@@ -86,7 +86,7 @@ class SystemNumbers:
 
 
 def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] | None:
-    """Return the short decimals that all numbers stand for, or None if some stand for none."""
+    """Return the short decimals that the numbers stand for, or None unless all numbers stand for one."""
     finite = np.isfinite(wide)
     finite_values = wide if finite.all() else wide[finite]
     if _are_whole(finite_values, kind):
@@ -103,7 +103,7 @@ def _find_decimals(wide: NDArray[np.float64], kind: str) -> NDArray[np.float64] 
 
 
 def _are_whole(numbers: NDArray[np.float64], kind: str) -> bool:
-    """Return whether all numbers are integers that their type holds exactly; this check is cheap."""
+    """Return whether all numbers are integers small enough that the type `kind` holds them exactly."""
     return not len(numbers) or bool(
         np.abs(numbers[[numbers.argmin(), numbers.argmax()]]).max() < 2.0 ** BITS.get(kind, 53)
         and (np.rint(numbers) == numbers).all()
@@ -111,7 +111,7 @@ def _are_whole(numbers: NDArray[np.float64], kind: str) -> bool:
 
 
 def _find_nearest_decimals(numbers: NDArray[np.float64], kind: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the decimal nearest to each number, and a mask of the numbers that stand for it."""
+    """Return the nearest short decimal of each number, and a mask of the numbers that stand for that decimal."""
     decimals, fits = numbers.copy(), _are_exact(numbers, kind)
     if fits.all():
         return decimals, fits
@@ -130,7 +130,7 @@ def _find_nearest_decimals(numbers: NDArray[np.float64], kind: str) -> tuple[NDA
 
 
 def _are_exact(numbers: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
-    """Return a mask of integers and of float64 numbers with up to nine decimal places."""
+    """Return a mask of the numbers that are integers or, for float64, have at most nine decimal places."""
     fits = np.zeros(len(numbers), np.bool_)
     for k in range(0, len(numbers), CHUNK):
         fits[k : k + CHUNK] = _is_exact_chunk(numbers[k : k + CHUNK], kind)
@@ -160,7 +160,7 @@ def _describe_decimals(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMatrix:
-    """Item scores of all systems in the smallest type that holds them: integers, else float64.
+    """Item scores of all systems in the smallest type that holds them: an integer type if possible, else float64.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class ScoreMatrix:
 
 
 def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
-    """Return the smallest type for numbers: an integer type only if float64 holds their sums."""
+    """Return the smallest type that holds numbers: an integer type only if float64 holds their sum exactly."""
     largest = float(np.abs(numbers).max(initial=0.0))
     if largest * len(numbers) >= 2.0**53 or (np.rint(numbers) != numbers).any():
         return np.float64
@@ -214,7 +214,7 @@ def _find_narrowest_type(numbers: NDArray[np.float64]) -> type[np.number[Any]]:
 @known_as("Numbers", "fields rounding", apart_from="notes")
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactNumbers(Mapping[str, Array]):
-    """Fields by name with real numbers in float64, read as decimals where they stand for some.
+    """Fields by name, whose real numbers are float64 and were read as decimals if they stand for decimals.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class ExactNumbers(Mapping[str, Array]):
 
     @staticmethod
     def from_fields(fields: Mapping[str, Array], systems: Sequence[str]) -> ExactNumbers:
-        """Read fields of shape (n_items, n_systems) or (n_items, 1)."""
+        """Read the numbers of fields of shape (n_items, n_systems) or (n_items, 1)."""
         columns = {
             name: [SystemNumbers.from_values(column) for column in values.T]
             for name, values in fields.items()
@@ -246,7 +246,7 @@ class ExactNumbers(Mapping[str, Array]):
     def from_columns(
         columns: Mapping[str, Sequence[SystemNumbers]], fields: Mapping[str, Array], systems: Sequence[str]
     ) -> ExactNumbers:
-        """Build fields from columns that were read already, with their rounding and notes."""
+        """Add rounding errors and notes to fields whose columns were already read."""
         rounding = {
             name: tuple(c.rounding for c in numbers)
             for name, numbers in columns.items()
@@ -269,7 +269,7 @@ def _is_real(values: Array) -> bool:
 
 
 def _iter_notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequence[str]) -> Iterator[str]:
-    """Yield a note for each field and kind of reading, with the systems that it concerns."""
+    """Yield notes on how numbers were read, one per field and way of reading, with the systems concerned."""
     for name, numbers in columns.items():
         notes: dict[str, tuple[str, list[str]]] = {}
         for k, column in enumerate(numbers):
@@ -281,7 +281,7 @@ def _iter_notes(columns: Mapping[str, Sequence[SystemNumbers]], systems: Sequenc
 
 
 def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
-    """Return scores in float64, or in the less precise type in which they came."""
+    """Return scores as an array of float64, or of the less precise float type that they have."""
     try:
         numbers = np.asarray(values)
         if numbers.dtype.name not in BITS:
@@ -298,7 +298,7 @@ def convert_scores(values: Sequence[float] | Array, system: str) -> Array:
 
 
 def _find_common_type(values: Sequence[float] | Array) -> str:
-    """Return the type that all numbers of a list or object array share, or float64 if they differ."""
+    """Return the less precise float type that all numbers of a list or object array have, else float64."""
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
         return "float64"
     gaps = (value is None or (isinstance(value, float) and math.isnan(value)) for value in values)
@@ -307,7 +307,7 @@ def _find_common_type(values: Sequence[float] | Array) -> str:
 
 
 def check_lengths(lengths: Mapping[str, int]) -> int:
-    """Return the number of items; raise if it is not the same for all."""
+    """Return the number of items; raise if columns have different lengths."""
     if len(set(lengths.values())) > 1:
         details = ", ".join(f"{name}: {n}" for name, n in lengths.items())
         raise InputError(f"different numbers of items ({details})")

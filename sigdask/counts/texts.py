@@ -1,4 +1,4 @@
-"""Columns of texts without a Python object per cell: ids, labels, and group columns.
+"""Columns of texts stored in one buffer instead of as Python objects: ids, labels and group columns.
 
 The texts of a column lie in one buffer of UTF-8, each known by where it starts and stops. They are compared
 and sorted eight bytes at a time, as numbers that stand for these bytes in their order; UTF-8 sorts as the
@@ -135,7 +135,10 @@ class Texts(Sequence[str]):
         return all(content[k : k + CHUNK].tobytes().isascii() for k in range(0, len(content), CHUNK))
 
     def get_words(self, offset: int, rows: NDArray[Any] | None = None) -> NDArray[np.uint64]:
-        """Return eight bytes of each text from `offset` on, zero-padded, as numbers that sort like them."""
+        """Return eight bytes of each text from `offset` on as a number; the numbers sort like the bytes.
+
+        Texts that end earlier are padded with zeros.
+        """
         windows: NDArray[Any] = np.ndarray((len(self.buffer) - WORD + 1,), ">u8", self.buffer, strides=(1,))
         result = np.empty(len(self) if rows is None else len(rows), np.uint64)
         for k in range(0, len(result), CHUNK // WORD):  # what is needed on the way stays in the cache
@@ -158,7 +161,7 @@ class Texts(Sequence[str]):
         return is_equal
 
     def equals_column(self, other: Texts) -> NDArray[np.bool_]:
-        """Return a mask of the rows in which a column of the same length has the same text."""
+        """Return a mask of the rows in which another column of the same length has the same text."""
         is_equal: NDArray[np.bool_] = self.sizes == other.sizes
         offset, rows = 0, np.flatnonzero(is_equal)
         while len(rows):
@@ -171,7 +174,7 @@ class Texts(Sequence[str]):
 
     @cached_property
     def sorted(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Order of the texts by their bytes, and a mask of those that equal the one before in it."""
+        """The order that sorts the texts by their bytes, and a mask of positions in it that repeat the text before."""
         order = np.arange(len(self), dtype=np.int32 if len(self) < 2**31 else np.int64)
         tied = np.ones(len(self), np.bool_)
         tied[:1] = False
@@ -205,7 +208,7 @@ class Texts(Sequence[str]):
         return not self.sorted[1].any()
 
     def canonicalize(self) -> Texts:
-        """Return the texts in Unicode's form NFC, in which ids are compared; self if they are in it.
+        """Return the texts in Unicode's form NFC, in which ids are compared; self if they are in that form already.
 
         Raises
         ------
@@ -222,7 +225,7 @@ class Texts(Sequence[str]):
         return Texts.from_values(unicodedata.normalize("NFC", text) for text in strings)
 
     def compact(self) -> Texts:
-        """Return the texts in a buffer of their own; self if the buffer holds hardly anything else."""
+        """Return the column with a buffer that holds only its texts; self if its buffer is like that already."""
         sizes = self.sizes
         if len(self.buffer) == WORD + int(sizes.sum()) and (self.stops[:-1] == self.starts[1:]).all():
             return self
@@ -237,7 +240,7 @@ class Texts(Sequence[str]):
         return packed
 
     def iter_framed(self) -> Iterator[Bytes]:
-        """Yield blocks of bytes with each text after its size (64 bits, little-endian)."""
+        """Yield the texts as blocks of bytes, with the size of each text before it (64 bits, little-endian)."""
         yield from self._iter_blocks(WORD)
 
     def _iter_blocks(self, frame: int) -> Iterator[Bytes]:
@@ -261,7 +264,7 @@ class Texts(Sequence[str]):
 
 
 def _is_ascending(texts: Texts, tied: NDArray[np.bool_]) -> bool:
-    """Return whether the texts are sorted; mark in `tied` those that equal the one before."""
+    """Return whether the texts are sorted; mark in `tied` the rows that repeat the text before."""
     sizes = texts.sizes
     rows, offset = np.arange(1, len(texts)), 0
     tied[:] = False
@@ -299,7 +302,7 @@ def join_columns(columns: Sequence[Texts]) -> Texts:
 
 
 def find_positions(column: Texts, texts: Texts) -> NDArray[np.intp]:
-    """Return the position of each text in a column that has the same texts, each once.
+    """Return the position of each text in a column that holds the same texts in another order, all of them unique.
 
     Examples
     --------
@@ -312,5 +315,5 @@ def find_positions(column: Texts, texts: Texts) -> NDArray[np.intp]:
 
 
 def get_offset_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """Return the smallest type that holds offsets into a buffer."""
+    """Return the smallest integer type that holds offsets into a buffer of this size."""
     return np.uint32 if size < 2**32 else np.uint64

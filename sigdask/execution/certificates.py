@@ -1,4 +1,4 @@
-"""Certificate authority and certificates for mutual TLS between the parts of a cluster.
+"""A certificate authority and certificates for mutual TLS between scheduler, workers and clients.
 
 The authority's key is never written: whoever joins must have been given one of these files. Keys
 are readable by their owner only, certificates live for days, and begin an hour ago since clocks
@@ -54,7 +54,7 @@ class CertificateFiles:
         yield from dict.fromkeys([self.ca, *self.certs.values(), *self.keys.values()])
 
     def to_security(self) -> Any:
-        """Convert the paths to the `Security` object that dask takes."""
+        """Return dask's `Security` object with these files."""
         from distributed.security import Security
 
         options = {f"tls_{role}_cert": str(path) for role, path in self.certs.items()}
@@ -62,7 +62,7 @@ class CertificateFiles:
         return Security(require_encryption=True, tls_ca_file=str(self.ca), **options)
 
     def to_config(self) -> dict[str, Any]:
-        """Convert the paths to dask's settings; these hold no keys and can be passed on."""
+        """Return dask's settings with the paths of these files; they contain no keys and may be passed on."""
         roles = {
             f"distributed.comm.tls.{role}": {"cert": str(self.certs[role]), "key": str(self.keys[role])}
             for role in ROLES
@@ -76,7 +76,7 @@ class CertificateFiles:
 
 @contextmanager
 def open_certificates(description: ClusterDescription) -> Iterator[CertificateFiles | None]:
-    """Yield the certificates that a description asks for: none, the user's own, or new ones."""
+    """Yield the certificates for a cluster: the user's own, new ones, or None if its description asks for plain tcp."""
     transport = description.transport
     if transport.plain:
         yield None
@@ -88,7 +88,7 @@ def open_certificates(description: ClusterDescription) -> Iterator[CertificateFi
 
 
 def _make_run_folder(stack: ExitStack, description: ClusterDescription) -> Path:
-    """Return a folder for this run: temporary for local clusters, else one that other hosts see."""
+    """Return a new folder for certificates: temporary for a local cluster, else in the home that hosts share."""
     root = None if description.kind == "local" else Path.home() / ".sigdask" / "tls"
     try:
         if root is None:
@@ -103,7 +103,7 @@ def _make_run_folder(stack: ExitStack, description: ClusterDescription) -> Path:
 
 
 def create_certificates(folder: Path, *, days: float = 14.0) -> CertificateFiles:
-    """Create an authority and a certificate for each role.
+    """Create a certificate authority, and a certificate and key for scheduler, worker and client.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def _find_own_files(transport: Transport) -> CertificateFiles:
 
 
 def check_files(files: CertificateFiles, roles: tuple[str, ...] = ("client",)) -> CertificateFiles:
-    """Return the files; raise unless those of `roles` are readable, private and still valid."""
+    """Return certificate files; raise unless those of `roles` are readable, private and still valid."""
     for path in (files.ca, *(files.certs[r] for r in roles), *(files.keys[r] for r in roles)):
         if not path.is_file():
             raise InputError(f"certificate file {path}: no such file; `sigdask certificates FOLDER` makes them")
@@ -188,7 +188,7 @@ def _check_dates(path: Path) -> None:
 
 
 def _sign_certificate(name: str, key: Any, authority: Any, authority_key: Any, end: datetime) -> Any:
-    """Return a certificate for `key`; it is the authority's own if `authority` is None."""
+    """Return a certificate for `key` signed by the authority; self-signed if `authority` is None."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID

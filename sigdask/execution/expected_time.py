@@ -1,4 +1,4 @@
-"""Estimates of how long counting takes, which `check`, `run`, `status` and `compare` all state."""
+"""Estimates of how long counting takes, which `check`, `run`, `status` and `compare` all print."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WARM_UP = 0.05, 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkEstimate:
-    """Expected amount and duration of counting.
+    """The trials that jobs have to count, and how many seconds they are expected to take.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class WorkEstimate:
 
     @staticmethod
     def from_jobs(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-        """Estimate the work of jobs from the seconds that a trial of each takes."""
+        """Return the estimate for jobs, from the seconds that a trial of each job takes."""
         first = np.array([job.first for job in jobs], np.int64)
         n = np.array([job.n_trials for job in jobs], np.int64)
         panels = [job.panel for job in jobs]
@@ -74,7 +74,7 @@ class WorkEstimate:
 
     @property
     def unit(self) -> str:
-        """What is counted, in words: trials if there are any, else what replaces them."""
+        """The word for what is counted: trials if there are any, else what replaces them (such as arrangements)."""
         if self.max_trials:
             return "trials"
         if self.n_exact == self.total:
@@ -83,7 +83,7 @@ class WorkEstimate:
 
     @property
     def max_trials(self) -> int:
-        """Largest number of random trials of a comparison; 0 if all arrangements are counted."""
+        """Largest number of random trials of any comparison; 0 if none has random trials."""
         return int(self.stop[self.is_sampled].max(initial=0))
 
     @property
@@ -92,7 +92,7 @@ class WorkEstimate:
         return self.compute_seconds(self.max_trials)
 
     def compute_seconds(self, trials: int) -> float:
-        """Return the seconds of the work with at most this many random trials per comparison."""
+        """Return the expected seconds if no comparison has more than this many random trials."""
         stop = np.where(self.is_sampled, np.minimum(self.stop, trials), self.stop)
         return float(np.maximum(stop - self.first, 0) @ self.seconds_each)
 
@@ -103,7 +103,7 @@ class WorkEstimate:
 
     @property
     def fewer_trials(self) -> int | None:
-        """Largest power of ten of trials that is quick, or the fewest; None if it saves less than half."""
+        """Largest power of ten of trials that is quickly counted, or else the fewest; None if it saves too little."""
         trials = FEWEST_TRIALS
         if trials >= self.max_trials:
             return None
@@ -113,7 +113,7 @@ class WorkEstimate:
 
 
 class CountingPace:
-    """Progress of counting, in predicted seconds of work, and when it will end.
+    """Progress of counting, measured in predicted seconds of work, and the expected time left.
 
     Trials differ in cost by orders of magnitude (a part of an exact p takes a second, a trial of a pair a
     nanosecond), so neither shares nor times are told by numbers of trials. The measured pace corrects the prediction.
@@ -134,7 +134,7 @@ class CountingPace:
 
     @property
     def share(self) -> float:
-        """Share of the predicted work that is done."""
+        """Share of the predicted work that is done, from 0 to 1."""
         return min(self._done / self._total, 1.0) if self._total else 1.0
 
     @property
@@ -147,7 +147,7 @@ class CountingPace:
 
 
 def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> WorkEstimate:
-    """Estimate the work of jobs; unless it is little, time their panels for longer."""
+    """Return the estimate for jobs; if it is not short, the costliest panels are timed again first."""
     estimate = WorkEstimate.from_jobs(jobs, costs, n_threads)
     return (
         estimate
@@ -157,7 +157,7 @@ def estimate_work(jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -
 
 
 def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_threads: int) -> CountingPace:
-    """Estimate the work, report it to `progress` if that accepts it, and return the pace."""
+    """Estimate the work, tell the estimate to `progress` if it accepts one, and return the pace at the start."""
     estimate = estimate_work(jobs, costs, n_threads)
     expecting = getattr(progress, "expecting", None)
     if expecting is not None:
@@ -166,7 +166,7 @@ def start_pace(progress: Any, jobs: Sequence[Job], costs: Sequence[float], n_thr
 
 
 def report_progress(progress: Any, n_done: int, total: int, pace: CountingPace | None) -> None:
-    """Report how many trials are done and, if `progress` takes them, the share and the time left."""
+    """Tell `progress` how many trials are done and, if it accepts them, the share of work and the time left."""
     counting = getattr(progress, "counting", None)
     if counting is not None and pace is not None:
         counting(n_done, total, pace.share, pace.seconds_left)

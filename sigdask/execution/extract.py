@@ -1,4 +1,4 @@
-"""Extraction for metrics, counted in this process, in other processes or on a cluster.
+"""Extraction of statistics from outputs for metrics: in this process, in other processes or on a cluster.
 
 Counters in Python hold the interpreter's lock, so that threads become processes. A cluster whose workers have other
 versions of a library, or none, is left out of it; what it does not count is counted on this machine.
@@ -30,7 +30,7 @@ CountedParts = Iterator[tuple[int, list[Array]]]
 
 
 class ClusterExtraction:
-    """Counts parts of an extraction on the cluster that a run was given.
+    """An executor that counts the parts of an extraction on the cluster of a run.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class ClusterExtraction:
 
     @property
     def _is_local(self) -> bool:
-        """Whether this machine does the counting."""
+        """Whether parts are counted on this machine, not on a dask cluster."""
         kind = self.cluster.kind if isinstance(self.cluster, (Cluster, ClusterDescription)) else self.cluster
         return kind in clusters.LOCAL_WORDS
 
     def __call__(self, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:
-        """Yield the number of each part and its counts, as they finish."""
+        """Yield each part's number and statistics as parts finish; `seconds` is the expected work."""
         if seconds < SHORT_SECONDS:
             return LocalExtraction()(parts, seconds)
         if (active := clusters.resolve_active(self.cluster)) is not self.cluster:
@@ -72,7 +72,7 @@ class ClusterExtraction:
 
 
 def _choose_executor(n: int) -> Executor:
-    """Return an executor for this machine that uses other processes if it can."""
+    """Return an executor for this machine: other processes if the platform supports them, else this process."""
     return ProcessExtraction(n) if IS_SUPPORTED else LocalExtraction()
 
 
@@ -83,7 +83,7 @@ def _get_n_threads(cluster: ClusterLike) -> int | None:
 
 
 def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[ExtractionPart], seconds: float) -> CountedParts:
-    """Count on a cluster, and count on this machine what the cluster does not."""
+    """Yield the parts that a cluster counts, then count on this machine those that the cluster did not."""
     missing = set(range(len(parts)))
     try:
         for number, counts in cluster_counts:
@@ -102,7 +102,7 @@ def _count_with_fallback(cluster_counts: CountedParts, parts: Sequence[Extractio
 
 @dataclass(frozen=True, slots=True)
 class _ExtractionTask:
-    """A part that is being counted; it is a job of its own, so that its failure affects no others."""
+    """One part of an extraction as a task; each part has a job of its own, so that a failure affects no other part."""
 
     job: int
 
@@ -119,6 +119,6 @@ def _count_on_client(cluster: Cluster, parts: Sequence[ExtractionPart]) -> Count
 
 
 def count_packed(packed: bytes) -> tuple[int, list[Array] | None]:
-    """Count a packed part; return its number and counts, or None if the libraries differ."""
+    """Count a packed part; return its number and statistics, or None instead if library versions differ."""
     number, key, part = pickle.loads(packed)  # noqa: S301  # from the driver, as all tasks are
     return number, part.count() if part.extraction.key == key else None

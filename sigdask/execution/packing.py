@@ -1,4 +1,4 @@
-"""Packing of panels for workers: packed once, opaque to the scheduler, no code for other machines.
+"""Packing of panels for workers: pickled once, never unpickled by the scheduler, without code for other machines.
 
 A large panel goes in blocks of systems, which are spread over the workers; what a task needs of them are
 sums, which workers make where the blocks are and fetch from each other.
@@ -28,7 +28,7 @@ MAX_INLINE_BYTES = 16 * 1024
 
 @dataclass(slots=True, eq=False)
 class TransientBytes:
-    """Bytes that are freed when unpacked; workers keep arguments as long as a task's result.
+    """Bytes that a worker frees when it unpacks them, as dask keeps a task's arguments as long as its result.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class TransientBytes:
         return TransientBytes, (self.content, True)
 
     def take(self) -> bytes:
-        """Return the bytes; on a worker this works only once."""
+        """Return the bytes; on a worker they are freed, so that a second call fails."""
         content = self.content
         assert content is not None
         if self.arrived:
@@ -55,18 +55,18 @@ class TransientBytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholePanel:
-    """A panel that workers get whole: packed if it is small, else a future that they share."""
+    """A panel that workers receive as a whole: its packed bytes if they are few, else a future that tasks share."""
 
     panel: Any
 
     def get_argument(self, _client: Any, _trials: TrialRange) -> Any:
-        """Return the panel as an argument of a task."""
+        """Return what a task receives as its panel: the bytes or the future."""
         return self.panel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockedPanel:
-    """A large panel, or a family of large panels, in blocks of systems.
+    """A large panel, or a family of large panels, that workers hold in blocks of systems.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class BlockedPanel:
     blocks: list[list[Any]]
 
     def get_argument(self, client: Any, trials: TrialRange) -> Any:
-        """Return the argument of a task: futures of the sums of all blocks in its trials."""
+        """Return what a task receives as its panel: futures of all blocks' sums in the task's trials."""
         sums = [
             [client.submit(sum_block, block, trials, pure=False) for block in panel_blocks]
             for panel_blocks in self.blocks
@@ -89,7 +89,10 @@ class BlockedPanel:
 
 
 def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, WholePanel | BlockedPanel]:
-    """Send each panel and return its form for tasks; shared blocks of families are sent once."""
+    """Send the panels of all jobs to workers, and return, by panel id, what tasks receive in place of the panel.
+
+    Blocks that families share are sent once.
+    """
     panels: dict[int, WholePanel | BlockedPanel] = {}
     blocks: dict[int, list[Any]] = {}
     for panel in {id(job.panel): job.panel for job in jobs}.values():
@@ -109,7 +112,7 @@ def send_panels(cluster: Cluster, jobs: Sequence[Job]) -> dict[int, WholePanel |
 
 
 def _send_blocks(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
-    """Send blocks, at most one per thread at a time, because packed blocks take workers' memory."""
+    """Send a panel's blocks to workers, and return their futures; few are in transit at once, to save memory."""
     from distributed import wait
 
     futures: list[Any] = []
@@ -121,24 +124,24 @@ def _send_blocks(cluster: Cluster, parts: Iterable[Panel]) -> list[Any]:
 
 
 def _submit_panel(cluster: Cluster, function: Callable[[TransientBytes], Any], panel: AnyPanel) -> Any:
-    """Return the future of a function of a panel; as a task, it is computed again if it is lost."""
+    """Return the future of a function applied to a panel; dask repeats the task if its result is lost."""
     return cluster.client.submit(function, TransientBytes(_pack_panel(panel, code=not cluster.remote)), pure=False)
 
 
 def build_block(packed: TransientBytes) -> SystemBlock:
-    """Build a block of systems from a packed part of a panel."""
+    """Return the block of systems that a packed part of a panel describes."""
     part = unpack_panel(packed)
     assert isinstance(part, Panel)
     return SystemBlock.from_panel(part)
 
 
 def sum_block(block: SystemBlock, trials: TrialRange) -> MovedSums:
-    """Return the sums of a block in the trials of a task."""
+    """Return the sums of a block's systems in the trials of a task."""
     return block.compute_sums(run=trials.run, first=trials.first, n_trials=trials.n_trials)
 
 
 def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
-    """Pickle a panel, opaque to the scheduler; without `code`, as arrays and names only.
+    """Return a panel as bytes that the scheduler does not unpickle; without `code`, only arrays and names.
 
     Before it, and read before it, go the driver's versions, and to workers of this machine the folders in which the
     driver finds modules.
@@ -159,7 +162,7 @@ def _pack_panel(panel: AnyPanel, *, code: bool) -> bytes:
 
 
 def unpack_panel(panel: Any) -> AnyPanel:
-    """Return a panel that this program's driver packed, or one that counts from sums of its blocks."""
+    """Return the panel that a task receives: unpickled from bytes, or built from the sums of its blocks."""
     if isinstance(panel, list):
         return build_from_sums(*panel)
     if isinstance(panel, TransientBytes):

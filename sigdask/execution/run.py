@@ -1,4 +1,4 @@
-"""Panels to tallies: trials split into tasks, run in this process or on dask, and summed.
+"""Counting of jobs: their trials are split into tasks, run in this process or on dask, and summed to tallies.
 
 A task is a list of ranges of trials, sized by measured speed to last about a second. Tasks are
 seeded by the counters they own, so which tasks there are, where and how often they run cannot
@@ -37,7 +37,7 @@ def count_jobs(
     progress: Progress | None = None,
     blocks_per_task: int | None = None,
 ) -> list[Tally]:
-    """Count all jobs.
+    """Count the trials of all jobs, and return the tally of each job.
 
     The same tallies on any cluster, in any partition, after any loss of workers.
 
@@ -75,7 +75,7 @@ def count_jobs(
 
 @contextmanager
 def connect_once(cluster: ClusterLike, workers: int | None) -> Iterator[ClusterLike]:
-    """Yield a cluster for several counts; not connected if it is this process or not chosen yet."""
+    """Yield a cluster that several counts can use: connected once, unless it needs no connection or is still "auto"."""
     cluster = clusters.resolve_active(cluster)
     if isinstance(cluster, Cluster) or (isinstance(cluster, str) and cluster in {"auto", "none", "threads"}):
         yield cluster
@@ -85,7 +85,7 @@ def connect_once(cluster: ClusterLike, workers: int | None) -> Iterator[ClusterL
 
 
 def resolve_cluster(cluster: ClusterLike, jobs: Sequence[Job], work: float) -> ClusterLike:
-    """Resolve "auto" to an active client, else by the seconds of work and whether kernels use threads."""
+    """Return the cluster to use for jobs: for "auto" an active client, or else a choice by the expected work."""
     cluster = clusters.resolve_active(cluster)
     if not isinstance(cluster, str) or cluster != "auto":
         return cluster
@@ -121,13 +121,13 @@ def _count_on_cluster(
 
 
 def count_on_worker(task: Task, *panels: Any) -> CountedRanges:
-    """Count a task on a worker; its counts travel in the smallest type that holds them."""
+    """Count a task on a worker, and return its tallies in the smallest type that holds them."""
     results = count_task(task, *panels)
     return [(trials, tally.narrow() if isinstance(tally, Tally) else tally) for trials, tally in results]
 
 
 def count_task(task: Task, *panels: Any) -> CountedRanges:
-    """Count each range of a task with its panel; a metric's error is returned with its trials."""
+    """Return the tally of each range of a task's trials, or the error that a metric raised on that range."""
     return [(trials, _count_range(trials, panel)) for trials, panel in zip(task, panels, strict=True)]
 
 
@@ -139,7 +139,7 @@ def _count_range(trials: TrialRange, panel: Any) -> Tally | SigdaskError:
 
 
 def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[CountedRanges]:
-    """Count tasks and yield the counts of each, in the order in which they finish.
+    """Count tasks, and yield the tallies of each task in the order in which tasks finish.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def run_tasks(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> I
 
 
 def _run_on_threads(calls: Sequence[Callable[[], CountedRanges]], n_threads: int) -> Iterator[CountedRanges]:
-    """Run calls on dask's threaded scheduler, in rounds so that progress shows."""
+    """Yield the results of calls on dask's threaded scheduler, a few at a time so that progress shows."""
     import dask
 
     step = 2 * n_threads
@@ -167,7 +167,7 @@ def _run_on_threads(calls: Sequence[Callable[[], CountedRanges]], n_threads: int
 
 
 def _run_on_client(cluster: Cluster, jobs: Sequence[Job], tasks: Sequence[Task]) -> Iterator[CountedRanges]:
-    """Run on a distributed cluster; panels are tasks too, so that lost ones are made again."""
+    """Yield the tallies of tasks on a distributed cluster; lost panels are computed again, as they are tasks too."""
     sent_panels = send_panels(cluster, jobs)
 
     def submit(task: Task) -> Any:

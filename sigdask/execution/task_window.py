@@ -1,4 +1,4 @@
-"""Tasks in flight on a cluster: limited in number, retried if lost, and named if they keep failing.
+"""Tasks that run on a cluster: limited in number at a time, retried if lost, and reported if they keep failing.
 
 A result that is lost with its worker before it was fetched is counted again; its counts are the
 same. A task that fails is tried again; one of several jobs is taken apart first, so that what
@@ -33,16 +33,16 @@ NO_WORKER_ERRORS = ("NoWorkerError", "NoValidWorkerError")
 
 
 class JobTrials(Protocol):
-    """The trials of one job that a task counts."""
+    """One entry of a task: the trials of one job."""
 
     @property
     def job(self) -> int:
-        """Number of the job."""
+        """Number of the job that the trials belong to."""
         ...
 
 
 class TaskWindow:
-    """Runs tasks on a client; they are tuples, each entry of which belongs to one job.
+    """Runs tasks on a client, a limited number at a time; each task is a tuple with entries for one or more jobs.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class TaskWindow:
         self._completed = as_completed(loop=self.client.loop)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield results as they come, each fetched at once, with those that came with it.
+        """Yield the results of tasks as they finish; results that arrive together are fetched together.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class TaskWindow:
             self._launch([] if self._is_given_up(self._solo_task) else [self._solo_task])
 
     def _count_threads(self) -> int:
-        """Return the number of threads to keep busy: at least as many as were expected at first."""
+        """Return the number of threads to keep busy: those of all workers, but no fewer than were expected."""
         if time.monotonic() - self._last_check > CHECK_SECONDS:
             with suppress(OSError):  # lost: what is aloft will say so
                 self._n_threads = max(self.cluster.n_threads, sum(self.client.nthreads().values()))
@@ -163,12 +163,12 @@ class TaskWindow:
 
 
 def _is_killed(error: Exception) -> bool:
-    """Return whether the scheduler gave up a task because several workers died with it."""
+    """Return whether the error says that several workers died while they ran the task."""
     return type(error).__name__ == "KilledWorker"
 
 
 def fetch_results(futures: Sequence[Any], client: Any) -> list[Any]:
-    """Return the result or the error of each future; raise a `SigdaskError`."""
+    """Return for each future its result or its error; raise an error that is a `SigdaskError`."""
     if all(future.status == "finished" for future in futures):
         with suppress(Exception):  # some were lost with their workers meanwhile
             return list(client.gather(futures, errors="raise", direct=False))

@@ -1,4 +1,4 @@
-"""Split jobs into tasks: ranges of trials of about a second each, by measured speed."""
+"""Splitting of jobs into tasks: ranges of trials that take about a second each, by measured speed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Task = tuple[TrialRange, ...]
 
 
 def compute_task_seconds(work: float, n_threads: int) -> float:
-    """Return how long a task should last: long enough for the scheduler, short enough to share out.
+    """Return how many seconds a task should take, so that the scheduler keeps up and all threads have work.
 
     Work that is soon done waits at its end for about a task, and for the scheduler to pass on all of them: the sum of
     both, s + work / (s SUSTAINED), is least at the root.
@@ -64,7 +64,7 @@ def compute_task_seconds(work: float, n_threads: int) -> float:
 def split_jobs(
     jobs: Sequence[Job], costs: Sequence[float], seconds: float, blocks_per_task: int | None = None
 ) -> list[Task]:
-    """Split jobs into tasks of about `seconds`, at borders of blocks; small jobs share a task.
+    """Return tasks of about `seconds`, made of ranges of the jobs' trials; small jobs share a task.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def split_jobs(
 
 
 def measure_trial_seconds(panel: AnyPanel) -> float:
-    """Return the seconds of a trial: measured, or stated for enumerated pairs and exact values."""
+    """Return how many seconds a trial of a panel takes, by timing a few; some kinds of panels state it."""
     if isinstance(panel, ExactPanel):
         return panel.seconds_per_trial
     if panel.enumerated and panel.manner.vectorised and not panel.is_whole:
@@ -122,7 +122,7 @@ panels are timed again for this share of the whole, at most these seconds, and t
 
 
 def retime_trials(jobs: Sequence[Job], costs: Sequence[float]) -> list[float]:
-    """Return the seconds per trial of each job, after timing the panels that matter most again.
+    """Return the seconds per trial of each job, after the panels with most work are timed again.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _time_trials(panel: AnyPanel, n_trials: int) -> float:
 
 
 def _time_call(panel: AnyPanel, call: Callable[[], object]) -> float:
-    """Return the seconds of a call: CPU time for kernels, which other programs hardly affect.
+    """Return how many seconds a call takes: of CPU time for kernels, as other programs hardly affect it.
 
     What waits for something else than a core (a user's function that reads files or starts processes) is timed by the
     clock.

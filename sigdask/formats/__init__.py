@@ -287,7 +287,7 @@ def _read_by_address(address: str, sources: Sequence[Source], gold: Path | None,
 
 
 def may_have_metric(metric: str, format_: str, gold: Path | None) -> bool:
-    """Return whether files may hold this metric themselves, before they are read.
+    """Return whether files of a format may hold scores under the name of a metric; the files are not read.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def detect_layout(table: FileTable, options: Options = DEFAULTS) -> str:
 
 
 def _are_texts(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether files given with documents are lines of text, with few repeated gold lines."""
+    """Return whether files are plain lines of text: a document file is given, and gold lines hardly repeat."""
     if options.documents is None or gold is None or not all(map(is_line_text, (gold, *(s.path for s in sources)))):
         return False
     lines = [line for line in read_head_lines(gold) if line]
@@ -357,7 +357,7 @@ def _fetch_remote(sources: Sequence[Source], gold: Path | None, options: Options
 
 
 def _read_table_to_detect(path: Path, options: Options) -> FileTable:
-    """Read a file that no sniffer claims; errors say that it was read as a table."""
+    """Read a file as a table without summary rows, to detect its format; errors say that it was read as a table."""
     if path.is_dir():
         check_folder(path)
     with open_bytes(path):

@@ -1,4 +1,4 @@
-"""Choose a format by the requested metrics where only one format has them, without reading texts."""
+"""Choose a format from the names of the requested metrics, where only one format supports them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ JSON_START = re.compile(r"\s*(\{\s*(\"|$)|\[\s*([\[{\"\d]|$))")
 
 
 def find_format(metric_names: Sequence[str], paths: Sequence[Path], gold: Path) -> str | None:
-    """Return the only format that has the requested metrics, or None if there is no single one.
+    """Return the one format that supports the requested metrics, or None if metrics or files do not settle it.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def find_format(metric_names: Sequence[str], paths: Sequence[Path], gold: Path) 
     paths : sequence of Path
         Files of systems.
     gold : Path
-        File of what is right.
+        Gold-standard file.
     """
     formats = {format_ for name in metric_names if (format_ := _find_metric_format(name)) is not None}
     if len(formats) != 1:
@@ -59,7 +59,7 @@ def find_format(metric_names: Sequence[str], paths: Sequence[Path], gold: Path) 
 
 
 def has_single_format(name: str) -> bool:
-    """Return whether only one format has a metric."""
+    """Return whether a metric belongs to a single format, so that its name settles the format."""
     return name.casefold() in FORMATS
 
 
@@ -74,7 +74,7 @@ def _find_metric_format(name: str) -> str | None:
 
 
 def is_line_text(path: Path) -> bool:
-    """Return whether a file is text without columns; XML and SGML also hold texts."""
+    """Return whether a file holds plain lines of text, XML or SGML, rather than columns or JSON."""
     if path.is_dir() or is_parquet(path):
         return False
     lines = [line for line in read_head_lines(path)[:20] if line.strip()]

@@ -122,7 +122,7 @@ def _is_frame(scores: Any, columns: Mapping[str, Array]) -> bool:
 
 
 class NumberColumn(TypedColumn):
-    """A column of numbers in memory, with texts made on demand; NaN is a missing score."""
+    """A column of numbers in memory that are formatted as text only on access; NaN is a missing score."""
 
     def __init__(self, values: Array) -> None:
         vars(self).update(values=values, size=len(values), is_numeric=True)
@@ -134,11 +134,11 @@ class NumberColumn(TypedColumn):
 
     @cached_property
     def texts(self) -> Texts:
-        """The numbers as a file would hold them, empty where there is none."""
+        """The numbers formatted as the cells of a file, empty for a missing number."""
         return Texts.from_values(_format_cells(self.values))
 
     def get_numbers(self) -> tuple[Array, Array]:
-        """Return the numbers, and which are infinite."""
+        """Return the numbers, and a mask that is true for infinite numbers."""
         values = self.values.astype(np.float64)
         return values, np.isinf(values)
 
@@ -276,7 +276,7 @@ def _as_array(column: Any) -> Array:
 
 
 def _find_id_column(columns: Mapping[str, Array]) -> str | None:
-    """Return the first column with a conventional id name, if its values are unique ids.
+    """Return the first column with a conventional id name and unique values, or None if no column has such a name.
 
     Raises
     ------

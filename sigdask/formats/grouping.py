@@ -44,7 +44,7 @@ class GroupFile:
 
     @property
     def names(self) -> set[str]:
-        """All names that its columns may have."""
+        """All names that the grouping columns of this file may get."""
         if self.unnamed == DOCUMENT:
             return {DOCUMENT, "domain"}
         return {*self.table.columns, self.unnamed, *(f"{self.unnamed} {name}" for name in self.table.columns)}
@@ -67,14 +67,14 @@ class GroupFile:
 
     @property
     def _headerless_table(self) -> FileTable:
-        """The table with its first row as an item."""
+        """The table with its first row read as an item, not as a header."""
         if not self.table.header or self.table.lines[0] <= 1:
             return self.table
         columns = {str(k): [name, *cells] for k, (name, cells) in enumerate(self.table.columns.items(), start=1)}
         return replace(self.table, columns=columns, lines=[1, *self.table.lines], header=False, nested={})
 
     def _find_id_column(self, table: FileTable, ids: Texts, options: Options) -> str | None:
-        """Return the first column that contains all ids; columns with usual names come first."""
+        """Return the first column that contains all item ids, preferably one with a conventional id name, or None."""
         if len(table.columns) < 2:
             return None
         usual = [name for name in table.columns if name == options.id_column or name.lower() in ID_NAMES]
@@ -130,14 +130,14 @@ class GroupFile:
 
     @property
     def _table_with_header(self) -> FileTable:
-        """The table with its first row as column names."""
+        """The table with its first row read as column names."""
         if self.table.header or self.table.n_rows < 2:
             return self.table
         columns = {cells[0]: cells[1:] for cells in self.table.columns.values()}
         return replace(self.table, columns=columns, lines=self.table.lines[1:], header=True, nested={})
 
     def _missing_ids_error(self, ids: Texts) -> InputError:
-        """Return the error for ids that are not all in one column."""
+        """Return the error for item ids that no single column of the table contains."""
         if len(self.table.columns) < 2:
             return InputError(
                 f"{self.path}: one column, but items have ids ({ids[0]!r}); give a table with a column of ids and "

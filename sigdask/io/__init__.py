@@ -1,4 +1,4 @@
-"""Paths of inputs: a local path, or a URL that fsspec opens; every reader takes either as a `Path`.
+"""Paths of inputs: a local path, or a URL as a path that fsspec opens. Every reader takes either as a `Path`.
 
 A URL is looked at once and fetched whole when it is first opened; readers then have a local copy. What is written
 of it anywhere, in errors, records and pages, is without what may be secret in it.
@@ -58,7 +58,7 @@ def as_path(text: str | Path) -> Path:
 
 
 def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
-    """Return the names and paths that match a pattern: absolute local paths, or paths of URLs.
+    """Return the names and paths of the files and folders that match a pattern of local paths or URLs.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def match_pattern(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]
 
 
 def is_present(look: Callable[[], bool]) -> bool:
-    """Return the result of `Path.is_file` or `Path.is_dir`, or False if access is denied."""
+    """Return whether a file or folder exists, by calling `Path.is_file` or `is_dir`; False if access is denied."""
     try:
         return look()
     except OSError:
@@ -98,7 +98,7 @@ def find_common_folder(paths: Sequence[Path]) -> Path:
 
 
 def describe_url_error(text: str, what: str) -> str | None:
-    """Return an error text if a path that must be local is a URL, else None.
+    """Return an error text if a text that must name a local file is a URL, else None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Objects of the user's own, named `module:attribute`; they are imported only when used."""
+"""Python objects that users name as `module:attribute`, such as their own metrics; imported only when used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_address(address: str, what: str) -> None:
 
 
 class FolderFinder:
-    """Import finder for modules in the user's folders; it stands last in `sys.meta_path`.
+    """Import finder that looks for modules in the user's folders, after all other finders.
 
     The user's own `sys.path` is left as it is.
 
@@ -42,7 +42,7 @@ class FolderFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a top-level module; a package's own path finds what is in it."""
+        """Return the spec of a top-level module in the folders, or None; modules in packages are not its task."""
         return PathFinder.find_spec(name, self.folders, target) if path is None else None
 
 

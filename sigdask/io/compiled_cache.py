@@ -1,4 +1,4 @@
-"""Cache of the functions that numba compiles, kept between runs; no run depends on it.
+"""Cache of the functions that numba compiles, which persists between runs. Everything works without it.
 
 numba unpickles what it finds, so nothing is taken from a folder that somebody else could have filled.
 """
@@ -32,10 +32,10 @@ atexit.register(TEMPORARY_FOLDERS.close)
 
 
 class CompiledCache(FunctionCache):  # type: ignore[misc]
-    """Cache of numba that rebuilds damaged files and ignores those that it cannot write."""
+    """Numba's cache, except that damaged files are rebuilt and unwritable ones ignored."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the cached code, or None if there is none that can be used."""
+        """Return the cached code of a function for argument types, or None if there is none usable."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # noqa: BLE001  # pickle raises whatever damaged bytes lead to
@@ -44,13 +44,13 @@ class CompiledCache(FunctionCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save compiled code, if that is possible."""
+        """Save a function's compiled code for argument types, if the cache can be written."""
         with suppress(Exception):
             super().save_overload(sig, data)
 
 
 def cached_njit(**options: Any) -> Callable[[Any], Any]:
-    """Return numba's `njit` decorator without the interpreter's lock and with cached results."""
+    """Return a decorator that compiles functions with numba, releases the interpreter lock, and caches the result."""
 
     def decorate(function: Any) -> Any:
         dispatcher = numba.njit(nogil=True, **options)(function)
@@ -71,7 +71,7 @@ def _open_cache(function: Any) -> CompiledCache:
 
 
 def _check_folder_owner() -> None:
-    """Stop using a configured folder that another user made or may write to."""
+    """Stop using the configured cache folder if another user owns it or may write to it."""
     folder = numba.config.CACHE_DIR
     if not folder or not Path(folder).exists():
         return

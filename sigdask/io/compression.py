@@ -26,7 +26,7 @@ _custom_limit: ContextVar[int | None] = ContextVar("bytes that a file may become
 
 @contextmanager
 def limit_unpacking(n_bytes: int | None) -> Iterator[None]:
-    """Use another limit in the body, if one is given."""
+    """Replace the limit on unpacked sizes within the body, if a number of bytes is given."""
     token = _custom_limit.set(n_bytes or _custom_limit.get())
     try:
         yield
@@ -35,7 +35,7 @@ def limit_unpacking(n_bytes: int | None) -> Iterator[None]:
 
 
 def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
-    """Raise if a file becomes too large when it is unpacked.
+    """Raise if the unpacked content of a file is larger than the limit.
 
     Parameters
     ----------
@@ -60,30 +60,30 @@ def check_unpacked_size(path: Path, n_bytes: int, packed: int) -> None:
 
 
 def check_parquet(path: Path, metadata: Any) -> None:
-    """Raise if a Parquet file becomes too large, in bytes or in values."""
+    """Raise if the content of a Parquet file is larger than the limit, in bytes or in number of values."""
     n_bytes = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
     check_unpacked_size(path, max(n_bytes, CELL_BYTES * metadata.num_rows * metadata.num_columns), path.stat().st_size)
 
 
 @contextmanager
 def open_unpacked(path: Path, raw: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Open the content of a gzip file, within the limit."""
+    """Open the unpacked content of a gzip file; reading raises once the limit on its size is exceeded."""
     with gzip.open(raw) as stream, io.BufferedReader(_LimitedStream(path, stream, raw), 1 << 16) as reader:
         yield cast("IO[bytes]", reader)
 
 
 class _LimitedStream(io.RawIOBase):
-    """A stream that raises an error once it has become too long."""
+    """A stream of unpacked content that raises once more than the limit was read."""
 
     def __init__(self, path: Path, stream: gzip.GzipFile, raw: IO[bytes]) -> None:
         self.path, self.stream, self.raw = path, stream, raw
 
     def readable(self) -> bool:
-        """Return True: the stream can be read."""
+        """Return True, because the stream can be read."""
         return True
 
     def seekable(self) -> bool:
-        """Return True: the stream can start again."""
+        """Return True, because the stream can be read again from its start."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:

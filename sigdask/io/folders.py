@@ -53,7 +53,7 @@ def make_private_folder(prefix: str, root: Path | None = None) -> Iterator[Path]
 
 
 def _create_lock(folder: Path) -> int | None:
-    """Create a locked file, which shows that this process lives; it is renamed once it is locked."""
+    """Create a file that this process keeps locked while it lives; return its descriptor, None if locks do not work."""
     descriptor = os.open(folder / f"{LOCK}.new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         _lock_file(descriptor)

@@ -31,12 +31,12 @@ def is_url(text: str) -> bool:
 
 
 def is_web(scheme: str) -> bool:
-    """Return whether `?` always begins a query in URLs of this scheme."""
+    """Return whether URLs of a scheme are web addresses, in which `?` always begins a query."""
     return scheme.lower() in {"http", "https"}
 
 
 def split_query(url: str) -> tuple[str, str]:
-    """Return a URL without its query and fragment, and these two with their marks.
+    """Return a URL without its query and fragment, and the text of these, which is "" if it has none.
 
     Where a kind of URL has no queries `?` stands for a character, unless a name and `=` follow it.
 

@@ -1,4 +1,4 @@
-"""URLs as paths: looked up once, fetched once, and opened as a local file."""
+"""URLs as paths. Each is looked up and fetched at most once, and read from a local copy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STATELESS_KEYS = frozenset(
 
 
 class RemotePath(PosixPath):
-    """Path of a URL: the methods of a path that readers use, and a local copy of an opened file.
+    """Path of a URL with the methods that readers use; opening it downloads a local copy.
 
     Its text is the URL as it may be written; two of one URL are equal. What it found out it keeps: the kind of
     thing, the files of a folder, the content. Nothing of it is sent to workers but that text.
@@ -80,7 +80,7 @@ class RemotePath(PosixPath):
         )
 
     def __fspath__(self) -> str:
-        """Return the path of a local copy, which is fetched the first time."""
+        """Return the path of a local copy, which is downloaded the first time."""
         info = self._get_info()
         if info["type"] == "directory":
             raise InputError(f"{self}: is a directory, expected a file")
@@ -90,13 +90,13 @@ class RemotePath(PosixPath):
 
     @property
     def parent(self) -> RemotePath:
-        """Folder that contains it."""
+        """Folder that contains the file or folder."""
         folder = self._fs_path.rstrip("/").rpartition("/")[0]
         return _build_remote(self._fs, folder, self._build_url(folder)) if len(self.parts) > 2 else self
 
     @property
     def parents(self) -> tuple[RemotePath, ...]:
-        """Folders that contain it, innermost first."""
+        """Folders that contain the file or folder, innermost first."""
         folders, current = [], self
         while (folder := current.parent) != current:
             folders.append(folder)
@@ -114,7 +114,7 @@ class RemotePath(PosixPath):
     absolute = expanduser = resolve
 
     def exists(self, **_: Any) -> bool:
-        """Return whether there is a file or folder."""
+        """Return whether the URL is that of a file or folder."""
         try:
             self._get_info()
         except MissingError:
@@ -122,15 +122,15 @@ class RemotePath(PosixPath):
         return True
 
     def is_dir(self, **_: Any) -> bool:
-        """Return whether it is a folder."""
+        """Return whether the URL is that of a folder."""
         return self.exists() and self._get_info()["type"] == "directory"
 
     def is_file(self, **_: Any) -> bool:
-        """Return whether it is a file."""
+        """Return whether the URL is that of a file."""
         return self.exists() and self._get_info()["type"] != "directory"
 
     def iterdir(self) -> Generator[RemotePath, None, None]:
-        """Yield the files and folders in it."""
+        """Yield the files and folders in this folder."""
         self._fs.invalidate_cache()
         entries = run_with_retries(lambda _: self._fs.ls(self._fs_path, detail=True), str(self))
         yield from self._build_paths(
@@ -158,7 +158,7 @@ class RemotePath(PosixPath):
             yield _build_remote(self._fs, info["name"], self._build_url(info["name"]), info)
 
     def _get_info(self) -> Mapping[str, Any]:
-        """Return the file system's information about it, which is fetched only once."""
+        """Return what the file system knows of this path, such as type and size; it is asked only once."""
         if self._refused is not None:
             raise self._refused
         if self._file_info is None:
@@ -166,7 +166,7 @@ class RemotePath(PosixPath):
         return self._file_info
 
     def _ask_once(self, ask: Callable[[], T]) -> T:
-        """Ask for something; a refusal is final, so that nobody waits for a dead server again."""
+        """Return the result of a request to the server. An error is remembered, so that later requests fail at once."""
         try:
             return ask()
         except InputError as error:
@@ -207,7 +207,7 @@ class RemotePath(PosixPath):
             raise EOFError(f"{n_bytes} bytes of {size}")
 
     def _build_url(self, path: str) -> str:
-        """Return the URL of another path in the same file system, in the style of this URL."""
+        """Return the URL of another path of the same file system, with the same beginning as this URL."""
         match = re.match(r"(.*?://.*?)(::.*)?$", self._url, re.DOTALL)
         assert match is not None
         head, chained = match[1], match[2] or ""
@@ -232,7 +232,7 @@ _COPIES: weakref.WeakValueDictionary[tuple[Any, ...], _TemporaryCopy] = weakref.
 
 
 def prefetch_files(paths: Iterable[Path | None]) -> None:
-    """Fetch files ahead, several at a time; failures are reported when a file is read."""
+    """Download remote files in parallel before they are read. Failures are raised only when a file is read."""
     waiting = list(dict.fromkeys(path for path in paths if isinstance(path, RemotePath) and path._fs.async_impl))  # noqa: SLF001
     if len(waiting) > 1:
         with ThreadPoolExecutor(MAX_DOWNLOADS) as threads:
@@ -251,7 +251,7 @@ def has_wildcards(url: str) -> bool:
 
 
 def match_urls(pattern: str, wild: str) -> tuple[str, list[tuple[str, Path]]]:
-    """Return the names and paths that match a pattern of URLs; hidden ones only if it names them."""
+    """Return the names and paths that match a pattern of URLs; hidden files match only if the pattern has a "/."."""
     fs, fs_path = _open_filesystem(wild)
     folder = _build_remote(fs, fs_path, wild)
     fs.invalidate_cache()
@@ -292,7 +292,7 @@ def _build_remote(fs: Any, fs_path: str, url: str, info: Mapping[str, Any] | Non
 
 
 def _format_path(fs_path: str) -> str:
-    """Return the path after which files and systems are named.
+    """Return the part of a URL's path that files and systems are named after, without password and query.
 
     Examples
     --------

@@ -44,7 +44,7 @@ CREDENTIALS_HINT = "credentials are taken from the environment and from fsspec's
 
 
 class MissingError(InputError):
-    """There is nothing at a URL."""
+    """Error for a URL that has neither a file nor a folder."""
 
 
 def build_read_error(error: BaseException, url: str) -> InputError:
@@ -94,7 +94,7 @@ def build_open_error(error: BaseException, scheme: str, url: str) -> InputError:
 
 
 def can_retry(error: BaseException) -> bool:
-    """Return whether trying again may help: not after a refusal, or when a library has retried."""
+    """Return whether a failed request may succeed if repeated; not after a refusal or a library's own retries."""
     chain = list(_iter_causes(error))
     status = _find_status(chain)
     if status is not None:
@@ -107,7 +107,7 @@ def can_retry(error: BaseException) -> bool:
 
 
 def _iter_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes; libraries hide a refusal behind a missing file."""
+    """Yield an error and the errors that caused it, up to ten."""
     cause: BaseException | None = error
     for _ in range(10):
         if cause is None:
@@ -117,7 +117,7 @@ def _iter_causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _has_kind(chain: list[BaseException], *kinds: type[BaseException] | str) -> bool:
-    """Return whether an error of a chain is of one of the kinds, or has it in its type's name."""
+    """Return whether any of some errors has one of the given types, or a type whose name contains a given text."""
     return any(
         kind in type(cause).__name__ if isinstance(kind, str) else isinstance(cause, kind)
         for cause in chain
@@ -130,7 +130,7 @@ def _format_error(error: BaseException) -> str:
 
 
 def _find_status(chain: list[BaseException]) -> int | None:
-    """Return the status that a server answered with, or None."""
+    """Return the HTTP status with which the server answered, or None."""
     for cause in chain:
         names = ("status", "status_code", "code") if type(cause).__name__ == "HttpError" else ("status", "status_code")
         for name in names:
@@ -144,7 +144,7 @@ def _find_status(chain: list[BaseException]) -> int | None:
 
 
 def _find_code(chain: list[BaseException]) -> str | None:
-    """Return the code that S3 gives its error, or None."""
+    """Return the error code with which S3 answered, or None."""
     for cause in chain:
         answer = getattr(cause, "response", None)
         if isinstance(answer, dict) and isinstance(code := answer.get("Error", {}).get("Code"), str):

@@ -1,4 +1,4 @@
-"""Requests to servers, with a time limit, and repeated where that may help."""
+"""Run requests to servers with a time limit, and repeat those that may succeed the next time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Beat = Callable[[], None]
 
 
 def run_with_retries(work: Callable[[Beat], T], url: str) -> T:
-    """Run work that contacts a server, three times at most.
+    """Return the result of work that contacts a server; it is tried up to three times.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def run_with_retries(work: Callable[[Beat], T], url: str) -> T:
 
 
 def _run_in_thread(work: Callable[[Beat], T]) -> tuple[list[T], BaseException | None]:
-    """Run work in a thread of its own, which is abandoned if it stalls, and return the outcome."""
+    """Run work in a thread; return its result or error. If it shows no progress for some time, it is abandoned."""
     messages: Queue[tuple[list[T], BaseException | None] | None] = Queue()
 
     def run() -> None:

@@ -20,7 +20,7 @@ _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+(?:{_PART}[ \t]*+\.[ \t]*+){{{MAX_
 
 
 def read_text(path: Path, expected: str) -> str:
-    """Return the text of a file.
+    """Return the text of a small file that people write.
 
     Parameters
     ----------

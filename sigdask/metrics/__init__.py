@@ -133,7 +133,7 @@ def find_metric(name: str, counts: Counts | None = None) -> Metric | BlackBox:
 
 
 def check_name(name: str, *, of_data: bool = True, of_rankings: bool = True) -> None:
-    """Raise InputError for a metric name that would be wrong for any data.
+    """Raise InputError for a metric name that no data could make valid.
 
     Parameters
     ----------
@@ -162,13 +162,13 @@ def _list_score_columns(counts: Counts) -> list[str]:
 
 
 def _match_case(name: str, known_names: Iterable[str]) -> str | None:
-    """Return the known name that equals this one, ignoring case if none is identical."""
+    """Return the known name that equals a name; if none is identical, one that differs only in case."""
     matches = [candidate for candidate in known_names if candidate.casefold() == name.casefold()]
     return name if name in matches else matches[0] if matches else None
 
 
 def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
-    """Return the error for an unknown name: what the metric needs, or which names are near."""
+    """Return the error for an unknown metric name: it says what that metric needs, or which names are similar."""
     if (needed := describe_needs(name)) is not None:
         return InputError(f"metric {name!r} {needed}")
     by_fold = {candidate.casefold(): candidate for candidate in known_names}
@@ -182,7 +182,7 @@ def _build_unknown_error(name: str, known_names: Iterable[str]) -> InputError:
 
 
 def build_column_metric(column: str) -> Metric:
-    """Return the mean of a score column; its name tells whether lower is better."""
+    """Return the metric that is the mean of a score column; the column's name determines whether lower is better."""
     better = "lower" if is_lower_better(column) else "higher"
     return ratios.mean(Spec(column, "mean", column, {"better": better}))
 

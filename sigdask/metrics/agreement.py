@@ -18,20 +18,20 @@ Array = NDArray[Any]
 
 
 def mcc(spec: Spec) -> Metric:
-    """Matthews correlation coefficient: R_K for K labels (Gorodkin 2004, eq. 8)."""
+    """Return the metric Matthews correlation coefficient: R_K for K labels (Gorodkin 2004, eq. 8)."""
     spec.check_options()
     return Metric(spec.name, partial(_bind, spec.name, compute_mcc))
 
 
 def kappa(spec: Spec) -> Metric:
-    """Cohen's kappa of system and gold (Cohen 1960, eq. 1)."""
+    """Return the metric Cohen's kappa, the agreement of system and gold beyond chance (Cohen 1960, eq. 1)."""
     spec.check_options()
     return Metric(spec.name, partial(_bind, spec.name, compute_kappa))
 
 
 @known_as("sigdask.metrics.agreement:gorodkin")
 def compute_mcc(correct: Array, items: Array, *margins: Array) -> Array:
-    """Return R_K from the numbers correct, of items, and of each label predicted, then gold.
+    """Return R_K from sums: correct items, all items, items predicted with each label, and gold items of each label.
 
     0 where a margin is degenerate (one label takes all), as scikit-learn has it.
     """
@@ -45,7 +45,7 @@ def compute_mcc(correct: Array, items: Array, *margins: Array) -> Array:
 
 @known_as("sigdask.metrics.agreement:cohen")
 def compute_kappa(correct: Array, items: Array, *margins: Array) -> Array:
-    """Return kappa from the numbers correct, of items, and of each label predicted, then gold.
+    """Return kappa from sums: correct items, all items, items predicted with each label, gold items of each label.
 
     0 where chance agreement is complete (0/0).
     """

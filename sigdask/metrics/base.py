@@ -1,4 +1,4 @@
-"""What a metric is: a name, and how it binds to the fields of the data."""
+"""Metrics: a metric has a name and is bound to the fields of the data that it sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sigdask.metrics.transport import get_address, get_folder, load_function
 @known_as("BoundMetric", "name fields form higher_is_better own signature", apart_from="held")
 @dataclass(frozen=True, slots=True)
 class BoundMetric:
-    """A metric bound to data: the fields it sums and the score of the sums.
+    """A metric bound to data: the fields that it sums over units, and the form that makes a score of the sums.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class BoundMetric:
     held: NDArray[np.bool_] | None = None
 
     def get_field(self, name: str, counts: Counts) -> Array:
-        """Return a summed field, counted by the metric itself or by the data."""
+        """Return a field that the metric sums: one that it counted itself, or else the field of the data."""
         return self.own[name] if name in self.own else counts.field(name)
 
     def get_rounding(self, name: str, counts: Counts) -> tuple[float, ...]:
-        """Return how far each system's numbers in a field may lie from the exact ones."""
+        """Return, for each system, how far its numbers in a field may lie from the exact ones."""
         if name not in self.own:
             return counts.rounding(name)
         return get_rounding(self.own).get(name, (0.0,) * counts.n_systems)
@@ -65,7 +65,7 @@ class BoundMetric:
 @known_as("BoundSets", "name form fields higher_is_better")
 @dataclass(frozen=True, slots=True)
 class BoundSets:
-    """A metric on the sets of distinct terms, bound to data with a set for each item.
+    """A metric that scores sets of distinct terms, bound to data whose items are sets of terms.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class BoundSets:
 @known_as("Metric", "name bind", apart_from="extraction")
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A score of counts summed over items, or of sets united over items.
+    """A score of fields summed over items, or of sets of terms united over items.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Metric:
 @known_as("BlackBox", "name function higher_is_better")
 @dataclass(frozen=True, slots=True)
 class BlackBox:
-    """A score of whole outputs: `function(outputs, gold) -> float`, called once a system and trial.
+    """A score of whole outputs: `function(outputs, gold) -> float`, called for each system and trial.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class Spec:
         return Spec(name, base.strip(), label, options)
 
     def check_options(self, *allowed: str, label: bool = False) -> None:
-        """Raise InputError for an option or label that the metric does not have."""
+        """Raise InputError if the name has an option or label that the metric does not take."""
         if self.label is not None and not label:
             raise InputError(f"metric {self.name!r}: {self.base} takes no [label]")
         for key in self.options:
@@ -186,28 +186,28 @@ class Spec:
                 raise InputError(f"metric {self.name!r}: {self.base} has no option {key!r}{hint}")
 
     def get_number(self, key: str, default: str) -> str:
-        """Return an option that must be a number of 0 or more, as written."""
+        """Return the text of an option that must be a number of 0 or more."""
         text = self.options.get(key, default)
         if not re.fullmatch(r"\d+(\.\d+)?", text):
             raise InputError(f"metric {self.name!r}: {key} = {text!r} is not a number of 0 or more")
         return text
 
     def get_choice(self, key: str, choices: tuple[str, ...]) -> str:
-        """Return an option that must be one of several, the first by default."""
+        """Return an option that must be one of `choices`; the default is the first of them."""
         text = self.options.get(key, choices[0])
         if text not in choices:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} must be one of {', '.join(choices)}")
         return text
 
     def get_flag(self, key: str, *, default: bool = False) -> bool:
-        """Return an option that must be 0 or 1."""
+        """Return as bool an option that must be 0 or 1."""
         text = self.options.get(key, str(int(default)))
         if text not in {"0", "1"}:
             raise InputError(f"metric {self.name!r}: {key} = {text!r} must be 0 or 1")
         return text == "1"
 
     def get_zero_division(self) -> float:
-        """Return the value of 0/0: 0 unless the option says 1."""
+        """Return the score that 0/0 stands for: 0, or 1 if the option zero_division is 1."""
         return float(self.get_flag("zero_division"))
 
 

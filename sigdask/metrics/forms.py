@@ -1,4 +1,4 @@
-"""Forms: the kinds of formula by which the kernels score summed counts.
+"""Forms: functions from sums of fields to a score, which the kernels evaluate in each trial.
 
 A form is picklable and vectorised: sums of shape (..., n_fields) in, scores of shape (...) out.
 """
@@ -20,17 +20,17 @@ Array = NDArray[Any]
 
 
 class Form(Protocol):
-    """A score as a function of sums."""
+    """A function from sums of fields to a score."""
 
     def score(self, sums: Array) -> NDArray[np.float64]:
-        """Score sums of shape (..., n_fields)."""
+        """Return the scores of sums of shape (..., n_fields)."""
         ...
 
 
 @known_as("Ratios", "numerators denominators zero_division")
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """The mean of one or more ratios of integer combinations of the fields.
+    """A score that is one ratio of weighted sums of the fields, or the mean of several such ratios.
 
     One row is accuracy, precision, recall, F, error rates and means; a row a label is a macro
     average.
@@ -56,7 +56,7 @@ class Ratios:
     zero_division: float = 0.0
 
     def score(self, sums: Array) -> NDArray[np.float64]:
-        """Score sums of shape (..., n_fields)."""
+        """Return the scores of sums of shape (..., n_fields)."""
         above = np.asarray(sums @ np.array(self.numerators).T, np.float64)  # (..., n_rows)
         below = np.asarray(sums @ np.array(self.denominators).T, np.float64)
         undefined = below == 0
@@ -64,7 +64,7 @@ class Ratios:
         return np.asarray(scores.sum(axis=-1) / len(self.numerators))
 
     def is_undefined(self, sums: Array) -> NDArray[np.bool_]:
-        """Return which sums give 0/0."""
+        """Return a mask of the sums for which a ratio is 0/0."""
         below = sums @ np.array(self.denominators).T
         return np.asarray((below == 0).any(axis=-1))
 
@@ -72,7 +72,7 @@ class Ratios:
 @known_as("Formula", "name function")
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Any vectorised function of the fields: takes one array per field, returns scores.
+    """A score by any vectorised function, which takes one array per field and returns scores.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Formula:
         return _load_formula, (self.name, address, get_folder(self.function))
 
     def score(self, sums: Array) -> NDArray[np.float64]:
-        """Score sums of shape (..., n_fields)."""
+        """Return the scores of sums of shape (..., n_fields); raise InputError if the function fails."""
         try:
             with np.errstate(divide="ignore", invalid="ignore"):
                 scores = self.compute_values(sums)
@@ -110,7 +110,7 @@ class Formula:
         return scores
 
     def compute_values(self, sums: Array) -> NDArray[np.float64]:
-        """Return the function's values, finite or not."""
+        """Return the values of the user's function for these sums, even if they are not finite."""
         return np.asarray(self.function(*np.moveaxis(sums, -1, 0)), np.float64)
 
 
@@ -121,14 +121,14 @@ def _load_formula(name: str, address: str, folder: str) -> Formula:
 @known_as("Bleu")
 @dataclass(frozen=True, slots=True)
 class Bleu:
-    """Corpus BLEU of 10 sums: lengths of system and reference, 4 n-gram matches, 4 n-gram totals.
+    """Corpus BLEU from 10 sums: lengths of output and reference, n-gram matches and n-grams for n = 1 to 4.
 
     Papineni et al. 2002, with the "exp" smoothing of mteval-v13a as sacrebleu computes it: the k-th
     order without a match counts 1 / 2^k of one match. Fourth roots are taken as two square roots.
     """
 
     def score(self, sums: Array) -> NDArray[np.float64]:
-        """Score sums of shape (..., 10)."""
+        """Return the scores of sums of shape (..., 10)."""
         values = np.asarray(sums, np.float64)
         length, reference = values[..., 0], values[..., 1]
         correct, total = values[..., 2:6], values[..., 6:10]
@@ -145,7 +145,7 @@ class Bleu:
 @known_as("MeanOf", "forms widths")
 @dataclass(frozen=True, slots=True)
 class MeanOf:
-    """The mean of the scores of replicates, whose fields follow one replicate after the other.
+    """The mean of the replicates' scores; each replicate has its own fields, one replicate after the other.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class MeanOf:
     widths: tuple[int, ...]
 
     def score(self, sums: Array) -> NDArray[np.float64]:
-        """Score sums of shape (..., sum of widths)."""
+        """Return the scores of sums of shape (..., sum of widths)."""
         total = np.zeros(sums.shape[:-1])
         start = 0
         for form, width in zip(self.forms, self.widths, strict=True):
@@ -171,7 +171,7 @@ class MeanOf:
 @known_as("ChrF", "beta")
 @dataclass(frozen=True, slots=True)
 class ChrF:
-    """Corpus chrF of 3 sums an order: n-grams of system and reference, and matches.
+    """Corpus chrF from 3 sums per n-gram order: n-grams of the output, n-grams of the reference, and matches.
 
     Popovic 2015, 2017: F_beta of precision and recall averaged over the orders that both have
     ("effective order", as sacrebleu computes it).
@@ -185,7 +185,7 @@ class ChrF:
     beta: float = 2.0
 
     def score(self, sums: Array) -> NDArray[np.float64]:
-        """Score sums of shape (..., 3 * n_orders)."""
+        """Return the scores of sums of shape (..., 3 * n_orders)."""
         values = np.asarray(sums, np.float64)
         in_system, in_reference, matches = values[..., 0::3], values[..., 1::3], values[..., 2::3]
         is_effective = (in_system > 0) & (in_reference > 0)
@@ -198,7 +198,7 @@ class ChrF:
 
 
 def estimate_score_errors(form: Form, sums: Array, errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how far scores can move if each sum may be off by an error.
+    """Return about how much scores can change if each sum may be off by a given error.
 
     To first order, one field after the other, at both ends of each error; an end that the score is
     not defined at (a root of what is below 0) is none that the true sum can be at.
@@ -229,7 +229,7 @@ def estimate_score_errors(form: Form, sums: Array, errors: NDArray[np.float64]) 
 
 
 def _score_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
-    """Score sums, with NaN where the user's function raises."""
+    """Return the scores of sums, with NaN for all of them if a user's function raises."""
     if isinstance(form, MeanOf):
         parts = np.split(sums, np.cumsum(form.widths)[:-1], axis=-1)
         scores = [_score_or_nan(member, member_sums) for member, member_sums in zip(form.forms, parts, strict=True)]
@@ -243,9 +243,9 @@ def _score_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
 
 
 def compute_scores_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
-    """Score sums of shape (..., n_fields), with NaN where a user's function gives no score.
+    """Return the scores of sums of shape (..., n_fields), with NaN where a user's function gives no score.
 
-    What one of them is scored hangs on no other: where the function refuses several at once, it is asked one by one.
+    A score depends on no other sums: if the function refuses all sums together, each is scored on its own.
     """
     with np.errstate(all="ignore"):
         scores = np.asarray(_score_or_nan(form, sums), np.float64)
@@ -256,12 +256,12 @@ def compute_scores_or_nan(form: Form, sums: Array) -> NDArray[np.float64]:
 
 
 def has_formula(form: Form) -> bool:
-    """Return whether a user's function is part of a score."""
+    """Return whether a score is computed by a user's function, wholly or in part."""
     return any(map(has_formula, form.forms)) if isinstance(form, MeanOf) else isinstance(form, Formula)
 
 
 def compute_gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
-    """Return the derivatives of the score by each field, at sums of shape (n_fields,).
+    """Return the derivatives of a score with respect to each field's sum, at sums of shape (n_fields,).
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def compute_gradient(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.
 
 
 def compute_gradients(form: Form, sums: Array, step: float = 1e-4) -> NDArray[np.float64]:
-    """Return `compute_gradient` at many sums, shape (n, n_fields), at once."""
+    """Return the derivatives of a score with respect to each field's sum, at many points of shape (n, n_fields)."""
     points = np.asarray(sums, np.float64)
     if isinstance(form, Ratios):
         above, below = np.array(form.numerators, np.float64), np.array(form.denominators, np.float64)

@@ -17,26 +17,32 @@ from sigdask.metrics.ratios import JACCARD, build_counts_metric, select_labels
 
 
 def subset_accuracy(spec: Spec) -> Metric:
-    """Share of items whose sets equal the gold sets."""
+    """Return the metric subset accuracy: the share of items whose label set equals the gold set."""
     spec.check_options()
     return Metric(spec.name, partial(_bind_subset, spec.name))
 
 
 def hamming_loss(spec: Spec) -> Metric:
-    """Share of wrong decisions, one per item and label (option labels=A+B); of single labels, items."""
+    """Return the metric Hamming loss: the share of (item, label) pairs that are wrong (option labels=A+B).
+
+    With one label per item it is the share of wrong items.
+    """
     spec.check_options("labels")
     return Metric(spec.name, partial(_bind_hamming, spec))
 
 
 def jaccard(spec: Spec) -> Metric:
-    """Mean over items of labels in both sets / labels in either; jaccard[LABEL]: items of one label."""
+    """Return the metric Jaccard index: over items, the mean of shared labels / labels in either set.
+
+    For `jaccard[LABEL]` it is the Jaccard index of the sets of items with that label.
+    """
     if spec.label is not None:
         return build_counts_metric(spec, JACCARD)
     return samples(spec)
 
 
 def samples(spec: Spec) -> Metric:
-    """Mean over the items of each item's precision, recall, F1 or Jaccard index."""
+    """Return the metric that is the mean over items of each item's own precision, recall, F1 or Jaccard index."""
     spec.check_options("zero_division")
     kind = spec.base.removeprefix("samples-")
     return Metric(

@@ -27,7 +27,7 @@ JACCARD: Weights = ((1, 0, 0), (-1, 1, 1))
 
 
 def compute_f_weights(beta: Fraction) -> Weights:
-    """Return the integer weights of F_beta.
+    """Return the integer weights of true positives, responses and gold items in the ratio F_beta.
 
     Examples
     --------
@@ -47,7 +47,10 @@ KINDS: dict[str, Weights] = {
 
 
 def mean(spec: Spec) -> Metric:
-    """Mean of the item scores; mean[COLUMN] of one of several (option better=higher|lower)."""
+    """Return the metric that is the mean of the item scores; mean[COLUMN] for one of several columns.
+
+    The option better=higher|lower gives the direction.
+    """
     spec.check_options("better", label=True)
     better = spec.options.get("better", "higher")
     if better not in {"higher", "lower"}:
@@ -57,33 +60,33 @@ def mean(spec: Spec) -> Metric:
 
 
 def accuracy(spec: Spec) -> Metric:
-    """Share of items with the gold label."""
+    """Return the metric accuracy: the share of items whose label is the gold label."""
     spec.check_options()
     return Metric(spec.name, partial(_bind_share, spec.name, "correct"))
 
 
 def precision(spec: Spec) -> Metric:
-    """Correct responses over all responses."""
+    """Return the metric precision: correct responses / all responses."""
     return build_counts_metric(spec, PRECISION)
 
 
 def recall(spec: Spec) -> Metric:
-    """Correct responses over the gold items."""
+    """Return the metric recall: correct responses / gold items."""
     return build_counts_metric(spec, RECALL)
 
 
 def f1(spec: Spec) -> Metric:
-    """Harmonic mean of precision and recall."""
+    """Return the metric F1: the harmonic mean of precision and recall."""
     return build_counts_metric(spec, compute_f_weights(Fraction(1)))
 
 
 def f_beta(spec: Spec) -> Metric:
-    """F with recall weighted beta times as much as precision (option beta, default 1)."""
+    """Return the metric F_beta, with recall weighted beta times as much as precision (option beta, default 1)."""
     return build_counts_metric(spec, _parse_beta_weights(spec), "beta")
 
 
 def label_average(spec: Spec) -> Metric:
-    """Micro or macro average over labels (option labels=A+B, default the labels of the gold data)."""
+    """Return the metric that averages a score over labels, micro or macro (option labels=A+B, default all of gold)."""
     average, _, kind = spec.base.partition("-")
     spec.check_options("labels", "zero_division", *(["beta"] if kind == "f" else []))
     weights = KINDS.get(kind) or _parse_beta_weights(spec)
@@ -92,7 +95,7 @@ def label_average(spec: Spec) -> Metric:
 
 
 def select_labels(spec: Spec, counts: Counts) -> tuple[str, ...]:
-    """Return the labels to average over: those of the option, or those of the gold data."""
+    """Return the labels that a metric averages over: those its option lists, or else all labels of the gold data."""
     if not counts.labels:
         raise InputError(f"metric {spec.name!r} averages over labels, and these data have none")
     if "labels" not in spec.options:
@@ -104,7 +107,7 @@ def select_labels(spec: Spec, counts: Counts) -> tuple[str, ...]:
 
 
 def check_label(name: str, label: str, counts: Counts) -> None:
-    """Raise InputError for a label that neither gold nor systems have."""
+    """Raise InputError for a label that occurs neither in gold nor in any system's output."""
     if label not in counts.labels + counts.predicted_labels:
         raise InputError(f"metric {name!r}: no label {label!r}; labels of the gold data: {', '.join(counts.labels)}")
 
@@ -136,7 +139,7 @@ def _bind_share(name: str, field_name: str, counts: Counts, *, higher_is_better:
 
 
 def build_counts_metric(spec: Spec, weights: Weights, *options: str) -> Metric:
-    """Build a metric of weighted counts of responses, or of one label."""
+    """Return a metric that is a ratio of weighted counts of responses, or of one label's predictions."""
     spec.check_options("zero_division", *options, label=True)
     spec.get_zero_division()
     return Metric(spec.name, partial(_bind_single, spec, weights))

@@ -1,4 +1,4 @@
-"""Metrics of systems with replicates (optimizer runs, seeds): the mean of the replicates' scores.
+"""Metrics of systems with replicates (optimizer runs, seeds): their score is the mean over replicates.
 
 Clark, Dyer, Lavie & Smith 2011, "Better hypothesis testing for statistical machine translation:
 controlling for optimizer instability".
@@ -22,7 +22,7 @@ from sigdask.metrics.forms import MeanOf, Ratios
 
 
 def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
-    """Bind a metric to counts; with replicates, to the mean of the replicates' scores."""
+    """Bind a metric to data; if systems have replicates, bind the mean of the replicates' scores."""
     if not counts.replicates:
         return _set_held_items(metric.bind(counts), counts)
     bound = [_bind_replicate(metric, replicate) for replicate in counts.replicates]
@@ -52,12 +52,12 @@ def bind_metric(metric: Metric, counts: Counts) -> BoundMetric | BoundSets:
 
 
 def _set_held_items(bound: BoundMetric | BoundSets, counts: Counts) -> BoundMetric | BoundSets:
-    """Record which items each system has in the metric's fields."""
+    """Return the bound metric with a record of the items that each system has in the metric's fields."""
     return replace(bound, held=counts.held_in(bound.fields)) if isinstance(bound, BoundMetric) else bound
 
 
 def _find_held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[np.bool_] | None:
-    """Return which items each system has in all replicates."""
+    """Return which items each system has in all replicates, or None if no items are missing."""
     gaps = [held for b, r in zip(bound, counts.replicates, strict=True) if (held := r.held_in(b.fields)) is not None]
     if not gaps:
         return None
@@ -65,7 +65,7 @@ def _find_held_in_all(bound: Sequence[BoundMetric], counts: Counts) -> NDArray[n
 
 
 def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
-    """Bind a metric to one replicate; raise InputError if it takes none."""
+    """Return a metric bound to one replicate; raise InputError if the metric does not support replicates."""
     bound = metric.bind(replicate)
     if isinstance(bound, BoundSets):
         raise InputError(
@@ -76,7 +76,7 @@ def _bind_replicate(metric: Metric, replicate: Counts) -> BoundMetric:
 
 
 def _name_fields(name: str, fields: Sequence[Sequence[Array]], counts: Counts) -> dict[str, Array]:
-    """Return the fields of each replicate, one replicate after the other."""
+    """Return the metric's fields for each replicate under names of their own, one replicate after the other."""
     named_fields = {}
     for r, replicate_fields in enumerate(fields):
         for k, field in enumerate(replicate_fields):
@@ -85,7 +85,7 @@ def _name_fields(name: str, fields: Sequence[Sequence[Array]], counts: Counts) -
 
 
 def _list_roundings(bound: Sequence[BoundMetric], counts: Counts) -> dict[str, tuple[float, ...]]:
-    """Return how far the numbers of the replicates' fields may be off."""
+    """Return, for each replicate's fields, how far each system's numbers may be off."""
     return {
         f"{bound[0].name}@{r}#{k}": b.get_rounding(name, replicate)
         for r, (b, replicate) in enumerate(zip(bound, counts.replicates, strict=True))
@@ -94,7 +94,7 @@ def _list_roundings(bound: Sequence[BoundMetric], counts: Counts) -> dict[str, t
 
 
 def _sum_roundings(bound: Sequence[BoundMetric], counts: Counts) -> tuple[float, ...]:
-    """Return how far each system's numerators, summed over replicates, may be off."""
+    """Return how far each system's numerators may be off when they are summed over replicates."""
     total = np.zeros(counts.n_systems)
     for b, replicate in zip(bound, counts.replicates, strict=True):
         assert isinstance(b.form, Ratios)
@@ -104,17 +104,17 @@ def _sum_roundings(bound: Sequence[BoundMetric], counts: Counts) -> tuple[float,
 
 
 def _pad_field(field: Array, r: int, counts: Counts) -> Array:
-    """Return a replicate's field on the items of all replicates, 0 on those of others."""
+    """Return a replicate's field on the items of all replicates, with 0 on the items of other replicates."""
     padded = np.zeros((counts.n_items, field.shape[1]), field.dtype)
     padded[r * len(field) : (r + 1) * len(field)] = field
     return padded
 
 
 def _compute_shares(bound: BoundMetric, fields: Sequence[Sequence[Array]]) -> tuple[list[Array], list[Array]] | None:
-    """Return numerators and denominators if a mean over replicates is one ratio of sums.
+    """Return each replicate's numerators and denominators, or None if the mean score is not one ratio of sums.
 
-    So it is where an item's denominator is the same in all systems and replicates: means, and rates
-    of reference words.
+    It is one ratio where an item's denominator is the same in all systems and replicates: means, and rates of reference
+    words.
     """
     form = bound.form
     if not isinstance(form, Ratios) or len(form.numerators) != 1:
@@ -130,12 +130,12 @@ def _combine_fields(fields: Sequence[Array], weights: Sequence[int]) -> Array:
 
 
 def _widen(field: Array) -> Array:
-    """Keep sums of small integers from overflowing."""
+    """Return a field in a type whose sums do not overflow: integers as int64."""
     return field if field.dtype.kind == "f" else field.astype(np.int64)
 
 
 def _sum_columns(columns: Sequence[Array]) -> Array:
-    """Add item scores of replicates, so that sums of decimals stay exact decimals."""
+    """Return the sum of the replicates' item scores; sums of decimals are exact decimals."""
     total = np.asarray(sum(columns))
     if total.dtype.kind != "f":
         return total

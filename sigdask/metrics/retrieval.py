@@ -1,4 +1,4 @@
-"""Measures of rankings: ir-measures scores each topic, sigdask averages topics.
+"""Measures of rankings: ir-measures scores each topic, and sigdask averages over topics.
 
 Names are those of ir-measures (`nDCG@10`, `AP(rel=2)`) or of trec_eval (`ndcg_cut_10`). A ranking is
 given to ir-measures as an order without ties, so every one of its providers ranks as trec_eval does.
@@ -39,12 +39,12 @@ def has_rankings(counts: Counts) -> bool:
 
 
 def can_be_measure(name: str) -> bool:
-    """Return whether a name may be a measure's, as far as ir-measures is here to tell."""
+    """Return whether a name may be a ranking measure's; true for any name if ir-measures is not installed."""
     return find_spec("ir_measures") is None or find_measure(name) is not None
 
 
 def ranking_measure(spec: Spec) -> Metric:
-    """Return the measure of a name, whatever the data; raise InputError if there is none."""
+    """Return the ranking measure with this name, for any data; raise InputError if there is none."""
     metric = find_measure(spec.name)
     if metric is None:
         raise InputError(f"metric {spec.name!r}: not a name that ir-measures knows, such as AP(rel=2) or AP@100")
@@ -52,7 +52,7 @@ def ranking_measure(spec: Spec) -> Metric:
 
 
 def find_measure(name: str) -> Metric | None:
-    """Return the measure that ir-measures or trec_eval knows by a name, None for neither.
+    """Return the measure that ir-measures or trec_eval knows by this name, or None.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _build_extraction(name: str) -> Extraction:
 
 
 def _parse_measure(name: str) -> tuple[str, Any]:
-    """Return a measure's listed name and the measure, which is None for an unknown name."""
+    """Return the name as ir-measures spells it, and the measure, which is None if the name is unknown."""
     try:
         import ir_measures
     except ImportError:
@@ -101,7 +101,7 @@ def _parse_trec_name(name: str) -> Any:
 
 
 def _match_case(name: str, known_names: Iterable[str]) -> str | None:
-    """Return the name in the case that ir-measures writes it in, None if it has no such name."""
+    """Return the name with the capitals that ir-measures uses, or None if it has no such name."""
     base = re.split(r"[@(]", name, maxsplit=1)[0]
     for known_name in sorted(
         known_names, reverse=True
@@ -112,7 +112,7 @@ def _match_case(name: str, known_names: Iterable[str]) -> str | None:
 
 
 def _check_parameters(name: str, parsed: Any) -> None:
-    """Raise InputError for parameters that are unknown, missing or out of range."""
+    """Raise InputError if a parameter of a measure is unknown, missing or out of range."""
     supported: Mapping[str, Any] = parsed.SUPPORTED_PARAMS
     takes = ", ".join(f"{key}: {info.desc}" if info.desc else key for key, info in supported.items()) or "no parameters"
     for key in parsed.params:
@@ -152,7 +152,7 @@ def _total(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def compute_topic_scores(name: str, counts: Counts) -> NDArray[np.float64]:
-    """Return a measure of each topic and system, shape (n_items, n_systems).
+    """Return a measure's score for each topic and system, shape (n_items, n_systems).
 
     Raises
     ------
@@ -171,7 +171,7 @@ def compute_topic_scores(name: str, counts: Counts) -> NDArray[np.float64]:
 def measure_topics(
     systems: Sequence[list[Sequence[str]]], gold: list[Mapping[str, int]], *, name: str
 ) -> list[NDArray[np.float64]]:
-    """Return a measure of each topic, one array a system, shape (n_items, 1); NaN if undefined.
+    """Return a measure's score for each topic, one array per system of shape (n_items, 1); NaN if undefined.
 
     One run at a time: the mappings that ir-measures takes are many times the size of the rankings.
     """
@@ -196,7 +196,7 @@ def measure_topics(
 
 
 def _clean_judgements(name: str, parsed: Any, gold: Mapping[str, int]) -> Mapping[str, int]:
-    """Return judgements without negative relevance, which pytrec_eval counts outside its memory.
+    """Return judgements without negative relevance, for which pytrec_eval counts outside its memory.
 
     trec_eval takes such documents as not relevant; its bpref takes them as not judged.
     """
@@ -213,7 +213,7 @@ def _clean_judgements(name: str, parsed: Any, gold: Mapping[str, int]) -> Mappin
 
 
 def _build_run(rankings: Iterable[Sequence[str]], depth: int | None) -> dict[str, dict[str, float]]:
-    """Return a run for ir-measures, with scores that fall by 1 per rank, without empty topics."""
+    """Return rankings as a run for ir-measures: scores fall by 1 per rank, and topics without documents are absent."""
     cut = [documents[:depth] for documents in rankings]
     falling = np.arange(max(map(len, cut), default=0), 0, -1, dtype=np.float64).tolist()
     return {

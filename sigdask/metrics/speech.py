@@ -1,4 +1,4 @@
-"""WER and CER: jiwer counts the errors of each utterance, sigdask sums them and the reference lengths."""
+"""WER and CER: jiwer counts the errors of each utterance, and sigdask sums errors and reference lengths."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BLOCK = 4096
 
 
 def wer(spec: Spec) -> Metric:
-    """Return the word error rate, a share of reference words (options lowercase=0|1, punctuation=1|0)."""
+    """Return the metric word error rate: errors / reference words (options lowercase=0|1, punctuation=1|0)."""
     return _build_rate(spec, "words")
 
 
 def cer(spec: Spec) -> Metric:
-    """Return the character error rate; spaces between words are characters (options as in `wer`)."""
+    """Return the metric character error rate; spaces between words are characters (options as in `wer`)."""
     return _build_rate(spec, "characters")
 
 
@@ -62,7 +62,7 @@ def _bind(name: str, unit: str, lowercase: bool, punctuation: bool, counts: Coun
 def count_errors(
     systems: Sequence[list[str]], gold: list[Any], *, name: str, unit: str, lowercase: bool, punctuation: bool
 ) -> list[Array]:
-    """Return each utterance's errors and reference length, one array a system, shape (n_items, 2)."""
+    """Return the errors and the reference length of each utterance, one array per system of shape (n_items, 2)."""
     if any(len(references) != 1 for references in gold[:1]):
         raise InputError(f"metric {name!r} takes one reference; these data have {len(gold[0])} an item")
     aligner = _WordAligner(unit, lowercase, punctuation)
@@ -72,7 +72,7 @@ def count_errors(
 
 
 class _WordAligner:
-    """jiwer with one choice of unit and normalisation."""
+    """Alignment by jiwer, with one choice of unit (words or characters) and normalisation."""
 
     def __init__(self, unit: str, lowercase: bool, punctuation: bool) -> None:
         try:
@@ -93,7 +93,7 @@ class _WordAligner:
         return np.array([len(self.transform(text)[0]) for text in texts], np.int64)
 
     def count_edits(self, references: Sequence[str], hypotheses: Sequence[str]) -> Array:
-        """Return the number of substitutions, deletions and insertions of each text."""
+        """Return the number of substitutions, deletions and insertions in each hypothesis, in total."""
         n_edits: list[int] = []
         for start in range(0, len(references), BLOCK):
             block = slice(start, start + BLOCK)

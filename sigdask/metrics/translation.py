@@ -1,4 +1,4 @@
-"""BLEU, chrF, chrF++ and TER: sacrebleu counts each segment, sigdask sums and scores.
+"""BLEU, chrF, chrF++ and TER: sacrebleu counts each segment, and sigdask sums the counts and scores the sums.
 
 The sums are sacrebleu's own sufficient statistics, and the score of a sum is its corpus score.
 """
@@ -32,7 +32,7 @@ PACKAGES = ("sacrebleu", "regex", "mecab-python3", "ipadic", "mecab-ko", "mecab-
 
 
 def bleu(spec: Spec) -> Metric:
-    """Return corpus BLEU (options tokenize=13a|none|char|intl|zh|..., lowercase=0|1)."""
+    """Return the metric corpus BLEU (options tokenize=13a|none|char|intl|zh|..., lowercase=0|1)."""
     spec.check_options("tokenize", "lowercase")
     options = {
         "tokenize": spec.get_choice("tokenize", TOKENIZERS),
@@ -43,7 +43,7 @@ def bleu(spec: Spec) -> Metric:
 
 
 def chrf(spec: Spec) -> Metric:
-    """Return corpus chrF, or chrF++ with its two word orders (options beta=2, lowercase=0|1)."""
+    """Return the metric corpus chrF, or chrF++ with its two word orders (options beta=2, lowercase=0|1)."""
     spec.check_options("beta", "lowercase")
     beta = float(spec.get_number("beta", "2"))
     options = {
@@ -55,7 +55,7 @@ def chrf(spec: Spec) -> Metric:
 
 
 def ter(spec: Spec) -> Metric:
-    """Return corpus TER in percent of reference words (options of sacrebleu, each 0|1)."""
+    """Return the metric corpus TER, in percent of reference words (options of sacrebleu, each 0|1)."""
     names = ("normalized", "case_sensitive", "no_punct", "asian_support")
     spec.check_options(*names)
     form = Ratios(((100, 0),), ((0, 1),))
@@ -85,7 +85,7 @@ def _bind(
 
 @known_as("sigdask.metrics.translation:count_segments")
 def count_segments(systems: Sequence[list[str]], gold: list[Any], *, scorer: str, **options: Any) -> list[Array]:
-    """Return sacrebleu's statistics of each segment, an array a system, shape (n_items, n_fields).
+    """Return sacrebleu's statistics of each segment, one array per system of shape (n_items, n_fields).
 
     Raises
     ------
@@ -112,7 +112,7 @@ def _round_statistics(scorer: str, statistics: Array, n_references: int) -> Arra
 
 
 def build_signature(scorer: str, options: Mapping[str, Any], gold: Array) -> str:
-    """Return sacrebleu's signature, which depends on which references there are."""
+    """Return sacrebleu's signature for these options and for the numbers of references that items have."""
     patterns = {tuple(None if text is None else "" for text in texts) for texts in gold}
     tool = _build_scorer(scorer, options, [list(stream) for stream in zip(*patterns, strict=True)])
     return str(tool.get_signature().format())

@@ -53,14 +53,14 @@ def can_send_by_name(function: Any) -> bool:
 
 
 def get_folder(function: Any) -> str:
-    """Return the folder that a function's module was imported from; workers may share it."""
+    """Return the folder from which a function's module was imported, where workers may find it too."""
     name = function.__module__
     file = getattr(sys.modules[name], "__file__", None)
     return str(Path(file).resolve().parents[name.count(".")]) if file else ""
 
 
 def load_function(address: str, folder: str = "") -> Function:
-    """Import the function of an address.
+    """Import the function with this address.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def load_function(address: str, folder: str = "") -> Function:
 
 
 def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
-    """Yield the users' functions in a panel or a family's panels, with their metrics' names."""
+    """Yield the user's functions that a panel, or a family of panels, calls, each with its metric's name."""
     for member in getattr(panel, "members", ()):
         yield from iter_functions(member.panel)
     black_box = getattr(panel, "metric", None)
@@ -102,7 +102,7 @@ def iter_functions(panel: Any) -> Iterator[tuple[str, Function]]:
 
 
 def _get_function(module: Any, name: str) -> Any:
-    """Return an attribute; if a decorator made it a metric, the metric's function."""
+    """Return a module's attribute by its dotted name; for a metric, the function that it was made from."""
     attribute = reduce(getattr, name.split("."), module)
     bound = getattr(attribute, "bind", attribute)
     return getattr(bound, "function", bound)

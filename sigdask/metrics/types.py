@@ -1,4 +1,4 @@
-"""Type-level precision, recall and F: the set of distinct terms given against the gold set.
+"""Type-level precision, recall and F: a system's set of distinct terms compared with the gold set.
 
 A set measure: a term counts once, wherever and however often it was given, so its score is no sum
 over items.
@@ -18,17 +18,17 @@ from sigdask.metrics.ratios import PRECISION, RECALL, Weights, compute_f_weights
 
 
 def type_precision(spec: Spec) -> Metric:
-    """Distinct right terms over the distinct terms given."""
+    """Return the metric type-level precision: distinct correct terms / distinct terms that the system gives."""
     return _build_metric(spec, PRECISION)
 
 
 def type_recall(spec: Spec) -> Metric:
-    """Distinct right terms over the distinct gold terms."""
+    """Return the metric type-level recall: distinct correct terms / distinct gold terms."""
     return _build_metric(spec, RECALL)
 
 
 def type_f1(spec: Spec) -> Metric:
-    """Harmonic mean of type-level precision and recall."""
+    """Return the metric type-level F1: the harmonic mean of type-level precision and recall."""
     return _build_metric(spec, compute_f_weights(Fraction(1)))
 
 
@@ -49,7 +49,7 @@ def _bind(name: str, form: Ratios, counts: Counts) -> BoundSets:
 
 
 def has_sets(counts: Counts) -> bool:
-    """Return whether each item's output is a set of texts."""
+    """Return whether all outputs and gold items are sets of texts."""
     if counts.outputs is None or counts.outputs.gold is None:
         return False
     columns = (counts.outputs.gold, *counts.outputs.systems)

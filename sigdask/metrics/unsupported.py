@@ -1,4 +1,4 @@
-"""Metrics that need another tool or other data, and what to give instead."""
+"""Metrics that need another tool or other data, and advice on what to use instead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEEDS = (
 
 
 def describe_needs(name: str) -> str | None:
-    """Return what a metric needs that sigdask or the data lack, None if nothing is known.
+    """Return which tool or data a known but unsupported metric needs, or None if the name is not known.
 
     Examples
     --------

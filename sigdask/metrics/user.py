@@ -97,7 +97,7 @@ def black_box(function: Callable[..., float], *, name: str | None = None, higher
 
 
 def load_metric(name: str) -> Metric | BlackBox:
-    """Import the metric of a `module:attribute` name; a plain function takes whole outputs.
+    """Import the metric named `module:attribute`; a plain function becomes a metric of whole outputs.
 
     Modules are looked for on the path and in the current folder.
     """

@@ -1,9 +1,9 @@
 """Count panels that are too large for one machine, in blocks of systems.
 
-A block is what some systems contribute beside the panel's first system. All that pairs and families take of
-contributions are their sums over the swapped units, 2 or 4 bytes a column and trial, so each block is summed
-where it is, once, and whoever has the sums of all blocks counts from a *frame*: the panel without its
-contributions, which keeps what the whole panel knew of itself. Sums are those of the whole panel, number by
+A block is what some systems contribute beyond the panel's first system. Pairs and families need only the sums
+of contributions over the swapped units, 2 or 4 bytes a column and trial, so each block is summed once, where it
+is. The sums of all blocks are counted with a *frame*: the panel without its contributions, but with the values
+that were derived from them. Sums are those of the whole panel, number by
 number; so are the counts.
 """
 
@@ -40,7 +40,7 @@ BYTES_PER_SUM = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemBlock:
-    """Some systems of a panel, arranged for summing.
+    """A block: the contributions of some systems of a panel, arranged for summing.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class SystemBlock:
 
     @staticmethod
     def from_panel(panel: Panel) -> SystemBlock:
-        """Arrange a part of a panel, as `split_panel` cuts it. Its own arrays are no longer needed."""
+        """Return the block of a part of a panel that `split_panel` yields; the part itself is no longer needed."""
         arranged = get_layout(panel)  # below no views, which would hold all that they are of
         addresses = panel.addresses if arranged.dense is not None else panel.addresses[:0].copy()
         return SystemBlock(replace(panel, values=panel.values[:0].copy(), addresses=addresses), arranged)
 
     def compute_sums(self, *, run: int, first: int, n_trials: int) -> MovedSums:
-        """Sum over the units swapped in trials `first` to `first + n_trials - 1` of a run."""
+        """Return contributions summed over the units swapped in trials `first` to `first + n_trials - 1` of a run."""
         arranged, slab = self.arranged, min(self.arranged.slab_size, n_trials)
         room = SlabMemory.from_layout(arranged, slab)
         kind = next(t for t in (np.int16, np.int32, np.int64) if arranged.largest <= np.iinfo(t).max)
@@ -80,12 +80,12 @@ def is_large(target: Any) -> TypeGuard[Panel | MaxTFamily]:
 
 
 def list_panels(target: Panel | MaxTFamily) -> tuple[Panel, ...]:
-    """Return the distinct panels of a panel or family."""
+    """Return the distinct panels of a family, or a panel itself as the only one."""
     return target.panels if isinstance(target, MaxTFamily) else (target,)
 
 
 def split_panel(panel: Panel) -> Iterator[Panel]:
-    """Yield panels of some systems and the first one, without pairs and metrics."""
+    """Yield parts of a panel, each with the first and some other systems, but without pairs and metrics."""
     n_systems = len(panel.totals)
     step = max(1, BLOCK_BYTES * n_systems // max(panel.nbytes, 1))
     for start in range(1, n_systems, step):
@@ -116,7 +116,7 @@ def _build_panel_frame(panel: Panel) -> Panel:
 
 
 def build_from_sums(frame: Panel | MaxTFamily, sums: Sequence[Sequence[MovedSums]]) -> Panel | MaxTFamily:
-    """Return the panel or family of a frame, which counts from the sums of all blocks of each panel."""
+    """Return a panel or family that counts from a frame (see `build_frame`) and the sums of each panel's blocks."""
     twins = [copy(panel) for panel in list_panels(frame)]
     for twin, blocks in zip(twins, sums, strict=True):
         set_layout(twin, _join_layouts(blocks))
@@ -136,7 +136,7 @@ def _replace_panels(family: MaxTFamily, panels: Sequence[Panel], derived: Mappin
 
 
 def _join_layouts(blocks: Sequence[MovedSums]) -> SumLayout:
-    """Return the layout of all blocks together."""
+    """Return the layout of a whole panel, joined from the sums of its blocks."""
     ends = np.cumsum([0, *(block.arranged.n_columns for block in blocks)])
     columns = [
         np.where(block.arranged.column_of[1:] < 0, -1, block.arranged.column_of[1:] + end)

@@ -1,7 +1,7 @@
-"""Contribution of each unit to a difference: half of what the difference loses if it is swapped alone.
+"""Contribution of each unit to a pair's difference: half of what the difference loses if only that unit is swapped.
 
-Of a mean these contributions add up to the difference, and each is what the unit adds to it. Of other scores they are
-what the exchange of the unit does to it, and add up to it only about: the units that decide are told, not shares.
+For a mean, the contributions add up to the difference, and each is what the unit adds to it. For other scores, they
+are the effects of swapping single units and add up only approximately: they show which units decide, not shares.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _compute_from_sums(panel: ScoredSums, row: int, column: int) -> Floats:
 
 
 def _compute_from_sets(panel: PresencePanel, row: int, column: int) -> Floats:
-    """Recount the terms for each unit, but only those that one of the two systems has in it."""
+    """Return the units' contributions under a set metric, recounting only terms that one system alone has."""
     n_units, form = panel.n_units, panel.metrics[column].form
     held = [panel.holdings[s] for s in panel.pairs[row]]
     exclusive = [np.setdiff1d(held[k], held[1 - k], assume_unique=True) for k in range(2)]

@@ -55,7 +55,7 @@ class Influence:
     skewness : float64
         Of the units' differences; NaN where all of them have one size, as those of 0/1 scores, or none differs.
     is_skewed : bool
-        Whether it is larger than chance makes it, both of all units and of those that differ.
+        Whether the skewness is larger than chance explains, both of all units and of those that differ.
     n_deciding : int64
         The fewest units without which the sign or the verdict changes, where the differences are skewed and these units
         are few; else 0.
@@ -92,7 +92,7 @@ class ComparisonVerdicts:
 
 
 def compute_skewness_limit(n_units: Integers) -> Floats:
-    """Return the skewness up to which comparisons of so many units get no note.
+    """Return the skewness above which a comparison is noted as skewed, for each number of units.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def compute_skewness_limit(n_units: Integers) -> Floats:
 
 
 def compute_influence(panel: ScoredSums, metric: int, rows: Integers, verdicts: ComparisonVerdicts) -> Influence:
-    """Diagnose some pairs of a panel under one metric."""
+    """Return how skewed the units' differences of some pairs are under one metric, and whether few units decide."""
     n = len(rows)
     n_discordant, signs = panel.n_discordant[rows, metric], panel.sign_counts[rows, metric]
     has_one_size = signs[:, 0] >= 0
@@ -134,7 +134,7 @@ def _iter_batches(panel: ScoredSums, rows: NDArray[np.intp]) -> Iterator[NDArray
 
 
 def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp]) -> tuple[Integers, Mask]:
-    """Return the fewest units without which sign or verdict change (0 if not few), and whether the sign."""
+    """Return how many units must be left out to change sign or verdict (0 if not few), and whether it is the sign."""
     d = np.sort(d / np.abs(d).max(axis=1, keepdims=True), axis=1)  # of skewed pairs, which vary
     n_differing = np.count_nonzero(d, axis=1)
     limit = max(1, int(n_differing.max()) // FEW)
@@ -158,7 +158,7 @@ def _find_fewest(d: Floats, verdicts: ComparisonVerdicts, batch: NDArray[np.intp
 def _confirm_reversals(
     panel: ScoredSums, metric: int, pairs: Integers, d: Floats, n_deciding: Integers, reverses: Mask
 ) -> Mask:
-    """Return for which pairs the sign does change if they are scored again without these units."""
+    """Return which pairs pass: where `reverses` is set, scores without the deciding units do reverse the difference."""
     is_confirmed = np.ones(len(pairs), np.bool_)
     for row in np.flatnonzero(reverses & (n_deciding > 0)).tolist():
         lead = np.sign(d[row].sum())
@@ -174,7 +174,7 @@ def _confirm_reversals(
 
 
 def _sum_powers_without_first(d: Floats, most: int) -> Floats:
-    """Sum 1st, 2nd and 4th powers without the first 1, 2, ... units, shape (3, n_rows, most)."""
+    """Return sums of 1st, 2nd and 4th powers of contributions without the first 1, 2, ... units, (3, n_rows, most)."""
     powers = (d**power for power in (1, 2, 4))
     return np.stack([values.sum(axis=1)[:, None] - values[:, :most].cumsum(axis=1) for values in powers])
 
@@ -193,7 +193,7 @@ def _approximate_p(moments: Floats, n_left: Integers, side: NDArray[np.int8]) ->
 
 
 def _has_one_sign(panel: ScoredSums, metric: int, rows: Integers, has_one_size: Mask) -> Mask:
-    """Return for which pairs all units that differ favour one system, 0/1 scores excepted."""
+    """Return for which pairs all discordant units favour the same system, leaving out 0/1 scores."""
     is_one_sided = np.zeros(len(rows), np.bool_)
     signs = panel.sign_counts[rows, metric]
     is_sign_constant = has_one_size & ((signs[:, 0] == 0) != (signs[:, 1] == 0))

@@ -14,11 +14,11 @@ from sigdask.randomization.tallies import Tally
 class Job:
     """Trials `first` to `first + n_trials - 1` of one run of one panel.
 
-    A job is itself alone: two of the same trials are two jobs, each with its own tally.
+    Jobs are compared by identity: two jobs of the same trials are different, each with its own tally.
 
     Attributes
     ----------
-    panel : Panel, PresencePanel, OutputsPanel, Family or Relabelling
+    panel : AnyPanel
         What is counted.
     n_trials : int
         Number of trials.
@@ -38,12 +38,12 @@ class Job:
 
     @property
     def n_comparisons(self) -> int:
-        """Comparisons that each trial counts for: pairs times metrics; 1 for panels counted as a whole."""
+        """Number of comparisons that each trial counts for: pairs times metrics, or 1 for panels counted as a whole."""
         return 1 if self.panel.is_whole else math.prod(self.panel.shape)
 
 
 def sum_trials(jobs: Iterable[Job]) -> int:
-    """Return the trials of jobs, summed over their comparisons, as all messages state them."""
+    """Return the sum of trials over the comparisons of all jobs, which is the number that messages state."""
     return sum(job.n_trials * job.n_comparisons for job in jobs)
 
 

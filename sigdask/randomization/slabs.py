@@ -1,4 +1,4 @@
-"""A slab of trials of a panel: its sums after swaps, and the kernels that count them.
+"""Slabs: sums over the units swapped in a range of trials, and the kernels that count exceedances from them.
 
 A metric is of one kind of kernel, an object that says what it keeps of a slab, counts single comparisons
 and adds the differences that families compare. `build_kernel` alone decides which.
@@ -53,7 +53,7 @@ def compute_slab_size(panel: ScoredSums) -> int:
 
 @dataclass(frozen=True, eq=False)
 class TrialSlab:
-    """Some trials of a panel.
+    """A slab: a range of trials of a panel, with the sums over the units that each trial swaps.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class TrialSlab:
     arranged : SumLayout
         Its contributions, arranged for summing.
     moved : int array, shape (n_columns, n_trials)
-        Sums over the swapped units.
+        Sums over the swapped units of what columns contribute beyond the base system (`get_base_system`).
     room : SlabMemory
         Memory used again by the next slab.
     observed_cache : dict of int to float64 array, shape (n_pairs,)
@@ -85,15 +85,15 @@ class TrialSlab:
         return int(self.moved.shape[1])
 
     def count(self, m: int, counts: NDArray[np.int64]) -> None:
-        """Add the exceedances of metric `m` to `counts`, shape (n_pairs, 3)."""
+        """Add the numbers of exceedances under metric `m` to `counts`, shape (n_pairs, 3)."""
         self.kernels[m].count(self, counts)
 
     def count_by_trial(self, m: int, counts: NDArray[np.int64]) -> None:
-        """Add the exceedances of each single trial to `counts`, C-ordered, shape (n_pairs, n_trials, 3)."""
+        """Add the exceedances under metric `m` trial by trial to `counts`, C-ordered, shape (n_pairs, n_trials, 3)."""
         self.kernels[m].count_by_trial(self, counts)
 
     def add(self, m: int, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add `weight` times the differences of some pairs under metric `m`.
+        """Add `weight` times the differences of some pairs under metric `m` to `out`, and their slack to `tie`.
 
         Parameters
         ----------
@@ -119,28 +119,28 @@ class TrialSlab:
         return self.observed_cache[m]
 
     def get_prepared(self, m: int) -> Any:
-        """Return the kernel's data for a metric of this slab; it is computed once."""
+        """Return what the kernel of metric `m` computes from this slab before it counts; computed on the first call."""
         if m not in self._prepared:
             self._prepared[m] = self.kernels[m].prepare(self)
         return self._prepared[m]
 
     def sum_moved_fields(self, name: str, fields: list[int], weights: list[int], dtype: Any) -> NDArray[Any]:
-        """Return a weighted sum of the moved amounts of fields, shape (n_systems, n_trials)."""
+        """Return weighted sums of fields over the swapped units, minus the base system's, (n_systems, n_trials)."""
         out = self.room.get_array(name, (len(self.panel.totals), self.n_trials), dtype)
         return sum_fields(self.arranged, self.moved, fields, weights, out)
 
     def get_moved(self, s: int, f: int) -> Any:
-        """Return the moved amounts of one system and field: shape (n_trials,), or 0."""
+        """Return one system's sums of a field over the swapped units, minus the base system's: (n_trials,), or 0."""
         column = self.arranged.column_of[s, f]
         return 0 if column < 0 else self.arranged.sign_of[s, f] * self.moved[column].astype(np.int64)
 
 
 class Kernel(Protocol):
-    """How the trials of one metric of a panel are counted."""
+    """Interface of kernels, which count the trials of a slab under one metric."""
 
     @property
     def numbers_per_trial(self) -> int:
-        """How many numbers it stores for each system and trial in a slab."""
+        """How many numbers the kernel stores for each system and trial in a slab."""
         ...
 
     def prepare(self, slab: TrialSlab) -> Any:
@@ -148,25 +148,25 @@ class Kernel(Protocol):
         ...
 
     def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances, as `TrialSlab.count` does."""
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         ...
 
     def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances of each trial, as `TrialSlab.count_by_trial` does."""
+        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
         ...
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add differences, as `TrialSlab.add` does."""
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         ...
 
 
 def build_kernels(panel: ScoredSums) -> tuple[Kernel, ...]:
-    """Return the kernel of each metric."""
+    """Return the kernel of each metric of a panel."""
     return tuple(build_kernel(panel, m) for m in range(len(panel.metrics)))
 
 
 def build_kernel(panel: ScoredSums, m: int) -> Kernel:
-    """Return the kernel that fits a metric."""
+    """Return the kernel that counts one metric of a panel, chosen by the metric's form and its fields' lattices."""
     form, fields = panel.metrics[m].form, list(panel.metrics[m].fields)
     ratio = form if isinstance(form, Ratios) and len(form.numerators) == 1 else None
     if ratio is not None and panel.linear[m]:
@@ -181,7 +181,7 @@ def build_kernel(panel: ScoredSums, m: int) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class LinearKernel:
-    """One ratio whose denominator no swap changes: its integer numerators decide."""
+    """Kernel of a ratio whose denominator no swap changes, so that integer numerators are compared."""
 
     m: int
     form: Ratios
@@ -189,7 +189,10 @@ class LinearKernel:
     numbers_per_trial: ClassVar[int] = 1
 
     def prepare(self, slab: TrialSlab) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return moved and observed numerators, shape (n_systems, n_trials) and (n_systems,)."""
+        """Return numerators over the swapped units, minus the base system's, and over all units.
+
+        Shapes are (n_systems, n_trials) and (n_systems,).
+        """
         weights = list(self.form.numerators[0])
         dtype = slab.arranged.get_dtype(sum(map(abs, weights)))
         return slab.sum_moved_fields(
@@ -197,12 +200,12 @@ class LinearKernel:
         ), slab.panel.compute_observed_numerators(self.m)
 
     def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances."""
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         (moved, totals), panel = slab.get_prepared(self.m), slab.panel
         count_linear(moved, panel.pairs, _subtract_pairs(totals, panel.pairs), panel.slack[:, self.m], counts)
 
     def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances of each trial."""
+        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
         (moved, totals), panel, n = slab.get_prepared(self.m), slab.panel, slab.n_trials
         observed, slack = (
             np.repeat(values, n) for values in (_subtract_pairs(totals, panel.pairs), panel.slack[:, self.m])
@@ -210,7 +213,7 @@ class LinearKernel:
         count_linear(moved.reshape(-1, 1), _repeat_pairs(panel.pairs, n), observed, slack, counts.reshape(-1, 3))
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add differences."""
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         (moved, totals), panel = slab.get_prepared(self.m), slab.panel
         pairs, weights = panel.pairs[rows], np.full(len(rows), weight)
         observed = _subtract_pairs(totals, pairs).astype(np.float64)
@@ -220,7 +223,7 @@ class LinearKernel:
 
 @dataclass(frozen=True, slots=True)
 class RatioKernel:
-    """One ratio, cross-multiplied."""
+    """Kernel of a ratio whose denominator swaps may change, compared by cross-multiplication."""
 
     m: int
     form: Ratios
@@ -228,7 +231,7 @@ class RatioKernel:
     numbers_per_trial: ClassVar[int] = 2
 
     def prepare(self, slab: TrialSlab) -> tuple[Floats, ...]:
-        """Return moved numerators and denominators, and their totals."""
+        """Return numerators and denominators over the swapped units, minus the base system's, and over all units."""
         moved, totals = [], []
         for name, weights in (("above", self.form.numerators[0]), ("below", self.form.denominators[0])):
             moved.append(slab.sum_moved_fields(f"{name} {self.m}", self.fields, list(weights), np.float64))
@@ -236,13 +239,13 @@ class RatioKernel:
         return *moved, *totals
 
     def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances."""
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         count_ratio(
             *slab.get_prepared(self.m), slab.panel.pairs, self.form.zero_division, slab.get_observed(self.m), counts
         )
 
     def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances of each trial."""
+        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
         (*moved, above, below), n = slab.get_prepared(self.m), slab.n_trials
         count_ratio(
             *(values.reshape(-1, 1) for values in moved),
@@ -254,7 +257,7 @@ class RatioKernel:
         )
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add differences."""
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         add_ratio(
             *slab.get_prepared(self.m),
             slab.panel.pairs[rows],
@@ -267,7 +270,7 @@ class RatioKernel:
 
 @dataclass(frozen=True, slots=True)
 class FusedKernel:
-    """A score with a kernel of its own: macro averages, BLEU, chrF."""
+    """Kernel of a score that has compiled code of its own: macro averages, BLEU, chrF."""
 
     m: int
     fields: list[int]
@@ -275,11 +278,14 @@ class FusedKernel:
 
     @property
     def numbers_per_trial(self) -> int:
-        """Number of fields."""
+        """How many numbers the kernel stores for each system and trial in a slab: one for each field."""
         return len(self.fields)
 
     def prepare(self, slab: TrialSlab) -> tuple[Floats, Floats]:
-        """Return the moved amounts, shape (n_systems, n_fields, n_trials), and the totals."""
+        """Return sums of fields over the swapped units, minus the base system's, and over all units.
+
+        Shapes are (n_systems, n_fields, n_trials) and (n_systems, n_fields).
+        """
         shape = (len(slab.panel.totals), len(self.fields), slab.n_trials)
         moved = slab.room.get_array(f"shifts {self.m}", shape, np.float64)
         for k, f in enumerate(self.fields):
@@ -287,18 +293,18 @@ class FusedKernel:
         return moved, slab.panel.totals[:, self.fields].astype(np.float64)
 
     def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances."""
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         count_scored(*self.fused, *slab.get_prepared(self.m), slab.panel.pairs, slab.get_observed(self.m), counts)
 
     def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances of each trial."""
+        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
         (moved, totals), n = slab.get_prepared(self.m), slab.n_trials
         by_trial = np.ascontiguousarray(moved.transpose(0, 2, 1)).reshape(-1, len(self.fields), 1)
         observed, pairs = np.repeat(slab.get_observed(self.m), n), _repeat_pairs(slab.panel.pairs, n)
         count_scored(*self.fused, by_trial, np.repeat(totals, n, axis=0), pairs, observed, counts.reshape(-1, 3))
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add differences."""
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         add_scored(
             *self.fused, *slab.get_prepared(self.m), slab.panel.pairs[rows], np.full(len(rows), weight), out, tie
         )
@@ -306,7 +312,7 @@ class FusedKernel:
 
 @dataclass(frozen=True, slots=True)
 class CalledFormKernel:
-    """Any other score: its form is called with the sums of a pair's trials."""
+    """Kernel of any other score, which calls the score's form with the sums of a pair's trials."""
 
     m: int
     form: Form
@@ -317,24 +323,24 @@ class CalledFormKernel:
         """Prepare nothing: pairs are scored one at a time."""
 
     def count(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances."""
+        """Add the numbers of exceedances in a slab to `counts`, shape (n_pairs, 3)."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             count_scores(*self.compute_scores(slab, p), observed, counts[p])
 
     def count_by_trial(self, slab: TrialSlab, counts: NDArray[np.int64]) -> None:
-        """Add exceedances of each trial."""
+        """Add the exceedances trial by trial to `counts`, shape (n_pairs, n_trials, 3)."""
         for p, observed in enumerate(slab.panel.differences[:, self.m]):
             scores = self.compute_scores(slab, p)
             for k in range(slab.n_trials):
                 count_scores(*(values[k : k + 1] for values in scores), observed, counts[p, k])
 
     def add(self, slab: TrialSlab, rows: NDArray[np.int64], weight: float, out: Floats, tie: Floats) -> None:
-        """Add differences."""
+        """Add `weight` times the differences of some pairs in each trial to `out`, and their slack to `tie`."""
         for k, p in enumerate(rows):
             add_scores(*self.compute_scores(slab, int(p)), weight, out[k], tie[k])
 
     def compute_scores(self, slab: TrialSlab, p: int) -> tuple[Floats, ...]:
-        """Return both pseudo-systems' scores and the slack of their difference, shape (n_trials,) each."""
+        """Return both systems' scores after each trial's swaps, and the slack of their difference, (n_trials,) each."""
         panel, (i, j) = slab.panel, slab.panel.pairs[p]
         shift = np.zeros((slab.n_trials, panel.totals.shape[1]), np.int64)
         for f in self.fields:
@@ -357,5 +363,5 @@ def _subtract_pairs(totals: NDArray[Any], pairs: NDArray[np.int64]) -> NDArray[A
 
 
 def _repeat_pairs(pairs: NDArray[np.int64], n_trials: int) -> NDArray[np.int64]:
-    """Return pairs of systems for each single trial: system s in trial k is number s * n_trials + k."""
+    """Return each pair once for every trial, with system s in trial k renumbered as s * n_trials + k."""
     return np.asarray((pairs[:, None] * n_trials + np.arange(n_trials)[:, None]).reshape(-1, 2))

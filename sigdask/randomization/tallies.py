@@ -34,7 +34,7 @@ class CountingMethod:
     grain : int
         Trials that are worth a call of their own; ranges are multiples of it.
     timed : int
-        Trials that tell its speed.
+        Trials by which its speed is measured.
     vectorised : bool
         Counted by kernels, which let other threads run.
     """
@@ -93,7 +93,7 @@ class Tally:
         return Tally(int(trials.min()) if trials.size else n_trials, counts, trials)
 
     def _get_trials(self) -> NDArray[np.int64]:
-        """Return the trials of each pair and metric, shape (n_pairs, n_metrics)."""
+        """Return the number of trials counted of each pair and metric, shape (n_pairs, n_metrics)."""
         return np.full(self.counts.shape[:2], self.n_trials, np.int64) if self.trials is None else self.trials
 
 

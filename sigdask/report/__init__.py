@@ -1,1 +1,1 @@
-"""Results for people: terminal tables."""
+"""Results in words, tables, figures and pages: the classes that `api` returns, and all that displays them."""

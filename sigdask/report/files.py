@@ -21,7 +21,7 @@ def write_whole_text(path: Path, text: str) -> None:
 
 
 def write_parts(path: Path, parts: Iterable[str]) -> None:
-    """Write the parts of a text atomically, one after the other."""
+    """Write a text that comes in parts atomically."""
     with open_atomic(path) as file:
         for part in parts:
             file.write(part.encode())

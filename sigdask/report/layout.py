@@ -98,7 +98,7 @@ def _format_wrapped(
 
 
 def _compute_widths(columns: Sequence[Sequence[str]], min_widths: Sequence[int], width: int | None) -> list[int]:
-    """Return column widths: the widest are narrowed until the table fits, but not below their words."""
+    """Return column widths that fit the table; the widest are narrowed first, but not below `min_widths`."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in columns]
@@ -156,7 +156,7 @@ def _wrap_line(line: str, width: int, hang: int) -> Iterable[str]:
 
 
 def _fill_lines(parts: Sequence[str], width: int, hang: int) -> Iterator[str]:
-    """Put as many parts on each line as fit; break parts wider than a line between, then within, words."""
+    """Yield lines with as many parts as fit. A part that is wider than a line is broken between words, then within."""
     from rich.cells import cell_len
 
     line = ""
@@ -170,7 +170,7 @@ def _fill_lines(parts: Sequence[str], width: int, hang: int) -> Iterator[str]:
 
 
 def _split_wide_parts(parts: Sequence[str], width: int) -> Iterator[tuple[str, bool]]:
-    """Yield pieces that fit on a line, and whether each starts at the beginning of a word."""
+    """Yield pieces of parts that each fit on a line, and whether a piece may share its line with the one before."""
     from rich.cells import cell_len
 
     for part in parts:
@@ -183,7 +183,7 @@ def _split_wide_parts(parts: Sequence[str], width: int) -> Iterator[tuple[str, b
 
 
 def _split_word(word: str, width: int, joints: Sequence[re.Pattern[str]] = PIECE_PATTERNS) -> Iterator[str]:
-    """Break a word after separators, else after punctuation, else anywhere."""
+    """Yield pieces of a word that fit a width, broken after separators, else after punctuation, else anywhere."""
     from rich.cells import cell_len, chop_cells
 
     if not joints:

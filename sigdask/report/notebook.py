@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from sigdask.report.summary.verdict import build_verdict as verdict_of
+from sigdask.report.summary.verdict import build_verdict
 from sigdask.report.tables import markdown
 from sigdask.report.tables.comparisons import build_tables, get_default_layout
 from sigdask.report.tables.model import PaperTable, TableColumn, TableSection
@@ -25,7 +25,7 @@ MAX_ROWS = 10
 
 def build_summary_table(results: ComparisonResults) -> PaperTable:
     """Return a short table with the verdict's headline above and the checks below."""
-    verdict = verdict_of(results)
+    verdict = build_verdict(results)
     title = " ".join([*verdict.scope, verdict.headline])
     if not len(results):
         return PaperTable(title, ())

@@ -12,9 +12,8 @@ from sigdask.analysis.details.details import ComparisonDetails
 from sigdask.analysis.independence.results import IndependenceResults
 from sigdask.analysis.power.results import PowerResults
 from sigdask.report import notebook
-from sigdask.report.methods.text import Facts, Methods
-from sigdask.report.methods.text import build_methods as methods_of
-from sigdask.report.plots import results as drawing
+from sigdask.report.methods.text import Facts, Methods, build_methods
+from sigdask.report.plots import results as result_figures
 from sigdask.report.tables import analyses, comparisons, latex, markdown
 from sigdask.report.tables.model import PaperTable
 from sigdask.results.comparisons import ComparisonResults
@@ -29,12 +28,12 @@ Options = ParamSpec("Options")
 
 
 def convert_results(plain: Any, kind: type[Kind]) -> Kind:
-    """Return plain results as the class that can display them."""
+    """Return plain results as an object of the class that can display them."""
     return kind(**{field.name: getattr(plain, field.name) for field in fields(plain)})
 
 
 def wrap_analysis(analyse: Callable[Options, Any], kind: type[Kind]) -> Callable[Options, Kind]:
-    """Return an analysis function whose results are of the class that can display them."""
+    """Return an analysis function that returns its results as the class that can display them."""
 
     @wraps(analyse)
     def analyse_and_present(*args: Options.args, **options: Options.kwargs) -> Kind:
@@ -93,7 +92,7 @@ class Results(ComparisonResults):
         >>> methods.keys[:2], methods.bibtex[:16], "citep{noreen1989,yeh2000}" in methods.latex
         (('noreen1989', 'yeh2000'), '@book{noreen1989', True)
         """
-        return methods_of(Facts.from_results(self))
+        return build_methods(Facts.from_results(self))
 
     def plot_forest(
         self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
@@ -118,7 +117,7 @@ class Results(ComparisonResults):
         InputError
             Several could be meant, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return drawing.forest(drawing.select_group(self.table, test_set, subset, metric))
+        return result_figures.forest(result_figures.select_group(self.table, test_set, subset, metric))
 
     def plot_matrix(
         self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
@@ -127,7 +126,7 @@ class Results(ComparisonResults):
 
         Parameters and errors as in `plot_forest`; all pairs must have been compared, two-sided.
         """
-        return drawing.matrix(drawing.select_group(self.table, test_set, subset, metric))
+        return result_figures.matrix(result_figures.select_group(self.table, test_set, subset, metric))
 
     def plot_critical_difference(
         self, *, test_set: str | None = None, subset: str | None = None, metric: str | None = None
@@ -138,7 +137,7 @@ class Results(ComparisonResults):
         groups of the letters of the ranking (Piepho 2004) instead of one critical difference: each pair has a test of
         its own. Parameters and errors as in `plot_matrix`.
         """
-        return drawing.critical_difference(drawing.select_group(self.table, test_set, subset, metric))
+        return result_figures.critical_difference(result_figures.select_group(self.table, test_set, subset, metric))
 
     def plot_null(self, opened: ComparisonDetails) -> Figure:
         """Draw the differences that exchanged outputs have, and the observed one among them: what p is a share of.
@@ -148,11 +147,11 @@ class Results(ComparisonResults):
         opened : ComparisonDetails
             One of the comparisons that `sigdask.api.compare_opened` returns beside these results.
         """
-        return drawing.plot_null(self.table, opened.row, opened.null)
+        return result_figures.plot_null(self.table, opened.row, opened.null)
 
     def plot_achieved_significance(self) -> Figure:
         """Draw the achieved-significance curves of all metrics (Sakai 2006, figure 1)."""
-        return drawing.achieved_significance(self.table)
+        return result_figures.achieved_significance(self.table)
 
     def paper_tables(
         self, *, layout: str | None = None, digits: int | None = None, percent: bool = False
@@ -207,7 +206,7 @@ class Results(ComparisonResults):
 
 
 class PaperTables:
-    """Mixin: paper tables for results that have one layout."""
+    """Mixin that writes results as tables for papers, for results with only one layout."""
 
     __slots__ = ()
 
@@ -247,7 +246,7 @@ class Powers(PaperTables, PowerResults):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Evaluation(PaperTables, RankingEvaluation):
-    """What was found of some rankings of candidates.
+    """Results of evaluating rankings of candidates by measures.
 
     Attributes
     ----------
@@ -273,7 +272,7 @@ class Evaluation(PaperTables, RankingEvaluation):
     """
 
     def paper_tables(self) -> list[PaperTable]:
-        """Return precision of the n best, and measures compared."""
+        """Return a table of the precision of the n best candidates, and one that compares the measures."""
         return analyses.build_evaluation_tables(self)
 
     def plot_curves(self, score: Literal["precision", "recall"] = "precision") -> Figure:
@@ -298,4 +297,4 @@ class Evaluation(PaperTables, RankingEvaluation):
         InputError
             There is nothing to draw, or matplotlib (`sigdask[report]`) is not installed.
         """
-        return drawing.plot_n_best(self, score)
+        return result_figures.plot_n_best(self, score)

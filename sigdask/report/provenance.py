@@ -18,7 +18,7 @@ def get_versions(*extra_packages: str) -> dict[str, str]:
 
 
 def hash_paths(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the digest of each path, by the path as text."""
+    """Return the digest of each path, with the path as text for its key."""
     return {format_path(path): hash_path(path) for path in paths}
 
 
@@ -28,7 +28,7 @@ def format_path(path: Path) -> str:
 
 
 def hash_path(path: Path) -> str:
-    """Return the SHA-256 of a file, or of all names and digests in a folder; empty if it is missing."""
+    """Return the SHA-256 of a file, or one of all names and contents in a folder; "" if the path is missing."""
     if not path.is_dir():
         return _hash_file(path)
     files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -1,4 +1,4 @@
-"""Sentences on saved trials: those left out by early stopping, and those that decided nothing."""
+"""Sentences on trials that early stopping saved, or would have saved because verdicts were settled before."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MIN_COMPARISONS = 1000
 
 
 def describe_trials(results: ComparisonResults) -> Iterator[str]:
-    """Yield sentences on saved or idle trials of the first run; nothing for a few complete comparisons."""
+    """Yield sentences on trials of the first run that early stopping saved, or that could have been saved."""
     yield from describe_stopping(results)
     yield from _describe_idle_trials(results)
 
 
 def describe_stopping(results: ComparisonResults) -> Iterator[str]:
-    """Yield the share of the first run's trials that early stopping left out; nothing without a rule."""
+    """Yield a sentence on the share of the first run's trials that early stopping saved, if a rule was used."""
     n_counted = n_requested = 0
     for stops in results.table.stops:
         stopped = stops.n_asked > 0
@@ -33,7 +33,7 @@ def describe_stopping(results: ComparisonResults) -> Iterator[str]:
 
 
 def _describe_idle_trials(results: ComparisonResults) -> Iterator[str]:
-    """Yield the share of trials that decided nothing, if many comparisons were counted to the end."""
+    """Yield a sentence on the share of trials after verdicts were settled, if many comparisons ran to the end."""
     table = results.table
     is_complete = ~table.exact & (table.n_trials > 0)
     for stops in table.stops:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from sigdask.randomization.stream.swaps import SCHEME
-from sigdask.results import json_lines as lines
+from sigdask.results import json_lines as json_writer
 from sigdask.results.export import build_frame, iter_csv, write_parquet
 from sigdask.results.messages.notes import Note, list_dicts, list_texts
 from sigdask.results.ranking import SystemRanking, build_rankings
@@ -184,7 +184,7 @@ class ComparisonResults(Sequence[Result]):
 
     def json_lines(self) -> Iterator[str]:
         """Yield the JSON of the results, each on a line, some thousand at a time."""
-        return lines.iter_json_lines(self.table)
+        return json_writer.iter_json_lines(self.table)
 
     def achieved_significance(self) -> list[float]:
         """Return the achieved-significance curve: all p-values, the largest first (Sakai 2006)."""

@@ -11,13 +11,13 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import signature, views
 from sigdask.results.columns.coded import CodedColumn
 from sigdask.results.doubts import list_assumptions
 from sigdask.results.messages import checks
 from sigdask.results.messages.notes import list_dicts, list_texts
 from sigdask.results.table import AlternativeUnit, ClassicalColumn, StoppedCounts, Table, UnitCorrelation
-from sigdask.statistics.classical.names import INDEPENDENT_TESTS
 from sigdask.text import as_json_line
 
 KEYS = (

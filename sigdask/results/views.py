@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sigdask.options import INDEPENDENT_TESTS
 from sigdask.results import signature
 from sigdask.results.doubts import list_assumptions
-from sigdask.results.messages import checks as sentences
+from sigdask.results.messages import checks as check_messages
 from sigdask.results.record import ClassicalTest, Exact, Interval, OtherUnitResult, Result, SecondRun, Stopped
-from sigdask.statistics.classical.names import INDEPENDENT_TESTS
 from sigdask.statistics.crosscheck import Check
 from sigdask.statistics.dependence import Dependence
 
@@ -52,7 +52,7 @@ def _iter_chunk(table: Table) -> Iterator[Result]:
         table.p_adjusted_high.tolist(), nan_to_none(table.r12), strict=True,
     )  # fmt: skip
     notes, runs, exact, stopped = (
-        sentences.build_notes(table),
+        check_messages.build_notes(table),
         _build_second_runs(table),
         _build_exact(table),
         _build_stopped(table),
@@ -145,7 +145,10 @@ def _build_checks(table: Table) -> dict[int, list[Check]]:
     checks_by_row: dict[int, list[Check]] = {}
     for name, checked in table.checks.items():
         row_checks = zip(
-            checked.verdict.tolist(), nan_to_none(checked.p_value), sentences.describe_checks(table, name), strict=True
+            checked.verdict.tolist(),
+            nan_to_none(checked.p_value),
+            check_messages.describe_checks(table, name),
+            strict=True,
         )
         for row, (verdict, p, detail) in enumerate(row_checks):
             if verdict >= 0:
@@ -188,7 +191,12 @@ def _build_other_units(table: Table) -> dict[int, list[OtherUnitResult]]:
 def _build_tests(table: Table) -> dict[int, list[ClassicalTest]]:
     tests_by_row: dict[int, list[ClassicalTest]] = {}
     for test in table.tests:
-        columns = nan_to_none(test.statistic), nan_to_none(test.p_value), test.n.tolist(), sentences.describe_test(test)
+        columns = (
+            nan_to_none(test.statistic),
+            nan_to_none(test.p_value),
+            test.n.tolist(),
+            check_messages.describe_test(test),
+        )
         for row, (statistic, p, n, detail) in enumerate(zip(*columns, strict=True)):
             if detail:
                 classical_test = ClassicalTest(

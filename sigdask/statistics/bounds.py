@@ -21,13 +21,13 @@ MAX_TRIALS = 2**48
 
 
 def compute_p_value(n_extreme: ArrayLike, n_trials: ArrayLike, *, exact: ArrayLike) -> Array:
-    """Return the share of exceedances if all arrangements were counted, else the bound; shape (...)."""
+    """Return the exact share of exceedances where all arrangements were counted, else the bound (k + 1) / (n + 1)."""
     n = np.asarray(n_trials)
     return np.asarray(np.where(exact, n_extreme / np.maximum(n, 1), compute_bound(n_extreme, n_trials)))
 
 
 def compute_bound(n_extreme: ArrayLike, n_trials: ArrayLike) -> Array:
-    """Return (nc + 1) / (nt + 1), a valid p-value for any number of trials fixed beforehand; shape (...).
+    """Return (exceedances + 1) / (trials + 1), a valid p-value for any number of trials fixed beforehand.
 
     References
     ----------
@@ -44,7 +44,7 @@ def compute_bound(n_extreme: ArrayLike, n_trials: ArrayLike) -> Array:
 def clopper_pearson(
     n_extreme: ArrayLike, n_trials: ArrayLike, confidence: float = DEFAULT_CONFIDENCE
 ) -> tuple[Array, Array]:
-    """Return the ends of the Clopper-Pearson interval of nc / nt as two arrays of shape (...).
+    """Return the Clopper-Pearson limits of a probability, from `n_extreme` occurrences in `n_trials` trials.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def clopper_pearson(
 
 
 def estimate_trials_to_decide(p: float, alpha: float, confidence: float = DEFAULT_CONFIDENCE) -> int | None:
-    """Return about how many trials would exclude alpha from the interval, if p is as estimated.
+    """Return about how many trials it takes until the confidence interval of p excludes alpha, if p is as estimated.
 
     None where p and alpha are too close for any number that could be run.
     """

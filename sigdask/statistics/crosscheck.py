@@ -1,4 +1,4 @@
-"""Cross-checks of a Monte Carlo count: a second run, the sign test, the exact value.
+"""Cross-checks of the exceedances that trials counted: against a second run, a sign test or an exact p-value.
 
 Each judges exceedances by an exact distribution. The alarm is raised at `ALARM` divided by the
 number of comparisons judged together. The smaller of two p-values is never reported.
@@ -32,7 +32,7 @@ CHECKS = ("second run", "sign test", EXACT_VALUE)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One cross-check of one comparison.
+    """The result of one cross-check of one comparison's p-value.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Check:
 
 
 def compute_agreement_p(k1: ArrayLike, k2: ArrayLike, n_trials: ArrayLike) -> NDArray[np.float64]:
-    """Return Fisher's exact two-sided p of [[k1, n - k1], [k2, n - k2]].
+    """Return Fisher's exact two-sided p-value of the hypothesis that exceedances are equally likely in two runs.
 
     Both runs are equally long, so the conditional distribution of k1 given k1 + k2 is symmetric
     and the two-sided p is twice the smaller tail.
@@ -86,7 +86,7 @@ def _log_choose(n: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float6
 
 
 def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np.float64]:
-    """Return the two-sided exact binomial p of exceedance counts where the exact p is known.
+    """Return the two-sided exact binomial p-value of exceedance counts when the true probability is known.
 
     Twice the smaller tail; a z-score fails for tiny p.
 
@@ -110,19 +110,19 @@ def compute_fit_p(k: ArrayLike, n_trials: ArrayLike, p: ArrayLike) -> NDArray[np
 
 
 def compute_fit_p_within(k: ArrayLike, n_trials: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
-    """Return `compute_fit_p` for the p within bounds closest to the observed share."""
+    """Return the p-value of the fit test when the true probability is known only to lie in [low, high]."""
     share = np.asarray(k) / np.asarray(n_trials)
     return compute_fit_p(k, n_trials, np.clip(share, low, high))
 
 
 def matches_share(k: ArrayLike, n_arrangements: ArrayLike, p: ArrayLike) -> NDArray[np.bool_]:
-    """Return whether counts of all arrangements equal known p-values, up to rounding."""
+    """Return whether the share of exceedances among all arrangements equals a known p-value, up to rounding."""
     share = np.asarray(k) / np.asarray(n_arrangements)
     return np.asarray(np.abs(share - p) <= 1e-12 * np.asarray(p))
 
 
 def judge_second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comparisons: int) -> Check:
-    """Judge a second, independent run with the same number of trials."""
+    """Return the check of whether the exceedances of two independent, equally long runs agree."""
     verdict: Verdict = "agrees" if agreement_p >= ALARM / n_comparisons else "disagrees"
     return Check(
         "second run", verdict, (k2 + 1) / (n_trials + 1), describe_runs(k1, k2, n_trials, format_p_equals(agreement_p))
@@ -130,7 +130,7 @@ def judge_second_run(k1: int, k2: int, n_trials: int, agreement_p: float, n_comp
 
 
 def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparisons: int, *, exact: bool) -> Check:
-    """Judge a count against a p-value known from another source.
+    """Return the check of whether a count of exceedances agrees with a p-value known from another source.
 
     Parameters
     ----------
@@ -156,15 +156,15 @@ def judge_known_p(name: str, p: float, n_extreme: int, n_trials: int, n_comparis
 
 
 def describe_runs(k1: int, k2: int, n_trials: int, agreement: str) -> str:
-    """Return the counts of two runs and Fisher's p in words."""
+    """Return a text that states the exceedances of two runs and Fisher's p-value of their agreement."""
     return f"{k1:,} and {k2:,} of {format_count(n_trials, 'trial')}; agreement {agreement} (Fisher)"
 
 
 def describe_arrangements(known_text: str, n_extreme: int, n_trials: int) -> str:
-    """Return the comparison of a known p with the count of all arrangements in words."""
+    """Return a text that compares a known p-value with the exceedances among all arrangements."""
     return f"{known_text} against {n_extreme:,} of all {n_trials:,} arrangements"
 
 
 def describe_trials(known_text: str, n_extreme: int, n_trials: int, fit: str) -> str:
-    """Return the comparison of a known p with a sample, and the p of its count, in words."""
+    """Return a text that compares a known p-value with the exceedances of random trials."""
     return f"{known_text}; {n_extreme:,} of {format_count(n_trials, 'trial')} fit it with {fit} (binomial)"

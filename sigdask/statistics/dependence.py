@@ -24,7 +24,7 @@ NEGLIGIBLE_EFFECT = 1.05
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """Correlation of differences within the groups of one column.
+    """How strongly the differences of units in the same group are correlated, for one grouping column.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class Dependence:
     p_value: float
 
     def is_clear(self, n_tested: int) -> bool:
-        """Return whether dependence matters and is significant among `n_tested` such tests."""
+        """Return whether the dependence is large enough to matter, and significant as one of `n_tested` such tests."""
         return self.design_effect > NEGLIGIBLE_EFFECT and self.p_value <= CLEAR_LEVEL / max(n_tested, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumsOfSquares:
-    """Sums of squares of any linear combination of columns, between and within groups.
+    """Sums of squares between and within groups, from which the ICC of any linear combination of columns is computed.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class SumsOfSquares:
     def from_values(
         column: str, values: NDArray[np.float64], groups: NDArray[np.int64], n_items: NDArray[np.int64]
     ) -> SumsOfSquares:
-        """Compute the sums from each unit's values and group.
+        """Compute the sums of squares from each unit's values and group.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class SumsOfSquares:
     def compute_dependence(
         self, columns: NDArray[np.int64], weights: NDArray[np.float64]
     ) -> tuple[Floats, Floats, Floats]:
-        """Return the dependence of many linear combinations, each of a few columns.
+        """Return ICC, design effect and p-value of many linear combinations, each of a few columns.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class SumsOfSquares:
 def _analyse_variance(
     sizes: NDArray[np.int64], total: Floats, between: Floats, varies: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, Floats]:
-    """Return ICC, design effect and p from sums of squares; NaN where nothing varies or could vary."""
+    """Return ICC, design effect and p-value from the sums of squares of an analysis of variance; NaN if undefined."""
     n, k = int(sizes.sum()), len(sizes)
     if k < 2 or n <= k:
         return np.full((3, len(total)), np.nan)  # type: ignore[return-value]
@@ -152,7 +152,7 @@ def _analyse_variance(
 
 
 def compute_naive_size(design_effect: float, alpha: float = 0.05) -> float:
-    """Return the approximate true size of a two-sided test that ignores dependence.
+    """Return the approximate rate of false positives of a two-sided test that treats dependent units as independent.
 
     Examples
     --------

@@ -14,7 +14,7 @@ NEGLIGIBLE_TERM = 1e-18
 
 @cached_njit()
 def sum_lower_tails(low, total, n):
-    """Sum P(x) / P(low) over x = 0 to low, for x exceedances in one run and `total` - x in the other.
+    """Return P(X <= low) / P(X = low) for many pairs, where X is one run's exceedances among the `total` of both runs.
 
     Parameters
     ----------

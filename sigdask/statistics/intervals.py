@@ -34,7 +34,7 @@ def compute_level(confidence: float) -> float:
 
 
 def compute_bca_shares(below: Floats, acceleration: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return the shares of resamples below the ends of BCa intervals; NaN where undefined.
+    """Return, for both ends of BCa bootstrap intervals, the share of resamples below the end; NaN where undefined.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def wilson(successes: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Float
 
 
 def count_rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
-    """Return how many arrangements, the observed included, may be as extreme while a test rejects.
+    """Return how many arrangements, with the observed one, may be as extreme as the observed one if a test rejects.
 
     That many values of the inverted test lie outside the interval on each side, the end itself included. Of all
     arrangements these are one-sided, at half of what the confidence leaves; of random ones two-sided.
@@ -95,7 +95,7 @@ def count_rejected(confidence: float, n_trials: int, *, is_exact: bool) -> int:
 
 
 def invert_test(above: NDArray[np.int64], below: NDArray[np.int64], confidence: float) -> tuple[float, float]:
-    """Return the ends of the interval by inverting the exact two-sided randomization test of a mean.
+    """Return the ends of the confidence interval of a mean that inverts the exact two-sided randomization test.
 
     A shift D leaves sum(above - D below) over swapped units; swapping a subset of the units is as extreme,
     in one direction, where the subset's own mean lies on the other side of D. So the ends are order statistics of the

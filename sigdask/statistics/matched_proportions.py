@@ -70,7 +70,7 @@ class MatchedProportions:
 
     @staticmethod
     def from_differences(differences: NDArray[Any], clusters: NDArray[Any], worth: float = 1.0) -> MatchedProportions:
-        """Count items that differ, and estimate how they cluster.
+        """Count wins and losses from item differences, and estimate the design effect of clusters of items.
 
         Parameters
         ----------
@@ -111,21 +111,27 @@ class MatchedProportions:
         return "unconditional exact test" if self.is_exact else "score test"
 
     def compute_p_value(self, margin: float, alpha: float) -> float:
-        """Return the one-sided p of "worse by the margin or more"; alpha orders the tables of the exact test."""
+        """Return the one-sided p-value of the hypothesis that the system is worse by the margin or more.
+
+        The exact test uses `alpha` to order its tables.
+        """
         return self._compute_p(min(margin / self.worth, LARGEST_MARGIN), alpha)
 
     def find_smallest_margin(self, alpha: float) -> float:
-        """Return the margin from which p is at most alpha; negative if the system is shown better."""
+        """Return the smallest margin with a p-value of at most alpha; negative if the system is shown to be better."""
         if self.is_exact:
             return compute_exact_margin(self.wins, self.losses, self.n_items, alpha) * self.worth
         return _find_crossing(lambda share: self._compute_p(share, alpha), alpha) * self.worth
 
     def compute_power(self, margin: float, alpha: float) -> float:
-        """Return about how likely an equal system with as many differing items is shown within the margin."""
+        """Return about how likely non-inferiority is shown for a system as good as the baseline.
+
+        The system is taken to differ from the baseline on as many items as the observed one.
+        """
         return self._compute_power(min(margin / self.worth, LARGEST_MARGIN), alpha)
 
     def find_margin_of_power(self, power: float, alpha: float) -> float:
-        """Return the margin within which an equal system is shown with this power."""
+        """Return the smallest margin for which an equal system is shown non-inferior with this power."""
         return _find_crossing(lambda share: 1 - self._compute_power(share, alpha), 1 - power, lower=0.0) * self.worth
 
     def _compute_p(self, share: float, alpha: float) -> float:
@@ -153,7 +159,7 @@ class MatchedProportions:
 def estimate_loss_probability(
     wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike
 ) -> NDArray[np.float64]:
-    """Return the maximum-likelihood probability of a loss, given that wins are rarer by the margin.
+    """Return the maximum-likelihood probability of a loss, if a win is less likely than a loss by exactly the margin.
 
     The larger root of 2n q^2 - (wins + losses + margin (2n - wins + losses)) q + losses margin (1 + margin).
 
@@ -168,13 +174,13 @@ def estimate_loss_probability(
 
 
 def compute_variance(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
-    """Return the variance of wins - losses at the margin, at the estimated probability of a loss."""
+    """Return the variance of wins - losses if the system is worse by exactly the margin."""
     margin = np.asarray(margin, np.float64)
     return np.asarray(np.asarray(n) * (2 * estimate_loss_probability(wins, losses, n, margin) - margin * (1 + margin)))
 
 
 def compute_score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: ArrayLike) -> NDArray[np.float64]:
-    """Return the score statistic for a system worse by the margin; large values mean it is better.
+    """Return the score statistic for a system worse by the margin; large values mean that it is better than that.
 
     Examples
     --------
@@ -189,7 +195,7 @@ def compute_score(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, margin: Arra
 
 
 def compute_score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
-    """Return the smallest margin that the score test shows: minus the lower limit of the difference.
+    """Return the smallest margin for which the score test shows non-inferiority.
 
     Examples
     --------
@@ -202,7 +208,7 @@ def compute_score_margin(wins: int, losses: int, n: int, alpha: float) -> float:
 
 
 def compute_score_margins(wins: ArrayLike, losses: ArrayLike, n: ArrayLike, alpha: float) -> NDArray[np.float64]:
-    """Return `compute_score_margin` for many comparisons at once, in their shape."""
+    """Return, for many comparisons at once, the smallest margin for which the score test shows non-inferiority."""
     wins, losses, n = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (wins, losses, n)))
     low, high, level = np.full(wins.shape, -1.0), np.ones(wins.shape), -float(special.ndtri(alpha))
     for _ in range(HALVINGS):
@@ -233,7 +239,7 @@ def compute_score_interval(
 def compute_conditional_interval(
     wins: ArrayLike, losses: ArrayLike, n: ArrayLike, confidence: float, alternative: str = "two-sided"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the ends of the exact interval conditional on the number of differing items.
+    """Return the exact interval of the difference of matched proportions, given the number of differing items.
 
     Clopper-Pearson limits of the share of wins among the m items that differ, mapped by (2 share - 1) m / n. It
     leaves 0 out just where the exact sign test (McNemar's) rejects. One-sided, the whole error is at the end that the
@@ -259,7 +265,7 @@ def compute_conditional_interval(
 
 
 def compute_exact_p(wins: int, losses: int, n: int, margin: float, alpha: float) -> float:
-    """Return the unconditional exact p: the worst-case probability of tables as good or better.
+    """Return the largest probability of a result at least as good if the system is worse by the margin (exact p).
 
     Tables are ordered by the margin that their score test shows at alpha, so that what is as good or
     better does not depend on the margin, and p falls as the margin grows.
@@ -273,13 +279,13 @@ def compute_exact_p(wins: int, losses: int, n: int, margin: float, alpha: float)
 
 @lru_cache(maxsize=4096)
 def compute_exact_margin(wins: int, losses: int, n: int, alpha: float) -> float:
-    """Return the margin from which `compute_exact_p` is at most alpha."""
+    """Return the smallest margin for which the unconditional exact test rejects at alpha."""
     min_wins = _find_min_wins(wins, losses, n, alpha)
     return _find_crossing(lambda margin: _find_largest_tail(min_wins, n, margin), alpha, halvings=HALVINGS // 2)
 
 
 def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> NDArray[np.int64]:
-    """Return for 0 to n losses the wins that make a table as good as this one; n + 1 where none do."""
+    """Return, for 0 to n losses, the fewest wins that are as good as the observed result; n + 1 where none are."""
     margin = compute_score_margin(wins, losses, n, alpha)
     counts = np.arange(n + 1)
     table = compute_score(counts, counts[:, None], n, margin)  # (losses, wins)
@@ -289,7 +295,7 @@ def _find_min_wins(wins: int, losses: int, n: int, alpha: float) -> NDArray[np.i
 
 
 def _find_largest_tail(min_wins: NDArray[np.int64], n: int, margin: float) -> float:
-    """Return the largest probability of these tables if losses are likelier than wins by the margin."""
+    """Return the largest probability of `min_wins` or more wins, if losses are likelier than wins by the margin."""
     low, high = max(margin, 0.0), (1 + margin) / 2
     losses = np.flatnonzero(min_wins + np.arange(n + 1) <= n)
     best = 0.0
@@ -305,7 +311,7 @@ def _find_largest_tail(min_wins: NDArray[np.int64], n: int, margin: float) -> fl
 def _compute_tails(
     q: NDArray[Any], losses: NDArray[Any], min_wins: NDArray[Any], n: int, margin: float
 ) -> NDArray[np.float64]:
-    """Return the probability of the tables at each probability of a loss, shape (len(q),)."""
+    """Return, for each probability q of a loss, the probability of `min_wins` or more wins; shape (len(q),)."""
     chance = special.gammaln(n + 1) - special.gammaln(losses + 1) - special.gammaln(n - losses + 1)
     q = q[:, None]
     log = chance + special.xlogy(losses, q) + special.xlog1py(n - losses, -q)
@@ -334,7 +340,7 @@ def estimate_design_effect(differences: NDArray[Any], clusters: NDArray[Any]) ->
     Parameters
     ----------
     differences, clusters
-        As in `MatchedProportions.of`.
+        As in `MatchedProportions.from_differences`.
     """
     _, index = np.unique(clusters, return_inverse=True)
     sums = np.bincount(index, weights=differences)
@@ -347,6 +353,9 @@ def estimate_design_effect(differences: NDArray[Any], clusters: NDArray[Any]) ->
 
 
 def compute_mean_size(clusters: NDArray[Any]) -> float:
-    """Return the mean cluster size over items: the design effect if items of a cluster are identical."""
+    """Return the size of the cluster that an item is in, averaged over items.
+
+    It is the design effect if the items of a cluster are identical.
+    """
     sizes = np.unique(clusters, return_counts=True)[1].astype(np.float64)
     return float((sizes**2).sum() / sizes.sum())

@@ -1,4 +1,4 @@
-"""Exact counts of label permutations by their agreements with another labelling.
+"""Exact numbers of label permutations, by the number of items on which they agree with another labelling.
 
 Both labellings keep how often they give each label, whatever stands where; what a permutation changes is in how
 many items of a label they agree. With one label of interest that number is hypergeometric, as in Fisher's exact test;
@@ -36,7 +36,7 @@ OVERHEAD = 500
 
 @dataclass(frozen=True, slots=True)
 class LabelMargins:
-    """Label counts of two labellings of the same items.
+    """How many items have each label, in two labellings of the same items.
 
     Attributes
     ----------
@@ -51,17 +51,19 @@ class LabelMargins:
     meant: tuple[int, ...]
 
     def count_max_agreements(self, part: Sequence[int]) -> int:
-        """Return the largest possible number of agreements in some labels."""
+        """Return the largest possible number of items to which both labellings give the same one of some labels."""
         return sum(min(self.given[label], self.meant[label]) for label in part)
 
     def can_vary(self, label: int) -> bool:
-        """Return whether the number of agreements in a label varies over arrangements."""
+        """Return whether permuting labels can change the number of items to which both labellings give this label."""
         a, b = self.given[label], self.meant[label]
         return min(a, b) > max(a + b - self.n_items, 0)
 
 
 def count_arrangements(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]]) -> Numbers:
-    """Count arrangements by the agreements in each part of the labels.
+    """Return, up to a common factor, how many arrangements have each number of agreements.
+
+    There is an axis for each part of the labels.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def count_arrangements(strata: Sequence[LabelMargins], parts: Sequence[Sequence[
 
 
 def estimate_steps(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]]) -> float:
-    """Return about how many bits are added when counting all arrangements."""
+    """Return the approximate cost of counting all arrangements, in bits that are added."""
     sizes = [stratum.n_items * (1.0 if _is_single(parts) else math.log2(stratum.n_items + 1)) for stratum in strata]
     n_cells = math.prod(1 + sum(stratum.count_max_agreements(part) for stratum in strata) for part in parts)
     total, cells = 0.0, 1.0
@@ -108,9 +110,10 @@ def estimate_steps(strata: Sequence[LabelMargins], parts: Sequence[Sequence[int]
 
 
 def compute_shares(margins: LabelMargins, label: int) -> NDArray[np.float64]:
-    """Return the shares of arrangements by agreements in one label, for any number of items.
+    """Return, for each number of agreements in one label, the share of arrangements that have it.
 
-    Each to a relative error of some 1e-16 for each term between it and the most frequent one.
+    The number of items can be large. Each share has a relative error of some 1e-16 for each term between it and
+    the most frequent one.
 
     Examples
     --------
@@ -150,7 +153,7 @@ def _count_stratum(margins: LabelMargins, parts: Sequence[Sequence[int]]) -> Num
 
 
 def _count_hypergeometric(n: int, given: int, meant: int) -> Numbers:
-    """Return C(meant, d) C(n - meant, given - d) for each d; they sum to C(n, given)."""
+    """Return, for each d, the number C(meant, d) C(n - meant, given - d) of arrangements with d agreements."""
     highest, lowest = min(given, meant), max(given + meant - n, 0)
     counts = np.zeros(highest + 1, object)
     number = math.comb(meant, lowest) * math.comb(n - meant, given - lowest)
@@ -162,7 +165,7 @@ def _count_hypergeometric(n: int, given: int, meant: int) -> Numbers:
 
 
 def _compute_rook_polynomial(boards: Sequence[tuple[int, int]]) -> Numbers:
-    """Return the numbers of ways to place k non-attacking rooks on given-by-meant boards, k = 0, 1, ..."""
+    """Return, for k = 0, 1, ..., in how many ways k non-attacking rooks can stand on separate boards."""
     polynomials = [_compute_board_polynomial(a, b) for a, b in boards if a and b] or [np.array([1], object)]
     while len(polynomials) > 1:  # short ones first, by halves
         polynomials.sort(key=len)
@@ -186,7 +189,7 @@ def _multiply_polynomials(p: Numbers, q: Numbers) -> Numbers:
 
 
 def _shift_variable(c: Numbers, axis: int) -> Numbers:
-    """Return the coefficients of sum of c[k] (x - 1)**k over k, by Horner's scheme along an axis."""
+    """Return the coefficients of x in the polynomial sum of c[k] (x - 1)**k, by Horner's scheme along an axis."""
     rows = np.moveaxis(c, axis, 0)[::-1].copy()  # the highest power first
     m = len(rows) - 1
     signs = np.array([(-1) ** (m - k) for k in range(m + 1)], object).reshape(-1, *(1,) * (c.ndim - 1))

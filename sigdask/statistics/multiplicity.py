@@ -18,7 +18,7 @@ MAX_TRIALS_NEEDED = 2.0**63
 
 
 def holm(p: Sequence[float] | Array) -> Array:
-    """Return Holm's step-down p-values: valid under any dependence.
+    """Return p-values adjusted by Holm's step-down method, valid under any dependence.
 
     References
     ----------
@@ -36,7 +36,7 @@ def holm(p: Sequence[float] | Array) -> Array:
 
 
 def hochberg(p: Sequence[float] | Array) -> Array:
-    """Return Hochberg's step-up p-values: valid under independence and positive dependence.
+    """Return p-values adjusted by Hochberg's step-up method, valid under independence and positive dependence.
 
     References
     ----------
@@ -49,7 +49,7 @@ def hochberg(p: Sequence[float] | Array) -> Array:
 
 
 def benjamini_hochberg(p: Sequence[float] | Array, factor: float = 1.0) -> Array:
-    """Return the step-up p-values of Benjamini & Hochberg 1995, times `factor`.
+    """Return p-values adjusted by the step-up method of Benjamini & Hochberg 1995, times `factor`.
 
     They control the false discovery rate under independence and positive dependence.
     """
@@ -60,7 +60,7 @@ def benjamini_hochberg(p: Sequence[float] | Array, factor: float = 1.0) -> Array
 
 
 def benjamini_yekutieli(p: Sequence[float] | Array) -> Array:
-    """Return the step-up p-values of Benjamini & Yekutieli 2001, valid under any dependence."""
+    """Return p-values adjusted by the step-up method of Benjamini & Yekutieli 2001, valid under any dependence."""
     return benjamini_hochberg(p, float((1.0 / np.arange(1, len(p) + 1)).sum()))
 
 
@@ -69,7 +69,7 @@ P_VALUE_ADJUSTMENTS = {"holm": holm, "hochberg": hochberg, "bh": benjamini_hochb
 
 
 def enforce_step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
-    """Make step-down max-T p-values monotone in how extreme hypotheses are.
+    """Return step-down max-T p-values, raised where a less extreme hypothesis would have a smaller one.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def enforce_step_down(p: Array, ascending: NDArray[np.int64]) -> Array:
 
 
 def count_replicated(p: Sequence[float] | Array, alpha: float) -> tuple[NDArray[np.int64], Array]:
-    """Count the test sets in which differences are real, at confidence 1 - alpha.
+    """Return in how many test sets at least, at confidence 1 - alpha, the difference is real, and the p-value of that.
 
     Partial conjunctions: "at least u of the n differences are real" has the p-value
     max over v <= u of (n - v + 1) p_(v) (Bonferroni's, valid under any dependence of the sets).
@@ -120,7 +120,7 @@ def count_replicated(p: Sequence[float] | Array, alpha: float) -> tuple[NDArray[
 
 
 def compute_penalty(method: str, n_hypotheses: int) -> float:
-    """Return the factor by which an adjustment multiplies a single small p-value among `n_hypotheses`.
+    """Return the factor by which an adjustment multiplies a small p-value if all other p-values are large.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def compute_penalty(method: str, n_hypotheses: int) -> float:
 
 
 def compute_trials_needed(times: float, alpha: float) -> int:
-    """Return the trials from which `times` * (0 + 1) / (nt + 1) can reach alpha.
+    """Return how many trials the smallest possible p-value, multiplied by `times`, needs to reach alpha.
 
     Examples
     --------

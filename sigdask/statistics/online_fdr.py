@@ -1,4 +1,4 @@
-"""Online FDR control over nights: levels that keep the share of false alarms below alpha.
+"""Online FDR control over nights: significance levels that keep the share of false alarms below alpha.
 
 LORD++: Ramdas, Yang, Wainwright & Jordan 2017, "Online control of the false discovery rate with
 decaying memory", for p-values independent between nights. LOND: Javanmard & Montanari 2015, "On online
@@ -27,7 +27,7 @@ ZETA = float(special.zeta(EXPONENT))
 
 
 def compute_weight(j: int) -> float:
-    """Return the weight of the j-th test after an alarm: j^-1.6 / zeta(1.6); weights sum to one.
+    """Return the weight of the j-th test after an alarm, j^-1.6 / zeta(1.6); all weights sum to one.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def compute_weight(j: int) -> float:
 def compute_levels(
     p_values: Sequence[float], alpha: float, rule: OnlineRule, *, recorded: Sequence[float] = ()
 ) -> list[float]:
-    """Return the level of each test in turn, and of the next one.
+    """Return the significance level of each night's test, and that of the next night.
 
     Recorded levels stay, also where other weights gave them. The levels after them are those that the weights give at
     their place in the sequence. That keeps the promise of both rules. Up to any night the weights of version 0.2 give
@@ -72,7 +72,7 @@ def compute_levels(
 
 
 def compute_old_levels(p_values: Sequence[float], alpha: float, rule: OnlineRule) -> list[float]:
-    """Return the levels of version 0.2 and earlier, for stores that recorded only p-values."""
+    """Return the significance levels that version 0.2 used, for stores that recorded only p-values."""
     return _compute_levels(p_values, alpha, rule, (), _compute_old_weight, 0.1)
 
 
@@ -100,12 +100,15 @@ def _compute_levels(
 
 
 def _compute_old_weight(j: int) -> float:
-    """Return the weight of Javanmard & Montanari 2018 (equation 31), the default of the R package onlineFDR."""
+    """Return the weight of the j-th test in version 0.2 (Javanmard & Montanari 2018, equation 31).
+
+    It is the default of the R package onlineFDR.
+    """
     return 0.07720838 * math.log(max(j, 2)) / (j * math.exp(math.sqrt(math.log(j))))
 
 
 def bound_false_alarms(alpha: float, rule: OnlineRule) -> float:
-    """Return a bound on the expected total number of false alarms if nothing ever gets worse.
+    """Return an upper bound of the expected number of false alarms over all nights, if nothing ever gets worse.
 
     Each alarm adds at most alpha to the sum of all levels, which bounds it.
     """

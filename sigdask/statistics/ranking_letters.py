@@ -1,4 +1,4 @@
-"""Joint description of all pairwise verdicts: letters, ranks, discriminative power."""
+"""Summaries of the verdicts on all pairs of systems: letters, ranks and discriminative power."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rank_systems(
     *,
     higher_is_better: bool = True,
 ) -> list[RankedSystem]:
-    """Rank systems and assign letters to groups that are not significantly different.
+    """Rank systems by score, and give a common letter to systems that are not significantly different.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _find_neighbours(n_systems: int, different_pairs: NDArray[np.int64] | Sequen
 
 
 def _select_maximal(sets: set[int]) -> list[int]:
-    """Return the sets that are subsets of no other; for none, the empty set."""
+    """Return the sets that are not contained in another set; the empty set if there are no sets."""
     maximal: list[int] = []
     for candidate in sorted(sets or {0}, key=int.bit_count, reverse=True):
         if not any(candidate & larger == candidate for larger in maximal):
@@ -151,7 +151,7 @@ def format_letter(number: int) -> str:
 
 
 def discriminative_power(p: Sequence[float] | NDArray[np.float64], alpha: float) -> float:
-    """Return the share of pairs with p at most alpha.
+    """Return the share of pairs of systems whose p-value is at most alpha.
 
     References
     ----------

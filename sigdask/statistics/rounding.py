@@ -42,7 +42,7 @@ def _choose_format(score: float) -> str:
 
 
 def format_p(p: float, level: float | None = None, *, digits: int = 3) -> str:
-    """Return a p-value rounded up; all printed p-values come from here.
+    """Return a p-value as text, rounded up; all printed p-values come from this function.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def format_p_equals(p: float, level: float | None = None, *, digits: int = 3) ->
 
 
 def round_up(p: NDArray[np.float64], digits: int = 3) -> NDArray[np.float64]:
-    """Return p-values rounded up as `format_p` writes them, so that equal texts are formatted once.
+    """Return p-values rounded up to the numbers that `format_p` prints, so that each text is formatted only once.
 
     Values below 1e-16 and what is no number stay.
 
@@ -122,22 +122,22 @@ def format_limits(low: float, high: float, level: float | None = None) -> str:
 
 
 def format_lower_limit(value: float, digits: int = 3) -> str:
-    """Return a lower limit, or a level to compare with, rounded down."""
+    """Return a lower limit, or a level to compare with, as text rounded down."""
     return _round_to_digits(value, digits, DOWN)
 
 
 def format_upper_limit(value: float, digits: int = 3, *, level: float | None = None) -> str:
-    """Return an upper limit rounded up, but on the same side of a level as the value."""
+    """Return an upper limit as text rounded up, but on the same side of a level as the value."""
     return _round_decisively(value, level, digits, UP)
 
 
 def _count_digits(value: float, exponent: int) -> int:
-    """Return the number of digits of a value down to a decimal exponent."""
+    """Return the number of significant digits of a value down to a decimal exponent."""
     return max(Decimal(repr(value)).adjusted() - exponent + 1, 1)
 
 
 def _round_decisively(value: float, level: float | None, digits: int, rounding: str) -> str:
-    """Round, with as many extra digits as keep the value on its side of a level."""
+    """Return a number as text, rounded to more digits if it would otherwise change its side of a level."""
     text = _round_to_digits(value, digits, rounding)
     while level is not None and digits < MOST_DIGITS and (float(text) <= level) != (value <= level):
         digits += 1
@@ -156,7 +156,7 @@ def _round_to_digits(value: float, digits: int, rounding: str) -> str:
 
 
 def _step_last_digit(text: str, digits: int, rounding: str) -> float:
-    """Return the next number above (or below) with the same number of digits."""
+    """Return the next number above (or below) a rounded one that has the same number of significant digits."""
     mantissa, exponent = text.split("e")
     coefficient, power = int(mantissa.replace(".", "")), int(exponent) - digits + 1
     if abs(coefficient) == 10 ** (digits - 1) and (coefficient < 0) == (

@@ -1,4 +1,4 @@
-"""Early stopping with valid conclusions: sequential rules on the ordered prefix of blocks.
+"""Early stopping with valid conclusions: sequential rules that look at blocks of trials in their fixed order.
 
 Besag & Clifford 1991, "Sequential Monte Carlo p-values", Biometrika 78; Ding, Gandy & Hahn 2020, "A
 simple method for implementing Monte Carlo tests", Computational Statistics 35, whose sequence is that
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 Recount = Callable[[int, int, Integers], ArrayLike]
 """(first trial, number of trials, comparisons) -> exceedances of each, shape (n_parts, n): each trial for itself where
-there are `ONE_BY_ONE` or fewer, else added."""
+there are `SINGLE_TRIALS` or fewer, else added."""
 
 SINGLE_TRIALS = 64
 """Trials that are shuffled in the time of one."""
@@ -40,7 +40,7 @@ MAX_STEPS = 200
 
 @dataclass(frozen=True, slots=True)
 class BesagClifford:
-    """Stop at the h-th exceedance, at trial l: p = h / l is a valid p-value.
+    """The rule that stops at the h-th exceedance, in trial l: p = h / l is a valid p-value.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class BesagClifford:
     h: int = 10
 
     def is_reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether to stop at or before `n_trials`; arrays broadcast."""
+        """Return whether h exceedances have come, so that the rule stops at or before `n_trials`; arrays broadcast."""
         return np.broadcast_to(n_extreme >= self.h, np.broadcast_shapes(n_extreme.shape, n_trials.shape))
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSequence:
-    """Stop when the confidence sequence of p leaves alpha: a decision, no p-value.
+    """The rule that stops when the confidence sequence of p excludes alpha: it decides, but gives no p-value.
 
     Attributes
     ----------
@@ -71,7 +71,10 @@ class ConfidenceSequence:
     epsilon: float = 1e-3
 
     def is_reached(self, n_extreme: NDArray[np.int64], n_trials: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether to stop: (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon."""
+        """Return whether the confidence sequence excludes alpha, so that the rule stops.
+
+        It does where (n + 1) C(n, k) alpha^k (1 - alpha)^(n - k) <= epsilon.
+        """
         return np.asarray(log_likelihood(n_extreme, n_trials, self.alpha) <= math.log(self.epsilon))
 
 
@@ -82,7 +85,7 @@ RULES = ("besag-clifford", "confidence-sequence", "confidence")
 
 
 def parse_rule(text: str, alpha: float) -> Stopping:
-    """Return the rule that a text names, with its setting if one is given.
+    """Return the stopping rule that a text names, with its value of h or epsilon if the text gives one.
 
     Parameters
     ----------
@@ -121,7 +124,7 @@ def parse_rule(text: str, alpha: float) -> Stopping:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequentialP:
-    """Outcomes of Besag and Clifford's rule: arrays of shape (...).
+    """Results of Besag and Clifford's rule for many comparisons: arrays of shape (...).
 
     Attributes
     ----------
@@ -144,7 +147,7 @@ class SequentialP:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SequentialDecision:
-    """Outcomes of the confidence-sequence rule, without p-values: arrays of shape (...).
+    """Results of the confidence-sequence rule for many comparisons, without p-values: arrays of shape (...).
 
     Attributes
     ----------
@@ -167,7 +170,7 @@ class SequentialDecision:
 
 
 def find_stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLike) -> NDArray[np.int64]:
-    """Return the first block in which, or at whose end, each comparison stops.
+    """Return, for each comparison, the number of the first block of trials in which, or at whose end, the rule stops.
 
     Parameters
     ----------
@@ -196,7 +199,7 @@ def find_stopping_block(rule: Stopping, n_extreme: ArrayLike, n_trials: ArrayLik
 
 
 def _broadcast_blocks(n_extreme: ArrayLike, n_trials: ArrayLike) -> tuple[Integers, Integers]:
-    """Return exceedances and trials of blocks, broadcast to shape (n_blocks, ...)."""
+    """Return exceedances and numbers of trials of blocks, both broadcast to shape (n_blocks, ...)."""
     extreme, trials = np.asarray(n_extreme, np.int64), np.asarray(n_trials, np.int64)
     if trials.ndim < extreme.ndim:
         trials = trials.reshape((-1,) + (1,) * (extreme.ndim - 1))
@@ -206,7 +209,7 @@ def _broadcast_blocks(n_extreme: ArrayLike, n_trials: ArrayLike) -> tuple[Intege
 def compute_sequential_p(
     rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike, position: ArrayLike, *, limit: ArrayLike
 ) -> SequentialP:
-    """Return Besag and Clifford's p for comparisons.
+    """Return the p-values of many comparisons by Besag and Clifford's rule.
 
     Under the null P(p <= alpha) <= alpha, in any partition into blocks the same p.
 
@@ -235,7 +238,7 @@ def compute_sequential_p(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenBlocks:
-    """Blocks that contain the h-th exceedances: from trial `first`, `n_trials` long.
+    """For each comparison, the block of trials that contains its h-th exceedance: the first trial and the length.
 
     Arrays of shape (...); `has_come` says where there is such a block at all.
     """
@@ -247,7 +250,10 @@ class HiddenBlocks:
 
 
 def find_hidden_blocks(rule: BesagClifford, n_extreme: ArrayLike, n_trials: ArrayLike) -> HiddenBlocks:
-    """Return the blocks that contain the h-th exceedances; arrays as in `find_stopping_block`."""
+    """Return, for each comparison, the block of trials that contains its h-th exceedance.
+
+    Arrays are as in `find_stopping_block`.
+    """
     extreme, trials = _broadcast_blocks(n_extreme, n_trials)
     block = find_stopping_block(rule, extreme, trials)
     if len(extreme) == 0:
@@ -261,7 +267,7 @@ def find_hidden_blocks(rule: BesagClifford, n_extreme: ArrayLike, n_trials: Arra
 def locate_exceedances(
     first: int, n_trials: int, comparisons: Integers, ordinals: Integers, recount: Recount
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Yield comparisons and the trial of each one's wanted exceedance; all lie in one block.
+    """Yield comparisons, and after how many trials the exceedance comes that is sought for each of them in one block.
 
     Part by part, those still looked for counted again together, then in the parts of where each has come, down to a
     few trials that are looked at one by one: the whole block is counted once, and little of it again.
@@ -308,7 +314,7 @@ def locate_exceedances(
 def decide(
     rule: ConfidenceSequence, n_extreme: ArrayLike, n_trials: ArrayLike, *, limit: ArrayLike
 ) -> SequentialDecision:
-    """Return the decisions on comparisons by a confidence sequence.
+    """Return the decisions of a confidence sequence on many comparisons.
 
     Parameters
     ----------
@@ -331,7 +337,7 @@ def decide(
 def compute_settled_after(
     n_extreme: ArrayLike, n_trials: ArrayLike, alpha: float, *, adjusted: ArrayLike = False
 ) -> Floats:
-    """Return the mean number of trials after which verdicts were settled, over all trial orders.
+    """Return after how many trials the verdict was certain, in the mean over all orders of the trials.
 
     The curtailed rule knows that (k + 1) / (n + 1) ends above alpha once m = floor(alpha (n + 1)) exceedances have
     come, and that it ends at alpha or below once n - m + 1 others have. Of n trials in any order, k of them
@@ -360,14 +366,14 @@ def compute_settled_after(
 
 
 def log_likelihood(n_extreme: ArrayLike, n_trials: ArrayLike, p: float) -> NDArray[np.float64]:
-    """Return log((n + 1) C(n, k) p^k (1 - p)^(n - k)), elementwise."""
+    """Return the logarithm of n + 1 times the binomial probability of k exceedances in n trials, elementwise."""
     k, n = np.asarray(n_extreme, np.float64), np.asarray(n_trials, np.float64)
     choose = -special.betaln(k + 1, n - k + 1)  # (n + 1) C(n, k) = 1 / B(k + 1, n - k + 1)
     return np.asarray(choose + special.xlogy(k, p) + special.xlog1py(n - k, -p))
 
 
 def compute_sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon: float) -> tuple[Floats, Floats]:
-    """Return the interval of p where (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
+    """Return the limits of p by the confidence sequence: where (n + 1) C(n, k) p^k (1 - p)^(n - k) > epsilon.
 
     Wider than Clopper and Pearson's, which does not hold for a number of trials that the counts chose.
 
@@ -400,7 +406,9 @@ def compute_sequence_interval(n_extreme: ArrayLike, n_trials: ArrayLike, epsilon
 
 
 def _find_end(k: Floats, n: Floats, surplus: Floats, start: Floats) -> Floats:
-    """Return log(p / (1 - p)) at which k log p + (n - k) log(1 - p) + surplus = 0, by Newton's method.
+    """Return the logit of one end of the confidence sequence's interval, by Newton's method.
+
+    It is the root of k log p + (n - k) log(1 - p) + surplus.
 
     The function is concave and `start` lies outside, on an asymptote, so that steps go inwards and never too far.
     """

@@ -1,4 +1,4 @@
-"""Each pair over all test sets: its mean difference, and how many sets replicate the difference."""
+"""Tests of each pair over all test sets: its mean difference, and the number of sets that replicate the difference."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ONE_SET = "there is one set alone: several test sets, or --by COLUMN, can be tak
 
 @dataclass(frozen=True, eq=False)
 class AcrossSets:
-    """One verdict per pair and metric over several sets: the mean difference, swapped inside each set.
+    """Tests of each pair and metric over several test sets, by the mean difference; units are swapped within each set.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class AcrossSets:
 
     @staticmethod
     def from_family(family: MaxTFamily, members: Integers, n_trials: int) -> AcrossSets:
-        """Return the family with a job that counts `n_trials` trials of it."""
+        """Return tests over all sets with a job that counts `n_trials` trials of the given family."""
         return AcrossSets(family, members, Job(family, n_trials, label=f"{len(members)} comparisons over all sets"))
 
     def build_results(
@@ -107,7 +107,7 @@ class AcrossSets:
         return np.asarray(np.count_nonzero(self.members >= 0, axis=1))
 
     def _count_replicated(self, p: Floats, level: float) -> tuple[Integers, Floats]:
-        """Count the sets that replicate each pair and metric, and return the p-value of so many."""
+        """Return, for each pair and metric, the number of sets that replicate the difference, and its p-value."""
         n_replicated, p_replicated = np.zeros(len(self.members), np.int64), np.ones(len(self.members))
         for size in np.unique(self._n_sets).tolist():
             has_size = self._n_sets == size
@@ -116,7 +116,7 @@ class AcrossSets:
 
 
 def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, *, raw: bool = False) -> AcrossSets:
-    """Combine the comparisons of each pair and metric over all sets; `raw` does not studentise."""
+    """Return the tests of each pair and metric over all sets; differences are studentised unless `raw`."""
     if (misfit := describe_non_sums(comparisons)) is not None:
         raise InputError(f"{misfit}, which cannot be taken together over sets")
     if not len(comparisons):
@@ -141,7 +141,7 @@ def build_across_sets(comparisons: FamilyComparisons, alternative: Alternative, 
 
 
 def _group_by_hypothesis(hypothesis: Integers, size: int) -> Integers:
-    """Return the comparisons of each hypothesis, shape (n_hypotheses, size), padded with -1."""
+    """Return the indices of each hypothesis's comparisons, shape (n_hypotheses, size), padded with -1."""
     order = np.argsort(hypothesis, kind="stable")
     counts = np.bincount(hypothesis)
     table = np.full((len(counts), size), -1, np.int64)
@@ -151,7 +151,10 @@ def _group_by_hypothesis(hypothesis: Integers, size: int) -> Integers:
 
 
 def _check_set_counts(comparisons: FamilyComparisons, hypothesis: Integers, metric: Integers) -> int:
-    """Return the largest number of sets of a metric; raise unless all its pairs have as many."""
+    """Return the largest number of test sets that any metric is on.
+
+    Raise unless all pairs of a metric are on the same number of sets, with the same system as A.
+    """
     first = np.unique(hypothesis, return_index=True)[1]
     sizes, metric = np.bincount(hypothesis), metric[first]
     n_sets = np.zeros(int(metric.max()) + 1, np.int64)
@@ -188,7 +191,7 @@ def _encode_keys(a: Integers, b: Integers, metric: Integers) -> Integers:
 def _compute_scales(
     members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers
 ) -> NDArray[np.float64]:
-    """Return the root mean square deviation of mean differences under swaps, for each metric."""
+    """Return, for each metric, the root mean square of the standard deviations that swaps give to its pairs' differences."""
     squares = np.zeros(len(rows))
     for k, member in enumerate(members):
         selected = np.flatnonzero(rows[:, 0] == k)

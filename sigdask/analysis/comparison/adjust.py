@@ -1,4 +1,4 @@
-"""From comparisons to families: which are judged together, on which scale, and how p is adjusted."""
+"""Adjustment of p-values for many comparisons: families, scales of their differences, trials and resamples."""
 
 from __future__ import annotations
 
@@ -94,18 +94,18 @@ class Adjustment:
 
     @staticmethod
     def from_family(method: Adjust, family: AnyFamily, n_trials: int) -> Adjustment:
-        """Return the adjustment that takes `n_trials` trials of a family."""
+        """Return an adjustment that counts `n_trials` trials of a family."""
         n = family.n_hypotheses if isinstance(family, StudentisedBootstrap) else family.shape[0]
         return Adjustment(method, family, n_trials, Job(family, n_trials, label=f"the family of {n} comparisons"))
 
     @property
     def companion_job(self) -> Job | None:
-        """The job of the studentised bootstrap, if it is counted in addition to the family."""
+        """The job of the studentised bootstrap, or None if there is none or it is the family's own job."""
         return None if self.resampling is self.job else self.resampling
 
     @property
     def trial_counts(self) -> tuple[int, ...]:
-        """Number of trials and, if p-values use them as well, of resamples."""
+        """Number of trials of the family and, if p-values use the studentised bootstrap as well, number of resamples."""
         return (self.n_trials, self.resampling.n_trials) if self.takes_larger and self.resampling else (self.n_trials,)
 
     @property
@@ -115,11 +115,11 @@ class Adjustment:
 
     @property
     def n_skewed(self) -> int:
-        """Number of comparisons whose differences of units are too skewed."""
+        """Number of comparisons whose differences between units are too skewed for max-T alone."""
         return 0 if self.skewed is None else int(np.count_nonzero(self.skewed))
 
     def compute_p_values(self, p: Array, low: Array, high: Array, tallies: Tallies) -> Adjusted | None:
-        """Return adjusted p-values and their intervals, none below the unadjusted ones.
+        """Return adjusted p-values and their Monte Carlo intervals, each at least as large as before adjustment.
 
         Parameters
         ----------
@@ -142,20 +142,20 @@ class Adjustment:
         return np.maximum(adjusted[0], p), np.maximum(adjusted[1], low), np.maximum(adjusted[2], high)
 
     def _compute_joint(self, tallies: Tallies) -> Adjusted | None:
-        """Return the p-values that the family's counts give; None where unadjusted p-values suffice."""
+        """Return the adjusted p-values from the family's tally; None if the method adjusts p-values without a family."""
         if self.family is None or self.job is None:
             return None
         return compute_joint_p_values(self.family, self.method, tallies[self.job])
 
     def _compute_resampled(self, tallies: Tallies) -> Adjusted:
-        """Return the p-values that the studentised bootstrap gives."""
+        """Return the adjusted p-values from the tally of the studentised bootstrap."""
         assert self.resampling is not None
         panel = self.resampling.panel
         assert isinstance(panel, StudentisedBootstrap)
         return compute_joint_p_values(panel, self.method, tallies[self.resampling])
 
     def compute_details(self, p: Array, difference: Array, tallies: Tallies, alpha: float) -> AdjustmentDetails:
-        """Return both p-values where the larger of two is taken, and simultaneous intervals.
+        """Return both methods' p-values where the larger is taken, and simultaneous intervals of the differences.
 
         Parameters
         ----------
@@ -190,11 +190,11 @@ class Adjustment:
         return replace(found, low=np.where(has, low, np.nan), high=np.where(has, high, np.nan))
 
     def with_counted_trials(self, tallies: Tallies) -> Adjustment:
-        """Return a copy with the number of trials counted, which a deadline may have cut short."""
+        """Return a copy with the number of trials that were counted, which a deadline may have made smaller."""
         return self if self.job is None else replace(self, n_trials=tallies[self.job].n_trials)
 
     def build_note(self, n_comparisons: int) -> FamilyNote:
-        """Return a note on the method, and on the trials and resamples that were counted."""
+        """Return a note on the adjustment method, with the numbers of comparisons, trials and resamples."""
         family = self.family
         exact = family is not None and family.enumerated and self.n_trials == family.n_arrangements
         n_resamples = None if self.resampling is None else self.resampling.n_trials
@@ -204,7 +204,7 @@ class Adjustment:
 def _set_two_p_values(
     details: AdjustmentDetails, first: str, p_first: Array, second: str, p_second: Array, rows: NDArray[np.bool_]
 ) -> AdjustmentDetails:
-    """Return details with the p-values of two methods in some rows."""
+    """Return a copy of the details with the names and p-values of two methods in the given rows."""
     codes = rows.astype(np.int32)
     return replace(
         details,
@@ -216,7 +216,7 @@ def _set_two_p_values(
 
 
 def compute_joint_p_values(family: AnyFamily, method: str, tally: Tally) -> Adjusted:
-    """Return the p-values of a counted family: exact when enumerated, else (nc + 1) / (nt + 1)."""
+    """Return the adjusted p-values and intervals from a family's tally, made monotone for step-down methods."""
     tail, order = family.get_tail_and_order(method)
     p, low, high = compute_rates(family, tally, tail)
     if order is None:
@@ -229,7 +229,8 @@ def compute_joint_p_values(family: AnyFamily, method: str, tally: Tally) -> Adju
 
 
 def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
-    """Return p-values and intervals from exceedances; 1 where an enumeration is incomplete."""
+    """Return p-values and intervals from a family's exceedances, before the step-down; all p are 1 while an enumeration
+    is incomplete."""
     n_hypotheses = family.n_hypotheses if isinstance(family, StudentisedBootstrap) else len(tally.counts)
     extreme, n = tally.counts[:n_hypotheses, 0, tail], tally.n_trials
     if family.enumerated and n < family.n_arrangements:
@@ -239,9 +240,9 @@ def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
 
 
 def choose_adjustment(adjust: Adjust | None, comparisons: FamilyComparisons) -> Adjust:
-    """Return the adjustment asked for, or the default: max-T from three systems, Holm where p is exact.
+    """Return the adjustment that the user requested, or the default.
 
-    Of scores that are not of sums Holm as well.
+    With three systems or more the default is max-T, or Holm if p is exact or scores are not made of sums.
     """
     if adjust is not None and adjust not in get_args(Adjust):
         raise InputError(f"adjust = {adjust!r}: must be one of {', '.join(get_args(Adjust))}")
@@ -254,7 +255,7 @@ def choose_adjustment(adjust: Adjust | None, comparisons: FamilyComparisons) -> 
 
 
 def is_exact(comparisons: FamilyComparisons) -> bool:
-    """Return whether only exact p-values are asked for; a family would have to be sampled."""
+    """Return whether some test set of the comparisons has the method "exact", which rules out sampled families."""
     return any(comparisons.comparison_jobs[k].spec.method == "exact" for k in np.unique(comparisons.set_index))
 
 
@@ -296,7 +297,7 @@ def build_adjustment(
 def _add_companion(
     base: Adjustment, comparisons: FamilyComparisons, alternative: Alternative, interval_spec: IntervalSpec | None
 ) -> Adjustment:
-    """Add the studentised bootstrap where p-values or simultaneous intervals need it."""
+    """Return the adjustment with the studentised bootstrap added, if p-values or simultaneous intervals need it."""
     result = replace(base, skewed=_find_skewed(comparisons), with_intervals=interval_spec is not None)
     is_judging = result.n_skewed > 0 and base.method in STEPPED
     if len(comparisons) < 2 or not (is_judging or interval_spec is not None):
@@ -310,7 +311,7 @@ def _add_companion(
 
 
 def _find_skewed(comparisons: FamilyComparisons) -> NDArray[np.bool_] | None:
-    """Return which comparisons have too skewed differences of units; None where scores are not sums."""
+    """Return which comparisons have differences between units that are too skewed; None if scores are not sums."""
     if len(comparisons) < 2 or describe_non_sums(comparisons) is not None:
         return None
     members, rows = build_members(comparisons)
@@ -338,7 +339,7 @@ def build_bootstrap(comparisons: FamilyComparisons, alternative: Alternative) ->
 
 
 def count_resamples(comparisons: FamilyComparisons, family: StudentisedBootstrap) -> int:
-    """Return the number of resamples for p-values: as many as trials, or as many as are affordable."""
+    """Return the number of resamples for p-values: the number of trials, or fewer if these would take too long."""
     n_affordable = min(
         MAX_RESAMPLES, MAX_DRAWN // family.n_drawn, MAX_PRODUCTS // (family.n_drawn * family.n_hypotheses)
     )
@@ -348,12 +349,12 @@ def count_resamples(comparisons: FamilyComparisons, family: StudentisedBootstrap
 def build_family(
     members: Sequence[FamilyMember], parts: NDArray[np.int64], alternative: Alternative, *, raw: bool
 ) -> MaxTFamily:
-    """Build a max-T family; a single hypothesis is not studentised."""
+    """Return a max-T family of hypotheses; it is studentised unless `raw` or of one hypothesis."""
     return MaxTFamily(tuple(members), parts, SIDES[alternative], studentised=not raw and len(parts) > 1)
 
 
 def describe_non_sums(comparisons: FamilyComparisons) -> str | None:
-    """Return a description of the first score that is not made of sums, if there is one."""
+    """Return a description of the first metric whose score is not made of sums; None if there is none."""
     panel, panels = comparisons.panel, comparisons.panels
     is_odd = np.array([candidate.kind != SUMS for candidate in panels], np.bool_)[panel]
     if not is_odd.any():
@@ -363,7 +364,7 @@ def describe_non_sums(comparisons: FamilyComparisons) -> str | None:
 
 
 def add_trials(method: Adjust, family: AnyFamily, comparisons: FamilyComparisons) -> Adjustment:
-    """Return the adjustment by a family: all arrangements where they are few enough, else trials."""
+    """Return an adjustment that counts all arrangements of a family if these are few enough, else trials."""
     is_sampled = all(
         comparisons.comparison_jobs[k].spec.method == "randomization" for k in np.unique(comparisons.set_index)
     )
@@ -373,7 +374,8 @@ def add_trials(method: Adjust, family: AnyFamily, comparisons: FamilyComparisons
 
 
 def _build_scaled_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
-    """Return members with each metric of each set on one scale, and each comparison's (member, row)."""
+    """Return family members weighted so that the differences of all metrics and sets have the same scale, and the
+    (member, row) of each comparison."""
     members, rows = build_members(comparisons)
     groups = group_rows(_number_scales(comparisons))
     if len(groups) == 1:
@@ -389,7 +391,7 @@ def _build_scaled_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMe
 
 
 def build_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
-    """Return panels and metrics as members of weight 1, and each comparison's (member, row)."""
+    """Return family members of weight 1, one per panel and metric, and the (member, row) of each comparison."""
     panel, column, panels = comparisons.panel, comparisons.get_column("column"), comparisons.panels
     member_index = number_rows(panel, column)
     members = [
@@ -399,13 +401,13 @@ def build_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], I
 
 
 def as_sums_panel(panel: ComparedPanel) -> Panel:
-    """Return the panel, which must be a panel of sums, as families are made of these only."""
+    """Return the panel, asserting that it is a panel of sums."""
     assert isinstance(panel, Panel)
     return panel
 
 
 def _number_scales(comparisons: FamilyComparisons) -> Integers:
-    """Return the number of each group that shares a scale: test set, subset and metric."""
+    """Return the number of each comparison's group of equal test set, subset and metric; each group has one scale."""
     return number_rows(comparisons.set_index, comparisons.subset, comparisons.metric)
 
 

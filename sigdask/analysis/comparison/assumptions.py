@@ -1,4 +1,4 @@
-"""Diagnose the units of comparisons: skewed differences, few deciding units, differences of one sign."""
+"""Diagnosis of the units of comparisons: skewed differences, few deciding units, differences of one sign."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sigdask.results.table import Table
 
 
 def diagnose_units(set_comparisons: Sequence[Comparisons], table: Table) -> Assumptions:
-    """Diagnose the units of the comparisons of some test sets, whose results follow in a table."""
+    """Return the diagnosis of the units of all comparisons of some test sets, in the row order of their table."""
     empty = build_empty_assumptions(len(table))
     columns = Assumptions(*(getattr(empty, name).copy() for name in Assumptions.__slots__))
     verdicts, start = extract_verdicts(table), 0
@@ -58,7 +58,7 @@ def _enter_diagnoses(
 
 
 def extract_verdicts(table: Table) -> ComparisonVerdicts:
-    """Return decisions, the level that the unadjusted p has to reach for each, and sides."""
+    """Return, for each comparison, the decision, the level that its unadjusted p has to reach, and the side tested."""
     sides = {"two-sided": 0, "greater": 1, "less": -1}
     side = np.array([sides[value] for value in table.alternative.values], np.int8)[table.alternative.codes]
     with np.errstate(divide="ignore", invalid="ignore"):

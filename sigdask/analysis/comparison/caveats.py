@@ -1,4 +1,4 @@
-"""Caveats of verdicts: too few trials or units, and what adjusted p-values leave open."""
+"""Notes on what weakens verdicts: too few trials or units, undecided adjusted p-values, limits of the method."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _check_trials(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    """Yield a note for each unit on how few there are, and where no p can reach alpha."""
+    """Yield a note for each kind of unit of which comparisons have few, with the number that cannot reach alpha."""
     alpha = table.alpha
     if not ((table.n_units > 0) & (table.n_units < FEW_UNITS)).any():
         return
@@ -105,7 +105,7 @@ def _check_units(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def compute_min_p(table: Table) -> Floats:
-    """Return the smallest p that this many units can give: 1 or, two-sided, 2 of all arrangements."""
+    """Return the smallest p that each comparison's number of units can give."""
     two_sided = np.array([side == "two-sided" for side in table.alternative.values])[table.alternative.codes]
     return np.minimum(2.0 ** (two_sided - table.n_units.astype(np.float64)), 1.0)
 
@@ -115,7 +115,7 @@ def _format_share(n: int, total: int) -> str:
 
 
 def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
-    """Yield a note on how many verdicts of a sampled family another seed could change."""
+    """Yield a note on how many verdicts another seed could change; enumerated families have none."""
     if adjustment.family is not None and (adjustment.family.enumerated or adjustment.n_trials == 0):
         return
     alpha = table.alpha
@@ -135,17 +135,17 @@ def _check_undecided(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def count_requested_trials(table: Table) -> NDArray[np.int64]:
-    """Return the trials asked for, shape (n,); more than were counted where a rule stopped."""
+    """Return the number of trials requested for each comparison, including those that a stopping rule saved."""
     return np.where(is_stopped(table), count_monitored_trials(table), table.n_trials)
 
 
 def is_stopped(table: Table) -> NDArray[np.bool_]:
-    """Return which comparisons a stopping rule monitored, shape (n,)."""
+    """Return which comparisons were monitored by a stopping rule, shape (n,)."""
     return np.asarray(count_monitored_trials(table) > 0)
 
 
 def count_monitored_trials(table: Table) -> NDArray[np.int64]:
-    """Return the trials that stopping rules could have used, shape (n,); 0 without a rule."""
+    """Return the number of trials requested for each comparison that a stopping rule monitored; 0 for others."""
     return sum((stops.n_asked for stops in table.stops), np.zeros(len(table), np.int64))
 
 
@@ -164,7 +164,7 @@ def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> Note:
-    """Return a note on how many comparisons have skewed systems, with the remedy."""
+    """Return a note on the number of comparisons whose units are too skewed, with the remedy."""
     assert adjustment.skewed is not None
     n, total = adjustment.n_skewed, len(adjustment.skewed)
     text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=turned)
@@ -172,7 +172,7 @@ def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> 
 
 
 def _check_tukey_p(table: Table) -> Iterable[Note]:
-    """Yield a note where Tukey's published p is smaller than the unadjusted p that the verdict takes."""
+    """Yield a note if some Tukey p-values are smaller than the unadjusted p-values, which verdicts then use."""
     details = get_details(table)
     smaller = np.flatnonzero(details.p_first < details.p_second)
     if not len(smaller):

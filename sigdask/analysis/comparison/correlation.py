@@ -30,7 +30,7 @@ class TestSetCorrelations:
 
     @property
     def r12(self) -> NDArray[np.float64]:
-        """The correlation r12; NaN where the metric is no mean over fixed items or scores are constant."""
+        """Correlation r12 of each comparison; NaN if its score is not a mean over fixed items, or item scores are constant."""
         comparisons = self.comparisons
         result = np.full(len(comparisons), np.nan)
         for group in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
@@ -39,7 +39,7 @@ class TestSetCorrelations:
         return result
 
     def _correlate_group(self, group: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Return r12 of comparisons of one panel, metric and subset, which share items."""
+        """Return r12 of comparisons that share panel, metric and subset; None if their score is not a mean."""
         comparisons, k = self.comparisons, int(group[0])
         metric = comparisons.metrics[int(comparisons.metric[k])]
         if not isinstance(metric, BoundMetric) or not comparisons.panels[int(comparisons.panel[k])].is_mean(
@@ -58,7 +58,7 @@ class TestSetCorrelations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemScores:
-    """Item scores of some systems that all have the items counted by a mean's denominator.
+    """Item scores of some systems under a mean, on the items that all of them have.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class ItemScores:
     def from_counts(
         counts: Counts, metric: BoundMetric, mask: NDArray[np.bool_] | None, systems: NDArray[np.int64]
     ) -> ItemScores:
-        """Find the items, and whether they are all of one size."""
+        """Return the scores of the items that all systems have, corrected for size if items differ in size."""
         rows = np.flatnonzero(counts.in_common(systems.tolist(), mask, metric.held))
         items = ItemScores(counts, metric, rows, systems)
         above, sizes = np.zeros(len(systems)), np.zeros(len(systems))
@@ -102,7 +102,7 @@ class ItemScores:
             yield scores if self.share is None else scores - sizes * self.share
 
     def _iter_blocks(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield numerators and denominators of counted items, in blocks that fit into memory."""
+        """Yield numerators and denominators of the items whose denominator is above 0, in blocks that fit into memory."""
         for above, below in iter_ratios(self.counts, self.metric, self.rows, self.systems):
             is_counted = (below > 0).all(axis=1)
             yield (above, below) if is_counted.all() else (above[is_counted], below[is_counted])

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import metrics as known
+from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import bind_metric
 from sigdask.counts import Counts
 from sigdask.counts.checks import check_names
@@ -99,7 +99,7 @@ class CompareSpec:
 
     def find_metrics(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
         """Return the metrics, with names looked up."""
-        metrics = [known.find_metric(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
+        metrics = [metric_registry.find_metric(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
         for metric in metrics:
             if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
                 raise InputError(

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask import metrics as known
+from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.spec import AnyMetric
 from sigdask.analysis.independence.exact import ExactP, LabelGroups, compute_exact_p
 from sigdask.analysis.independence.labels import Labellings
@@ -135,7 +135,7 @@ def independence_all(
 
 
 def _bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
-    bound = known.find_metric(metric, counts) if isinstance(metric, str) else metric
+    bound = metric_registry.find_metric(metric, counts) if isinstance(metric, str) else metric
     return bound.bind(counts) if isinstance(bound, Metric) else bound
 
 

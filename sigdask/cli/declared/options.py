@@ -1,4 +1,4 @@
-"""Building blocks of declared commands: options with their help and defaults, groups, completion of files.
+"""Building blocks of command declarations: options with help and defaults, groups of options, file completion.
 
 Those of a command with many are declared in groups, as its help shows them.
 """
@@ -31,7 +31,7 @@ def option(
     of: Mapping[str, Option] = DECLARED,
     **settings: Any,
 ) -> Callable[[Command], Command]:
-    """Return the decorator of a click option from its declaration in `sigdask.options`.
+    """Return the decorator that adds an option to a command, with help and default as `sigdask.options` declares it.
 
     Parameters
     ----------
@@ -143,20 +143,24 @@ FILE_METAVARS = re.compile("FILE|SYSTEM|PLAN|STORE|DIR|CANDIDATES")
 
 
 class File(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.3
-    """The type of a file or folder argument: any text, completed by shells as a file name."""
+    """The type of arguments that name a file or folder. Any text is valid, and shells complete it as a file name."""
 
     name = "file"
 
     def shell_complete(self, _context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Leave completion to the shell."""
+        """Return an item that lets the shell complete a file name."""
         return [CompletionItem(incomplete, type="file")]
 
 
 def complete_files(command: click.Command) -> None:
-    """Let shells complete file names wherever a command takes a file."""
+    """Make shells complete file names for those parameters of a command that name files."""
     for param in command.params:
         if param.type is click.STRING and FILE_METAVARS.search(param.metavar or ""):
             param.type = File()
+
+
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+"""Settings of click contexts: the names of the option that shows help."""
 
 
 class GroupedCommand(click.Command):
@@ -190,7 +194,7 @@ class GroupedCommand(click.Command):
 def grouped_command(
     groups: Mapping[str, Sequence[Callable[[Any], Any]]], examples: Sequence[str]
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function, with its options in groups.
+    """Return a decorator that makes a function a command with options in groups and examples in its help.
 
     Parameters
     ----------
@@ -203,7 +207,7 @@ def grouped_command(
     def build(function: Callable[..., Any]) -> click.Command:
         for declared in reversed([option for group in groups.values() for option in group]):
             function = declared(function)
-        command = click.command(cls=GroupedCommand)(function)
+        command = click.command(cls=GroupedCommand, context_settings=HELP_NAMES)(function)
         command.groups, command.examples = {title: len(group) for title, group in groups.items()}, examples
         return command
 

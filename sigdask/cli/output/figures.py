@@ -10,7 +10,7 @@ from sigdask.cli.declared.options import FIGURE_FORMATS
 from sigdask.cli.output.say import log_note
 from sigdask.errors import InputError, build_extra_error
 from sigdask.report.plots.folder import MOST_FIGURES, parse_formats
-from sigdask.report.plots.folder import write_figures as write
+from sigdask.report.plots.folder import write_figures as write_figure_files
 from sigdask.text import format_count, format_list, make_printable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def write_figures(folder: str | None, formats: str, pictures: Iterable[FigureSpe
     if folder is None:
         return
 
-    written, n_left = write(Path(folder), pictures, parse_formats(formats))
+    written, n_left = write_figure_files(Path(folder), pictures, parse_formats(formats))
     if not written:
         log_note(make_printable(f"--figures {folder}: nothing that was found can be drawn"))
         return

@@ -33,10 +33,10 @@ def terminal_columns(stream: TextIO) -> int | None:
 
 
 class LogLines(logging.Formatter):
-    """`sigdask: warning: text`."""
+    """Formatter of log records for people, as `sigdask: warning: text`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line, or one for each of several errors; line breaks in names are escaped."""
+        """Return a record as one line, or as a line for each of several errors; line breaks in names are escaped."""
         level = f"{record.levelname.lower()}: " if record.levelno >= logging.WARNING else ""
         parts = record.msg.parts if isinstance(record.msg, SeveralError) else (record.getMessage(),)
         text = "\n".join(map(make_printable, parts))
@@ -44,10 +44,10 @@ class LogLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message, and the extra fields of the event."""
+    """Formatter of log records as a line of JSON each: time (UTC), level, logger, message, and extra fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line."""
+        """Return a record as one line of JSON."""
         entry = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -59,16 +59,16 @@ class JsonLines(logging.Formatter):
 
 
 class Stderr(logging.Handler):
-    """A log handler that writes to the present standard error."""
+    """A log handler that writes to what `sys.stderr` is at the time."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line."""
+        """Write a log record as a line."""
         sys.stderr.write(self.format(record) + "\n")
         sys.stderr.flush()
 
 
 def is_json_log() -> bool:
-    """Say whether log lines are JSON."""
+    """Return whether log lines are JSON."""
     return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger("sigdask").handlers)
 
 

@@ -26,7 +26,7 @@ BORDERLINE_REASON = "those that another seed or a few more units could turn, the
 
 
 def command_line() -> str:
-    """Return the command line for a shell, with secrets in URLs hidden."""
+    """Return the command that is running as a shell would take it, with secrets in URLs hidden."""
     words = click.get_current_context().meta.get(WORDS, ())
     return shlex.join(["sigdask", *map(redact, words)])
 
@@ -59,7 +59,7 @@ def write_results_page(
 
 
 def _build_title(results: Results, name: str) -> str:
-    """Return a title: two or three systems by name, more by number, and the test set."""
+    """Return a page's title: the names of up to three systems, or the number of more, and the test set."""
     table = results.table
     systems = dict.fromkeys(chain.from_iterable(zip(table.a.to_list(), table.b.to_list(), strict=True)))
     compared = " and ".join(systems) if len(systems) <= 3 else f"{len(systems):,} systems"
@@ -67,7 +67,7 @@ def _build_title(results: Results, name: str) -> str:
 
 
 def list_local_files(options: dict[str, Any], sources: Iterable[Path], matched: Iterable[Path]) -> list[Path]:
-    """Return the local files that a command read; for folders and patterns, the files inside."""
+    """Return the local files that a command read; a folder or pattern is replaced by the files read in it."""
     option_files = [options["gold"], options["documents"], options["group_file"], *options["references"]]
     paths = [*(tuple(matched) or sources), *(Path(text) for text in option_files if text)]
     return [path for path in paths if not is_url(str(path))]

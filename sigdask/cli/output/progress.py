@@ -1,4 +1,4 @@
-"""How far a command is: files read, outputs extracted, trials counted; a bar on a terminal, else lines."""
+"""The progress of commands (files read, outputs extracted, trials counted) as a terminal bar or log lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_FILES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ProgressStep:
-    """The progress of one step of a command.
+    """How far one step of a command is, such as reading or counting.
 
     Attributes
     ----------
@@ -67,23 +67,23 @@ class ProgressStep:
 
     @property
     def percent(self) -> str:
-        """The share done, as text."""
+        """The share of the step that is done, as text."""
         return f"{self.done / self.total if self.share is None else self.share:.0%}"
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the step began."""
         return time.monotonic() - self.start
 
     @property
     def time_left(self) -> str:
-        """The time left, as text; empty while it is unknown."""
+        """The time until the step ends, as text; empty if it is unknown."""
         extrapolated = self.elapsed * (self.total - self.done) / self.done if self.done else None
         left = extrapolated if self.left is None else max(self.left - (time.monotonic() - self.updated), 0.0)
         return "" if left is None else format_duration(left)
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Return the step's progress as a line of text."""
         if not self.total:
             return f"{self.doing}, for {format_duration(self.elapsed)}"
         text = f"{self.doing}: {self.done:,} of {self.total:,} {self.of} ({self.percent})"
@@ -91,7 +91,7 @@ class ProgressStep:
 
 
 class ProgressDisplay(Protocol):
-    """Anything that shows the progress of steps."""
+    """Protocol of objects that show the progress of steps."""
 
     def show(self, step: ProgressStep) -> None:
         """Show the progress of a step."""
@@ -112,7 +112,7 @@ class ProgressLines:
         self._stop = threading.Event()
 
     def show(self, step: ProgressStep) -> None:
-        """Keep the step for the next line."""
+        """Keep the step, whose progress the next line states."""
         self._step = step
 
     def _log_line(self) -> None:
@@ -121,7 +121,7 @@ class ProgressLines:
 
     @contextmanager
     def started(self) -> Iterator[None]:
-        """Log lines while the context is open."""
+        """Log a line of progress every half minute in the body."""
         threading.Thread(target=self._log_line, name="progress", daemon=True).start()
         try:
             yield
@@ -144,7 +144,7 @@ class Bar:
         self.show(ProgressStep("starting"))
 
     def show(self, step: ProgressStep) -> None:
-        """Draw the bar."""
+        """Draw the progress of a step as a bar."""
         if step.doing != self._of:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -199,7 +199,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[ProgressSteps]:
 
 
 def _build_bar() -> Any:
-    """Return a progress bar for the terminal, or None if its cursor cannot move."""
+    """Return a progress bar for the terminal, or None if the terminal cannot redraw a line."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -218,7 +218,7 @@ TEXT_COLUMNS = 60
 
 
 class ProgressSteps:
-    """The progress of all steps of a command; called with the trials done and in all.
+    """The progress of all steps of a command, passed on to its display. A call reports trials counted.
 
     Parameters
     ----------
@@ -236,24 +236,24 @@ class ProgressSteps:
         self._unit = "trials"
 
     def __call__(self, done: int, total: int) -> None:
-        """Show the progress of counting in trials."""
+        """Show how many of the trials are counted."""
         self._show("counting", self._unit, done, total, then="judging")
 
     def counting(self, done: int, total: int, share: float, left: float) -> None:
-        """Show the progress of counting, with the share of the work done and the seconds left."""
+        """Show how many of the trials are counted, with the share of the work done and the seconds left."""
         self._show("counting", self._unit, done, total, left, share, then="judging")
 
     def sampling(self, done: int, total: int) -> None:
-        """Show the progress of simulated samples, round by round."""
+        """Show how many simulated samples are drawn, round by round."""
         self._show("simulating", "samples", done, total, then="simulating")
 
     def extracting(self, how_far: ExtractionProgress) -> None:
-        """Show the progress of extraction; a log line names what is extracted and the estimated time."""
+        """Show how many outputs are extracted. A log line says beforehand what is extracted and for how long."""
         self._announce(how_far)
         self._show(f"extracting {how_far.what}", "outputs", how_far.done, how_far.total, how_far.left)
 
     def expecting(self, ahead: WorkEstimate) -> None:
-        """Log a long expected time in advance, and what fewer trials would take."""
+        """Log the expected time of counting if it is long, and what fewer trials would take."""
         if ahead.is_long:
             log_note(describe_expected_time(ahead))
         self._unit = ahead.unit
@@ -262,7 +262,7 @@ class ProgressSteps:
 
     @contextmanager
     def reading(self, paths: Iterable[Path]) -> Iterator[None]:
-        """Show how much of some files and folders has been read, while the context is open."""
+        """Show in the body how much of the given files and folders has been read."""
         self._sizes = {file: file.stat().st_size for path in paths for file in _list_files(path)}
         self._total_bytes, self._bytes_done, self._offsets = sum(self._sizes.values()), 0, {}
         with report_reading(self._show_reading):
@@ -287,7 +287,7 @@ class ProgressSteps:
         *,
         then: str = "preparing",
     ) -> None:
-        """Show a step; when it is complete, begin the next."""
+        """Show the progress of a step, or begin the step `then` if this one is complete."""
         if done >= total:
             self._begin_step(then)
             return
@@ -302,7 +302,7 @@ class ProgressSteps:
 
 
 def list_source_paths(sources: Iterable[Source]) -> Iterator[Path]:
-    """Yield the paths of some sources."""
+    """Yield the paths of the files and folders that sources consist of."""
     for source in sources:
         yield from source.parts or (source.path,)
 
@@ -316,7 +316,7 @@ def list_plan_files(plan: Plan) -> Iterator[Path]:
 
 
 def _list_files(path: Path) -> Iterator[Path]:
-    """Yield a local file, or the files of a local folder."""
+    """Yield a local file, or all files in a local folder; nothing for a URL."""
     if is_url(str(path)):
         return
     inner = islice(path.rglob("*"), MOST_FILES) if is_present(path.is_dir) else ()
@@ -324,7 +324,7 @@ def _list_files(path: Path) -> Iterator[Path]:
 
 
 def describe_expected_time(ahead: WorkEstimate) -> str:
-    """Return a sentence about the expected time, and the time of fewer trials."""
+    """Return a sentence on the expected time, and on the time that fewer trials would take."""
     threads = f"{ahead.n_threads:,} thread{'s' * (ahead.n_threads > 1)}"
     exact = f", {ahead.n_exact:,} of them parts of exact p-values," if ahead.max_trials and ahead.n_exact else ""
     text = f"counting {ahead.total:,} {ahead.unit}{exact} takes about {format_duration(ahead.seconds)} on {threads}"

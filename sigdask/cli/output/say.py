@@ -19,12 +19,12 @@ WORDS = "sigdask.words"
 
 
 def log_note(text: str) -> None:
-    """Log a message that is not a result."""
+    """Log a message for people that is no result, such as how files were read."""
     LOG.info(text)
 
 
 def print_text(text: str, *, on_stderr: bool = False, hang: int = COLUMN_GAP) -> None:
-    """Print text on standard output, or on standard error if `beside`, wrapped to the terminal's width.
+    """Print text on standard output, or on standard error if `on_stderr`, wrapped to the terminal's width.
 
     Users' words in it are harmless already: whoever makes a text of them sees to it.
     """

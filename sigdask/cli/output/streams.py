@@ -1,4 +1,4 @@
-"""Standard output and error that escape control characters and survive a lost reader.
+"""Standard output and error, with control characters escaped, that go on when their reader has gone.
 
 Everything written on `sys.stdout` and `sys.stderr` goes through here. Text of users cannot control the terminal, and
 output to a stream that is closed, full or no longer read is dropped. Only `data_stream` passes data and progress bars
@@ -25,7 +25,7 @@ ASCII_MARKS = str.maketrans("─✓…", "-+.")
 
 
 class LossTolerantStream(io.TextIOBase):
-    """A stream that remembers a lost connection instead of raising.
+    """A stream that does not raise when its reader is gone or the disk is full, but remembers why.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class LossTolerantStream(io.TextIOBase):
                 self._discard_output(error)
 
     def isatty(self) -> bool:
-        """Say whether it is a terminal."""
+        """Return whether the stream is a terminal."""
         return self.open and cast("TextIO", self._stream).isatty()
 
     def fileno(self) -> int:
@@ -82,7 +82,7 @@ class LossTolerantStream(io.TextIOBase):
         return self._stream.fileno()
 
     def writable(self) -> bool:
-        """Return True."""
+        """Return True, because the stream can be written to."""
         return True
 
     @property
@@ -92,11 +92,11 @@ class LossTolerantStream(io.TextIOBase):
 
     @property
     def errors(self) -> str:  # type: ignore[override]
-        """How characters outside of the encoding are handled."""
+        """How the stream treats characters that its encoding lacks."""
         return getattr(self._stream, "errors", None) or "strict"
 
     def _discard_output(self, error: Exception) -> None:
-        """Redirect buffered output, and that of child processes, to the null device."""
+        """Note why output was lost, and send what is still buffered to the null device."""
         self.open = False
         self.lost = "" if isinstance(error, BrokenPipeError) else getattr(error, "strerror", None) or str(error)
         with suppress(OSError, ValueError):
@@ -104,7 +104,7 @@ class LossTolerantStream(io.TextIOBase):
 
 
 class Harmless(LossTolerantStream):
-    """A stream for text: control characters are escaped, and letters outside of its encoding are replaced.
+    """A text stream that escapes control characters and replaces characters that its encoding lacks.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Harmless(LossTolerantStream):
         self.open = True
 
     def write(self, text: str) -> int:
-        """Write text with control characters escaped; colour codes on their own are dropped."""
+        """Write text with control characters escaped; a text that is only colour codes is dropped."""
         if COLOURS.fullmatch(text):
             return len(text)
         escaped = make_printable(text, keep="\n")
@@ -128,7 +128,7 @@ class Harmless(LossTolerantStream):
 
 
 def _replace_unencodable(text: str, encoding: str) -> str:
-    """Return a text in the letters of an encoding; unknown marks become ASCII marks, other letters question marks."""
+    """Return a text with the characters that an encoding lacks replaced by ASCII marks or "?"."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -137,7 +137,7 @@ def _replace_unencodable(text: str, encoding: str) -> str:
 
 
 def protect_streams() -> None:
-    """Replace standard output and error by harmless streams; closed ones write to the null device.
+    """Replace standard output and error by streams that escape control characters and tolerate lost readers.
 
     Their numbers are taken, so that no file that is opened later gets what others write on them.
     """
@@ -159,7 +159,7 @@ def _open_null_as(number: int) -> None:
 
 
 def data_stream(stream: IO[Any]) -> LossTolerantStream:
-    """Return the stream that writes data unchanged."""
+    """Return the stream that writes to the same place as a text stream, but without escaping anything."""
     return stream.exactly if isinstance(stream, Harmless) else LossTolerantStream(cast("TextIO", stream))
 
 

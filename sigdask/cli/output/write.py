@@ -111,7 +111,7 @@ def write_text(file: str, text: str) -> None:
 
 @contextmanager
 def _name_option_in_errors(option: str) -> Iterator[None]:
-    """Add the option's name to errors about its file."""
+    """Begin the text of errors in the body, which are about an option's file, with the option's name."""
     try:
         yield
     except UnfinishedError as error:

@@ -1,4 +1,4 @@
-"""Connect to what `--cluster` or a plan's `[cluster]` names: this process, threads or dask.
+"""Connection to the cluster that `--cluster` or a plan's `[cluster]` names: this process, threads or dask.
 
 One file a kind of cluster; each is safe by default (TLS with mutual authentication, on this
 machine too, and there on loopback) and set to recover fast from lost workers.
@@ -72,7 +72,9 @@ ALLOCATION_PREFIX = "allocation:"
 
 
 def resolve_active(cluster: Any) -> Any:
-    """Resolve "auto" and "current" to dask's active client or configured scheduler, if there is one.
+    """Return dask's active client or configured scheduler for "auto" and "current"; any other cluster unchanged.
+
+    "auto" stays as it is if there is none.
 
     Raises
     ------
@@ -93,7 +95,9 @@ def resolve_active(cluster: Any) -> Any:
 
 
 def choose_cluster(cluster: str, seconds: float, *, vectorised: bool) -> str:
-    """Resolve "auto" by the expected work: in-process if short, threads if kernels release the GIL.
+    """Return "none", "threads" or "local" for "auto", by the seconds of work; any other cluster unchanged.
+
+    Threads are used if the kernels run in parallel on threads (`vectorised`).
 
     Examples
     --------
@@ -110,7 +114,7 @@ def choose_cluster(cluster: str, seconds: float, *, vectorised: bool) -> str:
 
 
 def check_cluster(cluster: ClusterSpec | Any) -> None:
-    """Raise if `connect` would not understand a cluster; nothing is started or contacted.
+    """Raise if `connect` would not accept a cluster; nothing is started or contacted.
 
     Raises
     ------
@@ -126,7 +130,7 @@ def check_cluster(cluster: ClusterSpec | Any) -> None:
 
 @contextmanager
 def connect(cluster: ClusterSpec | Any, *, workers: int | None = None) -> Iterator[Cluster]:
-    """Start or reach a cluster, and close what was started; the caller's own is left running.
+    """Start or reach a cluster for the `with` body; what was started is closed, the caller's own cluster is not.
 
     Parameters
     ----------
@@ -193,5 +197,5 @@ def _open_cluster(description: ClusterDescription) -> Iterator[Cluster]:
 
 
 def _import_module(name: str) -> Any:
-    """Import a module of this folder on demand, because those of clusters are slow to import."""
+    """Import a module of this folder by name, only when it is needed, as some are slow to import."""
     return importlib.import_module(f"sigdask.execution.clusters.{name}")

@@ -1,4 +1,4 @@
-"""The connected cluster, whatever started it, and helpers for its logs and errors."""
+"""The class of connected clusters, and helpers for logs and errors."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NOISY_LOGGERS = (
 
 
 def get_no_status() -> str:
-    """Return an empty status, for clusters that have no queue."""
+    """Return the status of clusters that have no queue: an empty text."""
     return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """A connected cluster, on which tasks run.
+    """A connected cluster of any kind, on which tasks run.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Cluster:
 
 @contextmanager
 def silence_dask() -> Iterator[None]:
-    """Suppress dask's log lines about closing and about lost connections."""
+    """Suppress the log messages of dask and its libraries, except critical ones, while the `with` body runs."""
     loggers = [logging.getLogger(name) for name in NOISY_LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -68,7 +68,7 @@ def silence_dask() -> Iterator[None]:
 
 
 def get_first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type if the message is empty."""
+    """Return the first line of an error's message, or the error's type if the message is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 

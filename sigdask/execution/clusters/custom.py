@@ -14,7 +14,7 @@ from sigdask.execution.clusters.lifecycle import ClusterKind
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return how to start a cluster of the user's own class."""
+    """Return the `ClusterKind` that starts a cluster of the user's own class."""
     return ClusterKind(partial(_make_cluster, _import_class(description)))
 
 

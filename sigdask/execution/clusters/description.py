@@ -1,4 +1,4 @@
-"""Parse FILE.toml, or a plan's `[cluster]` table, to a checked description of a cluster.
+"""Parsing of cluster files and of a plan's `[cluster]` table to checked descriptions of clusters.
 
 class = "slurm"          # local, address, ssh, slurm, pbs, …, allocation, kubernetes or module:Class
 workers = 4              # or minimum = 0 and maximum = 40
@@ -80,7 +80,7 @@ class Transport:
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """A cluster to start or to reach.
+    """What a cluster file says: the kind of cluster to start or to reach, its size and its options.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class ClusterDescription:
 
     @property
     def is_adaptive(self) -> bool:
-        """Whether the number of workers follows the work."""
+        """Whether the number of workers changes with the amount of work."""
         return self.maximum is not None
 
     @property
     def max_workers(self) -> int | None:
-        """Largest number of workers that there may be, or None."""
+        """Largest number of workers that the cluster may have, or None if it is not given."""
         return self.maximum if self.is_adaptive else self.workers
 
     def with_workers(self, workers: int | None) -> ClusterDescription:
@@ -132,7 +132,7 @@ class ClusterDescription:
 
 
 def read(path: Path) -> ClusterDescription:
-    """Read a cluster file.
+    """Read a cluster file, and return its description.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def read(path: Path) -> ClusterDescription:
 
 
 def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = Path()) -> ClusterDescription:
-    """Check the table of a cluster file or a plan, and return its description.
+    """Check the table of a cluster file or plan, and return its description.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def parse_description(table: Mapping[str, Any], *, source: str, folder: Path = P
 
 
 def as_allocation(description: ClusterDescription) -> ClusterDescription:
-    """Return the same workers as one allocation, for a driver that is itself a Slurm job.
+    """Return a Slurm cluster's description as one allocation, for a driver that runs inside a Slurm job.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def check_keys(table: Mapping[str, Any], allowed: tuple[str, ...], source: str) 
 
 
 def parse_duration(text: str) -> float | None:
-    """Return the seconds of a duration ("90 s", "10 min", "1-02:03:04", "01:30:00"), or None.
+    """Return the seconds of a duration ("90 s", "10 min", "1-02:03:04", "01:30:00"); None if it is none.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def parse_duration(text: str) -> float | None:
 
 
 def _check_options(kind: str, options: Mapping[str, Any], source: str, folder: Path) -> Mapping[str, Any]:
-    """Check options and make their paths independent of the working directory."""
+    """Return checked options, with paths that do not depend on the working directory."""
     if ":" not in kind:  # a class of the user's has options of its own
         for key, option_type in OPTION_TYPES.items():
             _get_typed(options, key, option_type, f"{source}: [options]")

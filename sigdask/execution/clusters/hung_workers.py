@@ -1,4 +1,4 @@
-"""Scheduler plugin that removes hung workers soon; a scheduler can also preload it.
+"""A scheduler plugin that removes hung workers earlier than dask does; a scheduler can also preload it.
 
 `dask scheduler --preload sigdask.execution.clusters.hung_workers` loads it.
 
@@ -36,7 +36,7 @@ class HungWorkers(SchedulerPlugin):  # type: ignore[misc]
 
 
 async def remove_silent(scheduler: Any) -> None:
-    """Remove the workers that have been silent for too long."""
+    """Remove from the scheduler the workers that have not reported for too long."""
     limit = parse_timedelta(dask.config.get("distributed.scheduler.worker-ttl") or "15s")
     for worker in list(scheduler.workers.values()):
         if time() - worker.last_seen > max(limit, 10 * get_heartbeat_interval(len(scheduler.workers))):
@@ -44,14 +44,14 @@ async def remove_silent(scheduler: Any) -> None:
 
 
 def get_heartbeat_interval(n_workers: int) -> float:
-    """Return how often workers report to the scheduler, in seconds."""
+    """Return the number of seconds between a worker's reports to the scheduler."""
     from distributed.scheduler import heartbeat_interval
 
     return float(heartbeat_interval(n_workers))
 
 
 async def dask_setup(scheduler: Any) -> None:
-    """Add the plugin to a scheduler that starts; dask calls this for preloaded modules."""
+    """Add the plugin to a scheduler that starts with this module preloaded; dask calls this function."""
     plugin = HungWorkers()
     scheduler.add_plugin(plugin)
     await plugin.start(scheduler)

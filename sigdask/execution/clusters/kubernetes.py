@@ -1,4 +1,4 @@
-"""Workers as pods, started by the dask-kubernetes operator and `kubectl`.
+"""Clusters of pods on Kubernetes, started by the dask-kubernetes operator and `kubectl`.
 
     class = "kubernetes"
     workers = 8
@@ -34,7 +34,7 @@ CERTIFICATE_FOLDER = "/certificates"
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return how to start a cluster of pods."""
+    """Return the `ClusterKind` that starts a cluster of pods."""
     clusters: list[KubernetesCluster] = []
 
     def make(description: ClusterDescription, files: CertificateFiles | None) -> Any:
@@ -46,7 +46,7 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
 
 
 class KubernetesCluster:
-    """A DaskCluster that lives for one run.
+    """A DaskCluster resource of Kubernetes that is created for one run and deleted after it.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class KubernetesCluster:
         self._run_kubectl("scale", f"--replicas={n_workers}", f"daskworkergroup/{self.name}-default")
 
     def close(self, timeout: float = 30) -> None:
-        """Delete everything that this run created."""
+        """Stop forwarding the port, and delete everything that this run created in Kubernetes."""
         if self._forward is not None:
             self._forward.terminate()
             self._forward.wait(timeout)
@@ -101,7 +101,7 @@ class KubernetesCluster:
             log.warning("left behind in namespace %s: daskcluster/%s (%s)", self.namespace, self.name, error)
 
     def get_status(self) -> str:
-        """Return what Kubernetes reports about the pods."""
+        """Return what Kubernetes reports about the pods, as one line."""
         reason = ".status.containerStatuses[*].state.waiting.reason"
         form = f"custom-columns=POD:.metadata.name,PHASE:.status.phase,WHY:{reason}"
         try:
@@ -135,14 +135,14 @@ class KubernetesCluster:
 
 
 def build_secret(name: str, files: CertificateFiles) -> dict[str, Any]:
-    """Return the Secret with the files of scheduler and workers; the client's key stays here."""
+    """Return the Kubernetes Secret with the certificates of scheduler and workers; the client's key is not in it."""
     paths = [files.ca, *(pair[role] for role in ROLES if role != "client" for pair in (files.certs, files.keys))]
     data = {path.name: base64.b64encode(path.read_bytes()).decode() for path in dict.fromkeys(paths)}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque", "data": data}
 
 
 def build_manifest(name: str, namespace: str, description: ClusterDescription) -> dict[str, Any]:
-    """Return the manifest of the DaskCluster."""
+    """Return the Kubernetes manifest of the DaskCluster."""
     options = description.options
     address = f"tls://{name}-scheduler.{namespace}.svc:{PORT}"
     scheduler = [
@@ -198,7 +198,7 @@ def _build_tls_arguments(role: str) -> list[str]:
 
 
 def _build_pod(role: str, command: list[str], name: str, address: str, options: Any) -> dict[str, Any]:
-    """Return the spec of a pod that runs as nobody and can write to /tmp only."""
+    """Return the spec of a scheduler or worker pod, which runs without privileges and can write to /tmp only."""
     env = {**environment(), "DASK_SCHEDULER_ADDRESS": address, "NUMBA_CACHE_DIR": "/tmp/numba"}  # noqa: S108
     limits = {"memory": str(options["memory"])} if "memory" in options else {}
     container = {

@@ -1,4 +1,4 @@
-"""Start and close clusters of any kind: settings, TLS, size, workers and versions."""
+"""Start and end of clusters of any kind: settings, certificates, size, waiting for workers and version checks."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
 def skip_cleanup() -> None:
-    """Do nothing after a cluster is closed."""
+    """Do nothing; the default of what is done after a cluster is closed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterKind:
-    """How to start one kind of cluster.
+    """Functions and properties of one kind of cluster: how to start it, to ask for its status and to clean up.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class ClusterKind:
 def start_cluster(
     description: ClusterDescription, kind: ClusterKind, *, config: dict[str, Any] | None = None
 ) -> Iterator[Cluster]:
-    """Start a cluster, wait for its first worker, check versions, and close it in the end.
+    """Start a cluster, wait for its first worker, check versions, and yield it; it is closed afterwards.
 
     Parameters
     ----------
@@ -129,7 +129,10 @@ def start_cluster(
 
 
 def _make_scratch_folder(stack: ExitStack) -> str:
-    """Return a folder of this run that is removed; dask's own one stays and is shared by all users."""
+    """Return a new folder for dask's temporary files that is removed after the run.
+
+    dask's own folder stays, and all users share it.
+    """
     import dask
 
     root = dask.config.get("temporary-directory", None)
@@ -140,7 +143,7 @@ def _make_scratch_folder(stack: ExitStack) -> str:
 
 
 def log_dashboard(client: Any) -> None:
-    """Log the address of the dashboard, if there is one; clusters started here keep it on loopback."""
+    """Log the address of the scheduler's dashboard, if it has one."""
     port = client.scheduler_info(n_workers=0).get("services", {}).get("dashboard")
     host = urlsplit(client.scheduler.address).hostname
     if port:
@@ -155,7 +158,7 @@ def _list_own_addresses() -> set[str]:
 
 
 def check_options(description: ClusterDescription, allowed: tuple[str, ...]) -> dict[str, Any]:
-    """Return the options of a description; raise if one of them is unknown."""
+    """Return the options of a cluster description; raise if one of them is unknown."""
     check_keys(description.options, allowed, f"{description.source}: [options]")
     return dict(description.options)
 
@@ -181,7 +184,7 @@ def _make_cluster(description: ClusterDescription, kind: ClusterKind, files: Cer
 
 
 def _make_without_interrupts(make: Callable[[], Any]) -> Any:
-    """Make a cluster whose threads and processes ignore Ctrl-C, which this process handles alone.
+    """Return a new cluster whose threads and processes ignore Ctrl-C, which this process handles alone.
 
     They inherit it from the thread that makes it. One that is interrupted meanwhile is made to its end and closed.
     """
@@ -206,7 +209,7 @@ def _make_without_interrupts(make: Callable[[], Any]) -> Any:
 
 
 def _close_cluster(cluster: Any) -> None:
-    """Close a cluster, and only log errors, as a lost one raises them."""
+    """Close a cluster; errors, which a lost cluster raises, are only logged."""
     try:
         cluster.close(timeout=30)
     except Exception as error:  # noqa: BLE001

@@ -1,4 +1,4 @@
-"""One worker process per core of this machine; TLS on loopback too, as other users can reach it."""
+"""Clusters of processes on this machine, one per core; they use TLS too, as other users can reach loopback."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ OPTIONS = ("threads_per_worker", "memory_limit", "local_directory", "dashboard_a
 
 
 def count_workers(_: ClusterDescription) -> int:
-    """Return how many workers are started by default."""
+    """Return the default number of workers: one per core."""
     return count_cores()
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return how to start a local cluster."""
+    """Return the `ClusterKind` that starts a cluster on this machine."""
     threads = int(description.options.get("threads_per_worker", 1))
     return ClusterKind(_make_cluster, threads=threads, remote=False, scratch=True)
 

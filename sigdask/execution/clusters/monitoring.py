@@ -25,7 +25,7 @@ COUNTERS = {
 
 @contextmanager
 def write_performance_report(cluster: Cluster, path: Path) -> Iterator[None]:
-    """Write dask's performance report on the `with` body to an HTML file."""
+    """Write to an HTML file dask's performance report on what happens in the `with` body."""
     if cluster.client is None:
         raise InputError("--performance-report shows a dask cluster: choose one, as --cluster local")
     if importlib.util.find_spec("bokeh") is None:
@@ -37,7 +37,7 @@ def write_performance_report(cluster: Cluster, path: Path) -> Iterator[None]:
 
 
 def increment_counter(name: str, amount: int = 1) -> None:
-    """Increase a counter of `COUNTERS`; do nothing without prometheus-client."""
+    """Increase a Prometheus counter of `COUNTERS`; do nothing if prometheus-client is not installed."""
     with suppress(ImportError):
         _get_counter(name).inc(amount)
 

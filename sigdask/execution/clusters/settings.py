@@ -53,12 +53,12 @@ SETTINGS: dict[str, tuple[Any, str]] = {
 
 
 def settings() -> dict[str, Any]:
-    """Return the settings for `dask.config.set`."""
+    """Return sigdask's settings of dask, as keys and values for `dask.config.set`."""
     return {key: value for key, (value, _) in SETTINGS.items()}
 
 
 def describe_differences(scheduler_settings: Mapping[str, Any]) -> list[str]:
-    """Return a phrase for each setting of a scheduler that differs from ours.
+    """Return a phrase for each setting of a scheduler that differs from sigdask's setting.
 
     Parameters
     ----------
@@ -77,14 +77,14 @@ def describe_differences(scheduler_settings: Mapping[str, Any]) -> list[str]:
 
 
 def _get_setting(config: Any, key: str) -> Any:
-    """Return a setting from nested mappings, or None if it is missing."""
+    """Return the value at a dotted key of nested mappings, or None if it is missing."""
     for part in key.split("."):
         config = config.get(part) if isinstance(config, Mapping) else None
     return config
 
 
 def environment() -> dict[str, str]:
-    """Return the settings as the environment variables that dask reads.
+    """Return sigdask's settings of dask as environment variables, which dask reads when it starts.
 
     Examples
     --------

@@ -31,19 +31,19 @@ Contents = dict[Path, str]
 
 
 def count_workers(description: ClusterDescription) -> int:
-    """Return how many workers are started by default: one per host."""
+    """Return the default number of workers: one per host."""
     return len(_get_hosts(dict(description.options), description))
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return how to start a cluster on the hosts."""
+    """Return the `ClusterKind` that starts scheduler and workers on the hosts."""
     threads = int(description.options.get("worker_options", {}).get("nthreads", 1))
     hosts = _RemoteHosts(description)
     return ClusterKind(hosts.make, threads=threads, clean_up=hosts.remove_copies)
 
 
 class _RemoteHosts:
-    """The hosts of one run, and the files that were copied to them."""
+    """The hosts on which a cluster runs, and the certificate files that were copied to them."""
 
     def __init__(self, description: ClusterDescription) -> None:
         self.description = description
@@ -77,7 +77,7 @@ class _RemoteHosts:
         self.copied = asyncio.run(prepare_hosts(hosts, self.connect, contents, str(self.options.get("python", ""))))
 
     def remove_copies(self) -> None:
-        """Remove the copied files; certificates stay on unreachable hosts, but expire."""
+        """Remove the copied certificate files from the hosts; on unreachable hosts they stay until they expire."""
         with suppress(Exception):
             asyncio.run(_remove_files(self.copied, self.connect))
 
@@ -104,7 +104,7 @@ def _build_connect_options(options: dict[str, Any]) -> dict[str, Any]:
 async def prepare_hosts(
     hosts: list[str], connect: dict[str, Any], contents: Contents, python: str
 ) -> list[tuple[str, Path]]:  # fmt: skip
-    """Log in to all hosts at once, check that they can be used, and copy missing certificates.
+    """Log in to all hosts at once, check that each can be used, and copy the certificates that it lacks.
 
     Returns
     -------
@@ -129,7 +129,7 @@ async def prepare_hosts(
 
 
 async def _prepare_host(host: str, connect: dict[str, Any], contents: Contents, python: str) -> list[Path] | str:
-    """Return the paths that were copied, or a text that says why the host cannot be used."""
+    """Copy certificates to a host; return the copied paths, or a text that says why the host cannot be used."""
     import asyncssh
 
     try:
@@ -144,7 +144,10 @@ async def _prepare_host(host: str, connect: dict[str, Any], contents: Contents, 
 
 
 async def _copy_file(connection: Any, path: Path, content: str) -> bool:
-    """Copy a certificate that is not there yet, by standard input and not by a command line."""
+    """Copy a certificate to a host, unless it is there already, and return whether it was copied.
+
+    The content goes over standard input, not in a command line.
+    """
     quoted, folder = shlex.quote(str(path)), shlex.quote(str(path.parent))
     command = f"test -r {quoted} || {{ umask 077; mkdir -p {folder} && cat > {quoted} && echo copied; }}"
     process = await connection.run(command, input=content, check=True)

@@ -1,4 +1,4 @@
-"""Check that workers have the client's versions; others could count differently, or not at all."""
+"""Check that workers have the client's package versions, as others could count differently or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REMEDY = (
 
 
 def check_versions(client: Any) -> None:
-    """Compare the versions of scheduler and workers with the client's; raise if they differ.
+    """Raise if versions of packages on the scheduler or on workers differ from the client's.
 
     Raises
     ------
@@ -43,14 +43,14 @@ def check_versions(client: Any) -> None:
 
 @cache
 def get_own_versions() -> dict[str, str]:
-    """Return the checked versions of this process."""
+    """Return the versions of Python and of the checked packages in this process."""
     from distributed.versions import get_versions
 
     return _extract_versions(get_versions(packages=list(CHECKED_PACKAGES)))
 
 
 def check_driver_versions(theirs: Mapping[str, str]) -> None:
-    """Raise if the driver has other versions; checks workers that join while it runs.
+    """Raise, on a worker, if the driver's package versions differ from the worker's.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def check_driver_versions(theirs: Mapping[str, str]) -> None:
 
 
 def describe_differences(expected: Mapping[str, str], actual: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return a phrase for each package that differs, naming one host with the other version.
+    """Return a phrase for each package version that differs, with one host that has the other version.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def describe_differences(expected: Mapping[str, str], actual: Mapping[str, Mappi
 
 
 def _extract_versions(info: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the checked versions; for Python, only major and minor."""
+    """Return the versions of the checked packages and of Python, the latter as major.minor."""
     packages = (info or {}).get("packages", {})
     python = str(packages.get("python") or "absent")
     versions = {name: packages.get(name) or "absent" for name in CHECKED_PACKAGES}

@@ -1,4 +1,4 @@
-"""Wait for workers, with progress, a time limit, and the queue's status if they do not come."""
+"""Waiting for workers: with progress, a time limit, and the queue's status if they do not come."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def wait_for_workers(
     get_status: Callable[[], str],
     is_hopeless: Callable[[], bool] = bool,
 ) -> None:
-    """Wait until the cluster has `n_workers` workers.
+    """Wait until the cluster has at least `n_workers` workers; raise if they do not come in time.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Restart lost workers for as long as a cluster is in use.
+"""Replacement of lost workers for as long as a cluster is in use.
 
 dask leaves a fixed-size cluster at the workers that are left: a nanny whose worker dies while it
 restarts closes for good, `scale` does not replace a job that was cancelled, and a job whose
@@ -24,7 +24,7 @@ MAX_SECONDS = 60.0
 def keep_workers(
     cluster: Any, client: Any, n_workers: int, *, vanished: Callable[[Any], bool] | None = None
 ) -> Iterator[None]:  # fmt: skip
-    """Keep a `SpecCluster` at `n_workers` workers while the body runs.
+    """Start new workers whenever a `SpecCluster` has fewer than `n_workers`, while the `with` body runs.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _watch(
 
 
 def _forget_dead(cluster: Any, names: set[Any]) -> None:
-    """Forget workers that never started, have closed or lost their job; `scale` replaces them."""
+    """Remove from the cluster workers that never started, have closed or lost their job; `scale` then replaces them."""
     for name, worker in list(cluster.workers.items()):
         if worker.status.name in {"created", "closed", "failed"} or name in names:
             del cluster.workers[name]

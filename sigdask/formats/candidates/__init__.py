@@ -1,7 +1,7 @@
-"""Lists of candidates that measures rank: tables, data sets of UCS, XML of mwetoolkit.
+"""Read lists of candidates with the scores of several measures: tables, UCS data sets and XML of mwetoolkit.
 
-All become a table of text first, a column each of ids, of what is true and of every measure; then what is asked of
-the table is the same for all.
+Every kind of file is first read as a table of text, with columns of ids, of the gold standard and of the measures.
+Candidates are then built from the table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["CandidateColumns", "read"]
 
 
 def read(path: str | Path, columns: CandidateColumns | None = None, *, name: str = "") -> Candidates:
-    """Read one file of candidates; its kind is known by its content.
+    """Read the candidates of one file; whether it is a table, a UCS data set or mwetoolkit XML is detected.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ FALSE = frozenset({"0", "false", "f", "no", "n", "-", "fp", "0.0"})
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """Column names that a format uses.
+    """The column names that a format of candidates uses for ids, gold standard and measures.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Conventions:
 
 @dataclass(frozen=True, slots=True)
 class CandidateColumns:
-    """The user's choices of columns.
+    """The user's choices for a file of candidates: which columns to read, and how to interpret them.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ def _read_gold(table: FileTable, name: str, choices: CandidateColumns) -> NDArra
 
 
 def _find_id_names(table: FileTable, usual: Conventions) -> tuple[str, ...]:
-    """Return the columns that name a candidate, if they have conventional names."""
+    """Return the columns with conventional names for a candidate's id, or an empty tuple if there are none."""
     if usual.ids and {*usual.ids} <= {*table.columns}:
         return usual.ids
     name = table.find_column(("id", "candidate", "cand", "item", "candid"))
@@ -237,7 +237,7 @@ def _describe_columns(names: Sequence[str]) -> str:
 def _select_measures(
     table: FileTable, choices: CandidateColumns, usual: Conventions, other_columns: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Return the measures, and the other columns that are not measures."""
+    """Return the columns of measures, and the columns left over (none if the user names the measures)."""
     if choices.measures:
         return list(choices.measures), []
     conventional = usual.select_names(usual.measures, other_columns)

@@ -111,7 +111,7 @@ class _CandidateParser:
             self._add_value(attributes, tag, self.classes)
 
     def end_element(self, tag: str) -> None:
-        """Close an element; a candidate without an id is named after its words."""
+        """Handle an end tag; a candidate without an id gets its words as its id."""
         self._open.pop()
         if tag == "cand" and not self.rows[-1][CANDIDATE]:
             self.rows[-1][CANDIDATE] = " ".join(self._words)
@@ -130,5 +130,5 @@ class _CandidateParser:
         return f"{self.path}, line {self.parser.CurrentLineNumber}"
 
     def refuse_entity(self, *_: Any) -> int:
-        """Raise for entities and for parts outside the file."""
+        """Raise an error for an XML entity or a reference to an external file."""
         raise InputError(f"{self._location}: entities and external parts are refused, write the text itself")

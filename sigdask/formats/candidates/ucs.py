@@ -22,7 +22,7 @@ def is_data_set(path: Path) -> bool:
 
 
 def read_table(path: Path) -> FileTable:
-    """Read a data set; quotation marks are part of the words.
+    """Read a UCS data set as a table; quotation marks are ordinary characters.
 
     Raises
     ------

@@ -65,7 +65,7 @@ SHOWN = 5
 
 
 def read_battles(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read judgements from files in the layouts listed above."""
+    """Read judgements of pairs of models (Arena, MT-bench, AlpacaEval, tables), and return counts of their scores."""
     options.check_format_options("battles", against=())
     if gold is not None:
         raise InputError(f"--gold {gold}: format battles holds judgements and takes no gold file")
@@ -89,7 +89,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 @dataclass(frozen=True, slots=True)
 class BattleVote:
-    """One row; `score` is the first model's score."""
+    """One judgement of two models' answers to a question; `score` is the first model's score."""
 
     a: str
     b: str
@@ -100,7 +100,7 @@ class BattleVote:
 
 @dataclass(slots=True)
 class Judgements:
-    """The judgements of all files."""
+    """The judgements collected from all files."""
 
     options: Options
     rows: list[BattleVote] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Judgements:
     homes: dict[str, Path] = field(default_factory=dict)
 
     def add(self, where: str, record: Record, source: Source) -> None:
-        """Add a row; a row without a verdict is counted and left out."""
+        """Add the judgement of one record; a judgement without a verdict is only counted."""
         names = _find_models(record)
         if names is None or not _has_verdict(record):
             raise InputError(
@@ -135,7 +135,7 @@ class Judgements:
         self.rows.append(BattleVote(a, b, score, self._get_question(where, record), group))
 
     def build_counts(self) -> Counts:
-        """Return head-to-head counts, or counts of scores against one model."""
+        """Return counts of both models' scores in each pair or, if there is a common opponent, of scores against it."""
         if not self.rows:
             raise InputError(f"none of {self.undecided:,} judgements has a winner or a tie")
         notes = [f"{self.undecided:,} judgements without a verdict are left out"] if self.undecided else []
@@ -162,7 +162,7 @@ class Judgements:
         )
 
     def _find_opponent(self) -> str | None:
-        """Return the model to compare the others with: the requested one or AlpacaEval's baseline."""
+        """Return the common opponent of all models (`against`, or AlpacaEval's only baseline), or None for pairs."""
         opponent = self.options.own.get("against")
         if opponent is None:
             firsts, seconds = {row.a for row in self.rows}, {row.b for row in self.rows}
@@ -175,7 +175,7 @@ class Judgements:
         return opponent
 
     def _group_by_pair(self) -> tuple[Cells, Groups]:
-        """Return the scores of both models in every judgement, by question and pair.
+        """Return the scores of both models in each judgement, and the groups, both by pair and question.
 
         The pair comes first in the ids, so that its questions are neighbours: swap bits are drawn for
         128 units in the order of their ids, and a pair is compared on its own questions alone.
@@ -189,7 +189,7 @@ class Judgements:
         return cells, groups
 
     def _group_by_question(self, against: str) -> tuple[Cells, Groups]:
-        """Return the other models' scores against one model, by question."""
+        """Return the scores of all other models against one model, and the groups, both by question."""
         cells: Cells = {}
         rows = [(row, row.question) for row in self.rows if against in {row.a, row.b}]
         groups = _map_groups(rows)
@@ -236,7 +236,7 @@ def _find_verdict_name(record: Record) -> str | None:
 
 
 def _find_winner_flags(record: Record) -> Mapping[str, str]:
-    """Return the `winner_` fields, each by the verdict that it flags."""
+    """Return the fields `winner_VERDICT` of a record by verdict, or an empty mapping if there are fewer than two."""
     flags = {name.removeprefix("winner_"): name for name in record if name.startswith("winner_")}
     return flags if len(flags) > 1 else {}
 
@@ -249,7 +249,7 @@ def _get_group(where: str, record: Record, column: str) -> str:
 
 
 def _compute_score(where: str, record: Record, a: str, b: str) -> float | None:
-    """Return the first model's score, or None if there is no verdict."""
+    """Return the first model's score from a record's verdict, or None if the record has no verdict."""
     if BOTH_ORDERS[0] in record:
         first, second = (_score_verdict(where, record.get(name), a, b, numbers="choice") for name in BOTH_ORDERS)
         return None if first is None or second is None else first if first == second else 0.5
@@ -285,7 +285,7 @@ def _score_verdict(where: str, verdict: Any, a: str, b: str, *, numbers: str) ->
 
 
 def _map_groups(rows: Sequence[tuple[BattleVote, tuple[str, ...]]]) -> Groups:
-    """Return the group of each question; if a question is in several groups, keys include the group."""
+    """Return the groups of each key; if a key occurs in several groups, all keys are extended by their groups."""
     groups = {key: row.group for row, key in rows}
     if all(groups[key] == row.group for row, key in rows):
         return groups
@@ -303,7 +303,7 @@ def _complement(score: float) -> float:
 
 
 def _format_ids(keys: Groups, question: int) -> dict[Key, str]:
-    """Format keys as ids without parts equal in all keys; keep the question, shorten long texts."""
+    """Return an id for each key, joined from the question and the parts that differ between keys, shortened."""
     if len({len(key) for key in keys}) > 1:
         return {key: ":".join(map(_shorten, key)) for key in keys}
     first = next(iter(keys))

@@ -88,7 +88,7 @@ SHOWN = 4
 
 
 def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read ratings as the module describes."""
+    """Read ratings (scores or MQM errors) by people, and return counts of the mean rating of each item."""
     options.check_format_options("ratings", raters=RATERS, **dict.fromkeys(WEIGHTS, ()))
     if gold is not None:
         raise InputError(f"--gold {gold}: format ratings holds scores and takes no gold file")
@@ -111,7 +111,7 @@ def read_ratings(sources: Sequence[Source], gold: Path | None, options: Options)
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:
-    """Return whether files hold ratings that format long does not read: several raters, MQM, blanks."""
+    """Return whether the first file holds ratings that format long cannot read, as of MQM or several raters."""
     if gold is not None:
         return False
     try:
@@ -137,7 +137,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 @dataclass(frozen=True, slots=True)
 class RatingTable:
-    """The columns of a file that are read, by their role."""
+    """The columns that are read from a rating file, by their role (system, item, score, ...)."""
 
     path: Path
     table: FileTable
@@ -147,7 +147,7 @@ class RatingTable:
 
     @property
     def has_error_rows(self) -> bool:
-        """Whether rows are errors rather than scores."""
+        """Whether each row is an MQM error rather than a score."""
         return "score" not in self.names
 
     def get_cells(self, role: str, default: str = "") -> Sequence[str]:
@@ -161,7 +161,7 @@ class RatingTable:
         return self.get_cells("system", self.system or "")
 
     def iter_rows(self, parts: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-        """Yield line, system and item of each row."""
+        """Yield the line number, system and item id of each row; an id is joined from the cells of `parts`."""
         columns = [self.get_cells(part) for part in parts]
         for line, system, *id_cells in zip(self.table.lines, self.get_systems(), *columns, strict=True):
             if not system or not id_cells[-1]:
@@ -172,7 +172,7 @@ class RatingTable:
 
 @dataclass(slots=True)
 class Ratings:
-    """Ratings collected from any number of files."""
+    """The ratings of all files, by system and item."""
 
     options: Options
     parts: Sequence[str]
@@ -201,7 +201,7 @@ class Ratings:
             add_value(self.cells, system, item, value + 0.0)  # -0.0 is 0
 
     def add_errors(self, table: RatingTable, weights: Mapping[str, Decimal]) -> None:
-        """Add rows of MQM errors: a rater's score is the negated sum of the error weights."""
+        """Add rows of MQM errors; a rater's score of an item is minus the sum of the weights of its errors."""
         penalties: dict[tuple[str, str, str], Decimal] = {}
         kind_weights: dict[tuple[str, str], Decimal] = {}
         for (line, system, item), group, rater, *kind in zip(
@@ -251,7 +251,7 @@ class Ratings:
         )
 
     def _read_groups(self, table: RatingTable) -> Iterable[tuple[str, ...]]:
-        """Return the groups of each row: the requested ones, and the document if there is one."""
+        """Return the cells of each row's grouping columns: the document, if there is one, and the requested columns."""
         document_column = [table.names["doc"]] if "doc" in table.names else []
         names = tuple(dict.fromkeys((*document_column, *self.options.groups)))
         if self.groups is None:
@@ -306,7 +306,7 @@ def _compute_weight(category: str, severity: str, weights: Mapping[str, Decimal]
 
 
 def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable:
-    """Read only the columns that are needed, because the texts of ratings are large."""
+    """Read the columns of a rating file that are needed, and skip the others, whose texts can be large."""
     path = source.path
     header, *rows = read_start(path)
     roles = _find_roles(header, options, rows)
@@ -337,7 +337,7 @@ def _read_table(source: Source, options: Options, n_sources: int) -> RatingTable
 
 
 def _find_roles(header: Sequence[str], options: Options, rows: Sequence[Sequence[str]] = ()) -> dict[str, str]:
-    """Return the column for each role, by name; the only metric-like column can be the score."""
+    """Return the column name for each role (system, item, score, ...); a single metric column can be the score."""
     lowered = {name.lower().replace(" ", "_").replace("-", "_"): name for name in reversed(header)}
     roles = {}
     requested = {"system": options.system_column, "item": options.id_column, "score": options.score_column}
@@ -353,7 +353,7 @@ def _find_roles(header: Sequence[str], options: Options, rows: Sequence[Sequence
 
 
 def _find_metrics(header: Sequence[str], rows: Sequence[Sequence[str]], roles: Mapping[str, str]) -> list[str]:
-    """Return numeric columns with metric names, if rows name both systems and items."""
+    """Return the numeric columns with names of metrics; empty unless there are columns of systems and items."""
     if not {roles.get("system"), roles.get("item")} <= {*header} or not {*GOLD_NAMES}.isdisjoint(
         name.lower() for name in header
     ):
@@ -375,7 +375,7 @@ def _find_scores(header: Sequence[str]) -> list[str]:
 
 
 def _find_id_parts(tables: Sequence[RatingTable]) -> tuple[str, ...]:
-    """Return the parts of an item's id: the segment, and the scopes that it is numbered within."""
+    """Return the roles whose cells make up an item's id: the segment, and what it is numbered within (a document)."""
     parts: list[str] = []
     n_before = 1
     for part in ID_SCOPES:

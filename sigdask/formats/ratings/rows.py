@@ -37,7 +37,7 @@ def read_header(path: Path) -> list[str]:
 
 
 def read_start(path: Path, n_rows: int = N_START_ROWS) -> list[list[str]]:
-    """Return the names of a file's columns, and its first rows."""
+    """Return the first rows of a file as stripped cells, the header first."""
     rows = list(islice(_iter_rows(path), n_rows + 1))
     if not rows:
         raise build_empty_error(path)
@@ -74,7 +74,7 @@ def missing_column_error(
 
 
 def check_one_file(path: Path, owners: Iterable[tuple[str, ...]], homes: dict[tuple[str, ...], Path]) -> None:
-    """Raise if another file has the same system and test set: the ratings would be averaged."""
+    """Raise if an earlier file has ratings of the same system and test set, because they would be averaged."""
     for owner in dict.fromkeys(owners):
         if homes.setdefault(owner, path) != path:
             raise InputError(
@@ -118,7 +118,7 @@ def is_bare(path: Path) -> bool:
 
 
 def _find_campaign_columns(path: Path) -> list[str] | None:
-    """Return the column names of Appraise's campaign exports, which lack a header, or None."""
+    """Return column names if a file is an Appraise campaign export, which has no header, else None."""
     first = _read_first_line(path).strip()
     try:
         cells = next(csv.reader([first], delimiter=find_delimiter(first) or ","), [])
@@ -229,7 +229,7 @@ FALSE = frozenset({"false", "0"})
 
 
 def is_by_judge(header: Sequence[str]) -> bool:
-    """Return whether the columns are those of a model's grades.
+    """Return whether the columns are those of grades given by a model as judge.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def is_by_judge(header: Sequence[str]) -> bool:
 
 
 def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, str]) -> tuple[FileTable, list[str]]:
-    """Remove rows and grades that are not ratings of a segment, and return notes about them."""
+    """Return the table without failed grades, quality controls and ratings of whole documents, and notes on these."""
     notes = []
     if "score" in roles and is_by_judge(header):
         table, removed_notes = remove_failed_grades(table, roles["score"])
@@ -254,7 +254,7 @@ def select_ratings(table: FileTable, header: Sequence[str], roles: Mapping[str, 
 
 
 def remove_failed_grades(table: FileTable, score: str) -> tuple[FileTable, list[str]]:
-    """Set grades that the judge failed to give to missing."""
+    """Return the table with grades of -1, by which a judge gave none, set to missing, and a note on their number."""
     cells = table.columns[score]
     failed = {cell for cell in set(cells) if cell and is_number(cell) and cell[0] == "-" and float(cell) == NO_GRADE}
     n_failed = sum(cell in failed for cell in cells)
@@ -266,7 +266,7 @@ def remove_failed_grades(table: FileTable, score: str) -> tuple[FileTable, list[
 
 
 def remove_controls(table: FileTable, type_: str) -> tuple[FileTable, list[str]]:
-    """Remove quality controls, if a column marks the systems' translations."""
+    """Return the table without rows of quality controls, which its column `type_` marks, and a note on their number."""
     types = table.columns[type_]
     keep = [cell == TARGET for cell in types]
     if all(keep) or not any(keep):
@@ -276,7 +276,7 @@ def remove_controls(table: FileTable, type_: str) -> tuple[FileTable, list[str]]
 
 
 def remove_documents(table: FileTable, whole: str) -> tuple[FileTable, list[str]]:
-    """Remove ratings of whole documents that occur among ratings of segments."""
+    """Return the table without ratings of whole documents among those of segments, and a note on their number."""
     cells = [cell.lower() for cell in table.columns[whole]]
     if set(cells) - TRUE - FALSE:
         return table, []

@@ -80,7 +80,7 @@ def align(
 
 
 def _align_by_position(first: FileTable, table: FileTable, options: Options, warnings: list[str]) -> RowOrder:
-    """Return the order of the rows: unchanged, or that of a text column both tables have."""
+    """Return the row of `table` for each row of the first table: by position, or by equal texts in a column."""
     if table.n_rows != first.n_rows:
         raise InputError(
             f"{table.path}: {format_count(table.n_rows, 'row')}, but {first.path} has {first.n_rows}; "
@@ -132,7 +132,7 @@ def _has_texts(table: FileTable, name: str) -> bool:
 def _compare_by_position(
     first: FileTable, others: Sequence[FileTable], all_ids: Sequence[Texts | None]
 ) -> list[str] | None:
-    """Return notes if headerless files hold words, not ids, that nearly all agree row by row."""
+    """Return notes on differing words if files without headers hold words that nearly agree by row, else None."""
     if any(table.header for table in (first, *others)):
         return None
     texts, *columns = (ids for ids in all_ids if ids is not None)
@@ -211,7 +211,7 @@ def _describe_spelling(missing: Sequence[str], extra: Sequence[str]) -> str:
 
 
 def _normalize_id(item: str) -> str:
-    """Return an id without the spelling differences that programs introduce.
+    """Return an id normalized for comparison: without case, blanks, leading zeros and trailing `.0`.
 
     Examples
     --------
@@ -228,5 +228,5 @@ def reorder_column(column: Sequence[Any], order: RowOrder) -> Texts:
 
 
 def get_group_columns(table: FileTable, options: Options) -> dict[str, Sequence[str]]:
-    """Return the columns of a table to swap by or to form subsets by."""
+    """Return the columns that the options name as groups, for swapping or for subsets."""
     return {name: table.get_column(name) for name in options.groups}

@@ -58,7 +58,7 @@ def add_value(cells: Cells, system: str, item: Key, value: float) -> None:
 
 
 def count_repeated(cells: Cells) -> tuple[int, int]:
-    """Return the number of values of items with more than one value, and of these items."""
+    """Return the number of values of items that have several values, and the number of these items."""
     sizes = [len(value) for values in cells.values() for value in values.values() if isinstance(value, list)]
     return sum(sizes), len(sizes)
 
@@ -72,7 +72,7 @@ def build_averaged_counts(
     options: Options,
     warnings: Sequence[str] = (),
 ) -> Counts:
-    """Return counts of the mean of each item.
+    """Return counts in which the score of an item is the mean of its values.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def _scale_values(values: Mapping[Key, float | list[float]], items: Iterable[Key
 
 
 def _scale_mean(value: float | list[float], weight: int) -> float:
-    """Return weight times the mean, in decimal arithmetic: the mean of three 0.1 is exactly 0.3."""
+    """Return weight times the mean of values, in decimal arithmetic: 3 times the mean of three 0.1 is exactly 0.3."""
     if isinstance(value, list):
         return float(sum(Decimal(repr(v)) for v in value) * weight / len(value))
     return value if weight == 1 or math.isnan(value) else float(Decimal(repr(value)) * weight)

@@ -181,7 +181,7 @@ def _is_sacrebleu(document: Any) -> bool:
 
 
 def _is_pass_at_k(document: Any) -> bool:
-    """Return whether an object holds only pass@k, nested at most by data set and kind of test."""
+    """Return whether a JSON object, or an object within it, has only pass@k scores."""
     if not isinstance(document, dict) or not document:
         return False
     inner = chain.from_iterable(value.values() if isinstance(value, dict) else [value] for value in document.values())

@@ -212,7 +212,7 @@ def list_files(folder: Path) -> list[Path]:
 
 @contextmanager
 def report_reading(report: ReportProgress) -> Iterator[None]:
-    """Report how far files are read, inside the `with` block."""
+    """Report the path and position of each file that is read inside the `with` block."""
     token = _report_progress.set(report)
     try:
         yield
@@ -248,7 +248,7 @@ def _open_raw(path: Path) -> IO[bytes]:
 
 
 class _TrackedFile(io.FileIO):
-    """A file that reports how far it is read."""
+    """A file that reports its position while it is read."""
 
     def __init__(self, path: Path, tell: ReportProgress) -> None:
         super().__init__(path)
@@ -314,7 +314,7 @@ def build_empty_error(path: Path) -> InputError:
 
 
 def get_stem(path: Path) -> str:
-    """Return the name of a system by its file: the file name without its ending.
+    """Return the default name of a system: the name of its file without the ending.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def get_stem(path: Path) -> str:
 
 
 def name_by_difference(paths: Sequence[Path]) -> dict[Path, str]:
-    """Name files by what differs: their names, else the middle part of their paths.
+    """Return a distinct name for each file: its file name, or else the part of its path that differs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Align what files list for each item (terms, spans) over the gold standard and the systems.
+"""Align the lists that files give for each item (terms, spans) between gold standard and systems.
 
 An item that a system's file does not have is an empty list, with a warning; one that the gold file
 does not have is an error, unless the gold file names only items that have something.
@@ -32,7 +32,7 @@ MUC_ID = re.compile(r"[A-Z]+(\d*)-MUC\d+-(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
-    """The lists of one file, by item.
+    """The lists, such as terms or spans, that one file gives for its items.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class FileListing:
     unscored: dict[str, list[int]] = field(default_factory=dict)
 
     def add_unscored(self, numbers: Mapping[str, int]) -> None:
-        """Add the counts of contents that no metric scores, in one file or record."""
+        """Record how many contents of each kind, such as relations, a file or record has that no metric scores."""
         for kind, number in numbers.items():
             if number:
                 self.unscored.setdefault(kind, []).append(number)
 
     def add(self, item: str, value: Any, location: str) -> None:
-        """Add an item; raise an error for a repeated id."""
+        """Add an item and its list; raise an error for a repeated id."""
         if item in self.items:
             raise build_repeated_id_error(f"{self.path}, {location}", repr(item), f"in {self.places[item]}")
         self.items[item] = value
@@ -81,7 +81,7 @@ class FileListing:
             self.groups.setdefault(name, {})[item] = "/".join(parts[:k])
 
     def convert_values(self, convert: Callable[[Any, str], Any]) -> FileListing:
-        """Convert each value in place; `convert` takes the value and its location, for errors."""
+        """Convert the list of each item in place, and return the listing; `convert` takes the list and its location."""
         for item, value in self.items.items():
             self.items[item] = convert(value, f"{self.path}, {self.places[item]}")
         return self
@@ -96,9 +96,9 @@ class AlignedListings:
     ids : tuple of str, or None
         None by position.
     gold : list
-        What is right for each item.
+        The gold list of each item.
     systems : dict of str to list
-        What each system gave for each item.
+        The list of each item from each system.
     groups : dict of str to tuple of str
         Further columns.
     present : bool array, shape (n_items, n_systems), or None
@@ -128,7 +128,7 @@ def read_by_system(sources: Sequence[Source], reader: Callable[[Path], T]) -> di
 def build_set_counts(
     gold: frozenset[str], systems: Mapping[str, frozenset[str]], name: str, warnings: Sequence[str] = ()
 ) -> Counts:
-    """Return counts of one set per system; every id in gold or in a system's set is an item."""
+    """Return counts from one set of ids per system; every id in the gold set or in a system's set is an item."""
     ids = sorted(gold.union(*systems.values()))
     return Counts.from_responses(
         [item in gold for item in ids],
@@ -148,7 +148,7 @@ def read_listing(
     by_label: bool = False,
     count_unscored: Callable[[Mapping[str, Any], str], Mapping[str, int]] | None = None,
 ) -> FileListing:
-    """Read JSON records: ids and their lists, still unparsed; or one object of id to list.
+    """Read the unparsed list of each item from JSON records, or from one JSON object of id to list.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def align_listings(
     Parameters
     ----------
     gold : FileListing
-        What is right.
+        The gold lists.
     systems : mapping of str to FileListing
         By name.
     options : Options
@@ -284,7 +284,7 @@ def _align_by_position(gold: FileListing, systems: Mapping[str, FileListing]) ->
 
 
 def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:
-    """Replace MUC document numbers by the gold file's ids (30001 by TST3-MUC4-0001)."""
+    """Return the listing with MUC document numbers replaced by the gold file's ids (30001 becomes TST3-MUC4-0001)."""
     if any(item in gold.items for item in listing.items):
         return listing
     by_number = {get_muc_number(item): item for item in gold.items}
@@ -297,7 +297,7 @@ def _translate_muc_ids(gold: FileListing, listing: FileListing) -> FileListing:
 
 
 def get_muc_number(item: str) -> str | None:
-    """Return the number that systems use for a MUC document.
+    """Return the number that systems use for a MUC document (30001 for TST3-MUC4-0001), or None for other ids.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def to_numbers(cells: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _convert_texts(cells: Texts) -> NDArray[np.float64]:
-    """Parse plain decimals in the buffer, and all other cells through Python."""
+    """Convert texts to numbers: plain decimals by compiled code, all other cells by Python."""
     values, odd = np.empty(len(cells)), np.empty(len(cells), np.bool_)
     if parse_decimals(cells.buffer, cells.starts, cells.stops, values, odd):
         rows = np.flatnonzero(odd)

@@ -121,7 +121,7 @@ class Options:
 
     @property
     def missing_policy(self) -> Missing:
-        """How to treat missing scores if the format has no default of its own: an error."""
+        """How to treat missing scores: as the user requests, by default as an error."""
         return self.missing or "error"
 
     def __post_init__(self) -> None:
@@ -140,13 +140,13 @@ class Options:
         return {source: target for target, sources in self.label_map for source in sources}
 
     def describe_unused_labels(self, labels: Collection[str]) -> list[str]:
-        """Return a warning for each label of the label map that does not occur."""
+        """Return a warning for each label that the label map replaces but that is not among `labels`."""
         return [
             f"--map: no label {source!r} in gold or systems" for source in self.label_mapping if source not in labels
         ]
 
     def check_format_options(self, format_: str, **choices: tuple[str, ...]) -> None:
-        """Raise an error for options that a format lacks; empty choices allow any value."""
+        """Raise an error for an option that the format lacks, or a value not allowed; empty choices allow any."""
         for key, value in self.own.items():
             if key not in choices:
                 close = difflib.get_close_matches(key, choices, 1)
@@ -163,7 +163,7 @@ class Options:
 
 
 def distinguish_names(sources: Sequence[Source]) -> list[Source]:
-    """Give unnamed files that would have equal names the differing parts of their paths as names.
+    """Return the sources; unnamed files that would have equal names are named after the differing parts of their paths.
 
     Examples
     --------
@@ -210,9 +210,10 @@ def check_names(sources: Sequence[Source], names: Sequence[str]) -> None:
 def list_row_systems(
     source: Source, row_names: Sequence[str], path_by_system: dict[str, Path], *, is_only_file: bool
 ) -> Sequence[str]:
-    """Return the system of each row of a file that names its systems itself.
+    """Return the system of each row of a file whose rows name their systems.
 
-    NAME of NAME=FILE is the name of a file of one system; of several it stands before each, unless the file is alone.
+    NAME of NAME=FILE names the system of a file of one system. In a file of several systems it is put before the name
+    of each, unless the file is the only one.
 
     Parameters
     ----------

@@ -51,9 +51,9 @@ MOST_SAMPLES = 5040
 
 
 def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
-    """Return the sources of each replicate: the first file of each system, the second, and so on.
+    """Return the sources grouped by replicate: the first file of each system, then the second of each, and so on.
 
-    Without a name that was given twice there is one.
+    If no name is given twice, there is one group.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def group_replicates(sources: Sequence[Source]) -> list[list[Source]]:
 
 @dataclass(slots=True)
 class SamplesRead:
-    """The samples of repeated items in tables: their numbers, and the sample to read now.
+    """The samples of items with repeated ids in all tables, and the number of the sample that is currently read.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class SamplesRead:
     places: dict[Path, tuple[FileTable, NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
 
     def select_sample(self, path: Path) -> FileTable:
-        """Return the rows of the current sample; an item with fewer samples repeats them in turn."""
+        """Return a table with the current sample of each item; an item with fewer samples repeats them in turn."""
         table, sample_numbers, n_rows = self.places[path]
         return table.select_rows(sample_numbers == self.current % n_rows)
 
@@ -130,7 +130,7 @@ class SamplesRead:
 
     @property
     def first_lines(self) -> list[str]:
-        """Notes for the first lines of a report; more than two tables share one note."""
+        """Notes on repeated ids, for the first lines of a report; more than two tables share one note."""
         paths = [*self.notes]
         if len(paths) <= 2:
             return [ScopeNote(note) for note in self.notes.values()]
@@ -159,7 +159,7 @@ def select_one_sample(
     system: str | None = None,
     gold: str | None = None,
 ) -> FileTable:
-    """Return one row for each item if ids are repeated samples; else the table unchanged.
+    """Return the table with only the current sample of each item if ids are repeated; else the table unchanged.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def select_one_sample(
 
 
 def _compute_cell_numbers(items: Factor, within: Factor | None) -> NDArray[np.int64]:
-    """Return a number for each row, unique for each pair of item and cell in the other column."""
+    """Return an integer for each row that identifies its item or, with `within`, its pair of item and system."""
     codes = items.codes.astype(np.int64)
     return codes if within is None else within.codes.astype(np.int64) * len(items.levels) + codes
 
@@ -234,7 +234,7 @@ def _prefix_ids(table: FileTable, id_name: str, part_columns: Sequence[str]) -> 
 
 
 def _check_samples(table: FileTable, id_name: str, items: Factor, options: Options, gold: str | None) -> None:
-    """Raise an error if rows of one id differ in input or gold label, or another id may be meant."""
+    """Raise an error if rows with one id are not samples of one item, or if another id column may be meant."""
     aside = {id_name, *table.nested}
     input_names = [
         name for name in table.columns if (name.lower() in INPUT_NAMES or name == gold) and name not in aside
@@ -283,7 +283,7 @@ def _build_repeat_error(
 
 
 def _number_samples(table: FileTable, id_name: str, items: Factor, within: Factor | None) -> SamplesRead:
-    """Store for each row its sample number and the number of samples of its item."""
+    """Store for each row its sample number and its item's number of samples, and return the object that holds them."""
     cells = _compute_cell_numbers(items, within)
     values, cell, n_rows = np.unique(cells, return_inverse=True, return_counts=True)
     cell = cell.reshape(-1)

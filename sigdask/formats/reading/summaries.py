@@ -158,7 +158,7 @@ def has_mean_row(scores: Sequence[Array]) -> bool:
 
 
 def _may_have_mean_row(scores: Sequence[Array]) -> bool:
-    """Return whether the last row is near the means or totals of the others, before digits are checked."""
+    """Return whether the last row is near the means or totals of the others, as a quick test without rounding."""
     cells = np.array([column[-1] for column in scores])
     base = np.array([column[:-1] for column in scores])
     if np.isnan(base).all(axis=1).any():
@@ -182,7 +182,7 @@ def _format_scores(column: Array) -> list[str]:
 def _find_summaries(
     names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]], n_rows: int
 ) -> tuple[set[int], dict[int, str]]:
-    """Return which of the rows named like summaries are summaries, and notes on these rows."""
+    """Return which rows with summary names do summarize the other rows, and notes on the rows with such names."""
     verdicts = find_sums(names_by_row, columns, n_rows)
     dropped = {row for row, is_sum in verdicts.items() if is_sum}
     notes = {row: f"{names_by_row[row]!r} sums up the other rows: no item, left out" for row in dropped}
@@ -209,7 +209,7 @@ def remove_summary_columns(table: FileTable, columns: Sequence[str]) -> tuple[li
 
 
 def _find_named_rows(table: FileTable, options: Options) -> dict[int, str]:
-    """Return the rows that are named like summaries, with their names."""
+    """Return the rows whose id, first cell or group is a summary name such as "mean", each with this name."""
     first_column = next(iter(table.columns))
     names_by_row: dict[int, str] = {}
     for name in dict.fromkeys((table.find_id_column(options), first_column, *options.groups)):
@@ -226,7 +226,7 @@ def _find_named_rows(table: FileTable, options: Options) -> dict[int, str]:
 
 
 def _find_summary_cells(column: Sequence[str]) -> dict[int, str]:
-    """Return the rows whose cells are summary names, with these names."""
+    """Return the rows of a column whose cells are summary names, each with its name."""
     rows: Iterable[int] = range(len(column))
     if isinstance(column, Texts):
         is_marked = np.empty(len(column), np.bool_)
@@ -276,12 +276,12 @@ def find_sums(names_by_row: Mapping[int, str], columns: Sequence[Sequence[str]],
 
 
 def _find_printed_decimals(n_decimals: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the decimals printed in each cell of a summary; below two, the most in any cell."""
+    """Return the decimals to assume for each summary cell: its own number if two or more, else the highest."""
     return np.where(n_decimals >= 2, n_decimals, n_decimals.max())
 
 
 def _sums_up(cells: Array, base: Array, name: str, printed: NDArray[np.int64], digits: int) -> bool:
-    """Return whether cells, as printed, are a statistic of the rows of `base`, (n_rows, n_columns)."""
+    """Return whether the cells of a summary equal, as printed, a statistic (mean, total, ...) of the rows of `base`."""
     n = len(base)
     unit = 0.0 if digits == 0 else 10.0**-digits
     rounded = unit * min(0.5, 4 / math.sqrt(12 * n))  # of the mean of n rounded scores
@@ -294,7 +294,7 @@ def _sums_up(cells: Array, base: Array, name: str, printed: NDArray[np.int64], d
 
 
 def _list_statistics(name: str, n: int) -> list[tuple[Statistic, int, float]]:
-    """Return the candidate statistics of a summary name: function, number of summands, and scale."""
+    """Return the statistics that a summary name may mean, each with its number of summands and its scale."""
     if PERCENTILE.fullmatch(name):
         return [(partial(np.nanpercentile, q=float(name[:-1]), axis=0), 1, 1.0)]
     words = sorted(set(re.findall(r"[^\W\d_]+", name.lower())) & STATISTICS.keys())
@@ -307,7 +307,7 @@ def _list_statistics(name: str, n: int) -> list[tuple[Statistic, int, float]]:
 def _are_equal(
     cells: Array, base: Array, expected: Array, printed: NDArray[np.int64], slack: float, n_summed: int
 ) -> bool:
-    """Return whether all present cells are as expected, and one of them could have differed."""
+    """Return whether all present cells equal the expected statistic up to rounding, and some column is not constant."""
     spread = np.nanmax(base, axis=0) - np.nanmin(base, axis=0)
     exact = TOLERANCE * np.maximum(1, np.abs(expected))
     half = 0.5 * 10.0 ** -printed.astype(float) * (1 + TOLERANCE)

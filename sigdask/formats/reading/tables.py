@@ -128,7 +128,7 @@ SCORE_NAMES = ("score", "value", "rating")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileTable:
-    """The columns of one file.
+    """A file read as columns of text, with the line number of each row.
 
     Attributes
     ----------
@@ -185,7 +185,7 @@ class FileTable:
         return self.columns[name]
 
     def get_numbers(self, name: str) -> NDArray[Any]:
-        """Return a column of numbers in the file's number type; a missing cell is NaN."""
+        """Return a column as numbers, float64 unless the table names another type; a missing cell is NaN."""
         try:
             return to_numbers(self.get_column(name)).astype(self.kinds.get(name, "float64"), copy=False)
         except NotANumberError as error:
@@ -254,7 +254,7 @@ class FileTable:
         return Texts.from_values(self.columns[name]).are_unique
 
     def _select_finest(self, names: Sequence[str]) -> Sequence[str]:
-        """Return only the first column with unique ids if the first of all has repeats."""
+        """Return all given id columns if the first has unique ids, else one column, preferably with unique ids."""
         if len(names) < 2 or self._are_unique(names[0]):
             return names
         finer = (name for name in names[1:] if name.lower() not in MACHINE_NAMES and self._are_unique(name))
@@ -268,7 +268,7 @@ class FileTable:
         )
 
     def list_row_columns(self) -> list[str]:
-        """Return the columns of row numbers or row names that data frames write: never systems.
+        """Return the columns of row numbers or row names that data frames write, which are never systems.
 
         They are known by their names; or the first one by counting the rows, from 0 or 1.
         """
@@ -290,7 +290,7 @@ class FileTable:
 
     @staticmethod
     def _are_ids(cells: Sequence[str]) -> bool:
-        """Return whether unnamed cells look like ids: single unique words; repeats need digits.
+        """Return whether cells of an unnamed column look like ids: single words that are unique or contain digits.
 
         Words that come again are a text's, and labels are few.
         """
@@ -349,7 +349,7 @@ class FileTable:
         )
 
     def list_other_columns(self, *excluded: str | None) -> list[str]:
-        """Return all columns except the given ones and those of row names."""
+        """Return all columns except the excluded columns and those of row numbers or row names."""
         holders = (column for column in self.nested for name in excluded if name and name.startswith(f"{column}."))
         joint = (column_name for name in excluded for column_name in self._split_joint_name(name))
         all_excluded = {*excluded, *self.list_row_columns(), *holders, *joint}
@@ -388,7 +388,7 @@ def cache_tables() -> Iterator[None]:
 
 @contextmanager
 def provide_table(table: FileTable) -> Iterator[None]:
-    """Let `read_table` return a table in memory for its path, inside the `with` block."""
+    """Make `read_table` return a table in memory for its path, inside the `with` block."""
     with cache_tables():
         tables = _table_cache.get()
         assert tables is not None
@@ -397,7 +397,7 @@ def provide_table(table: FileTable) -> Iterator[None]:
 
 
 def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
-    """Read a table, or return it from the cache (`cache_tables`); see `read_table_file`."""
+    """Return the table in a file of delimited text, JSON or Parquet, from the cache inside `cache_tables`."""
     cache, key = _table_cache.get(), (path, frozenset(ignore), decimal)
     if cache is None:
         return read_table_file(path, ignore, decimal)
@@ -407,7 +407,7 @@ def read_table(path: Path, ignore: Collection[str] = (), decimal: str | None = N
 
 
 def read_table_file(path: Path, ignore: Collection[str] = (), decimal: str | None = None) -> FileTable:
-    """Read delimited text, JSON or Parquet; a file of one unnamed value a line has one column "".
+    """Read delimited text, JSON or Parquet as a table; a list of values without a name becomes one column "".
 
     Parameters
     ----------
@@ -512,7 +512,7 @@ def _read_one_column(path: Path, first_line: str) -> FileTable:
 
 
 def _has_decimal_commas(path: Path, first_line: str) -> bool:
-    """Return whether lines are numbers, only some of them with a decimal comma: not two columns."""
+    """Return whether commas in a file of numbers are decimal commas, because only some lines have a comma."""
     if not COMMA_NUMBER.fullmatch(first_line):
         return False
     lines = read_lines(path)

@@ -24,7 +24,7 @@ def list_logs(folder: Path) -> list[Path]:
 
 
 def list_source_files(source: Source) -> list[Path]:
-    """Return the files of a source: those in its folder, those of its parts, or itself."""
+    """Return the files of a source: the logs in its folder, the files of its parts, or the file itself."""
     parts = source.parts or (source.path,)
     return [file for part in parts for file in (list_logs(part) if part.is_dir() else [part])]
 
@@ -88,7 +88,7 @@ def _open_file(path: Path, home: Path, name: str | None, *, in_folder: bool) -> 
 
 
 def _name_logs(path: Path, logs: Sequence[SampleFile], *, is_alone: bool) -> None:
-    """Name a folder's logs after subfolders or models if it is the only source, else after itself.
+    """Set the system of each log in a folder: its model or subfolder if the folder is the only source, else the folder.
 
     Folders of nights are passed over where there are folders within them.
     """
@@ -120,7 +120,7 @@ def _check_one_model(path: Path, logs: Sequence[SampleFile]) -> None:
 
 
 def _name_files(logs: Sequence[SampleFile]) -> None:
-    """Name unnamed files after their model, folder or file name, whichever tells them apart."""
+    """Set the system of logs given without a name: their model, folder or file name, whichever tells them apart."""
     models = {log.model for log in logs}
     homes = {log.path.resolve().parent for log in logs}
     are_distinct = len({(log.model, log.task, log.moment) for log in logs}) == len(logs)
@@ -136,7 +136,7 @@ def _name_files(logs: Sequence[SampleFile]) -> None:
 
 
 def _check_names(sources: Sequence[Source], groups: Sequence[Sequence[SampleFile]]) -> None:
-    """Raise if unrelated files have one name; files of one folder, or named alike, are one system."""
+    """Raise if unrelated files would become one system because their default names are equal."""
     homes: dict[str, tuple[Path, Path]] = {}
     for source, logs in zip(sources, groups, strict=True):
         if source.name is not None or logs[0].model == logs[0].system:

@@ -1,4 +1,4 @@
-"""Samples of lm-evaluation-harness (`samples_TASK_DATE.jsonl`), and plain records with numbers."""
+"""Read logs of lm-evaluation-harness (`samples_TASK_DATE.jsonl`), and plain records with numeric scores."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NESTED_KEYS = ("doc", "metadata")
 
 
 def is_log(path: Path) -> bool:
-    """Return whether the first record is a sample of the harness, or results that contain samples."""
+    """Return whether the first record is a sample of lm-evaluation-harness, or results that contain samples."""
     record = read_first_record(path)
     if record is None:
         return False

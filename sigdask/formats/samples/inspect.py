@@ -116,7 +116,7 @@ def _build_sample(where: str, record: Record, task: str, options: Options) -> Sc
 
 
 def _strip_message_ids(messages: Any) -> Any:
-    """Return the input without the message ids, which differ in every run."""
+    """Return the text of each message without its id, which differs in every run; return other input unchanged."""
     if isinstance(messages, list):
         return [
             m.get("content") if isinstance(m, dict) and isinstance(m.get("content"), str) else None for m in messages
@@ -137,7 +137,7 @@ def _iter_scores(scores: Mapping[str, Any]) -> Iterator[tuple[str, ScoreValue]]:
 
 
 def _convert_value(value: Any) -> ScoreValue | None:
-    """Return the number that Inspect counts a value as in its means; other text is unchanged."""
+    """Return the number that a score counts in Inspect's means ("C" is 1); other text is unchanged, NaN is None."""
     if isinstance(value, str):
         converted = GRADE_VALUES.get(value, GRADE_VALUES.get(value.lower(), parse_number(value)))
         return value if converted is None else converted

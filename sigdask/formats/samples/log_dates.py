@@ -1,4 +1,4 @@
-"""The dates of logs, from their names, to find the newest of several."""
+"""Parse the dates in the names of logs, to find the newest of several."""
 
 from __future__ import annotations
 

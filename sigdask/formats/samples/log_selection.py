@@ -30,7 +30,7 @@ NEWEST = "samples:logs=newest takes the newest of all"
 
 
 def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[SampleFile], list[str]]:
-    """Return the selected logs in their order, and notes on the others.
+    """Return the newest log of each system and task, or all logs if requested, and notes on the logs left out.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def select_logs(logs: Sequence[SampleFile], options: Options) -> tuple[list[Samp
 
 
 def _select_completed(logs: list[SampleFile]) -> tuple[list[SampleFile], list[str]]:
-    """Remove runs that were not completed, if another run was."""
+    """Return the logs of completed runs, or all logs if no run was completed, and a note on the logs left out."""
     completed = [log for log in logs if log.is_whole]
     if not completed or len(completed) == len(logs):
         return logs, []
@@ -107,7 +107,7 @@ def _get_date(log: SampleFile) -> datetime:
 
 
 def _check_one_folder(logs: Sequence[SampleFile], owner: str) -> None:
-    """Raise if logs are in several folders; folders named only by a date count as one."""
+    """Raise if the logs of a system and task are in several folders; folders named only by a date count as one."""
     homes = sorted({"/".join(part for part in log.folder.parts if remove_date(part)) for log in logs})
     if len(homes) > 1:
         raise InputError(
@@ -117,7 +117,7 @@ def _check_one_folder(logs: Sequence[SampleFile], owner: str) -> None:
 
 
 def _check_one_model(last: SampleFile, previous: SampleFile, owner: str) -> None:
-    """Raise if two models write into one folder."""
+    """Raise if the two newest logs of a system and task are of different models."""
     models = [log.model or harness.find_model(log.path) for log in (previous, last)]
     if None not in models and models[0] != models[1]:
         raise InputError(
@@ -171,7 +171,7 @@ def _describe_left_out(selected: Sequence[SampleFile], older: Mapping[Key, Seque
 def _describe_stale(
     groups: Mapping[Key, Sequence[SampleFile]], older: Mapping[Key, Sequence[SampleFile]]
 ) -> Iterator[str]:
-    """Yield the tasks whose newest log is no newer than other, left-out logs of the same system."""
+    """Yield a note for each system with tasks that were not run again when its other tasks were."""
     ends: dict[str | None, datetime] = {}
     for (system, *_), group in older.items():
         for log in group:

@@ -16,7 +16,7 @@ ScoreValue = float | list[bool] | str
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """The scores of one sample.
+    """One sample of a log: its task, id and scores, and the whole record.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class ScoredSample:
 
 @dataclass(slots=True)
 class SampleFile:
-    """A file of samples.
+    """A log file, with its samples and what is known of the run: system, model, task and date.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ REPEAT_MODES = ("mean", "error")
 
 
 def read_samples(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read logs of samples as the module describes."""
+    """Read logs of samples, and return counts of their scores under each metric."""
     options.check_format_options("samples", filter=(), repeats=REPEAT_MODES, logs=LOGS)
     if gold is not None:
         raise InputError(f"--gold {gold}: format samples holds scores and takes no gold file")
@@ -67,7 +67,7 @@ def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> boo
 
 @dataclass(slots=True)
 class GatheredSamples:
-    """The samples of all systems, by metric, system, task and id."""
+    """The scores of the samples of all systems, by metric, system, task and id."""
 
     options: Options
     columns: dict[tuple[str, str], ScoreColumn] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class GatheredSamples:
         self._add_score(column, system, key, float(sum(parts)), sample)
 
     def _name_columns(self) -> dict[str, ScoreColumn]:
-        """Return the columns by metric, and also by filter if a metric has several."""
+        """Return the score columns by metric or, for a metric with several filters, by metric and filter."""
         filter_name = self.options.own.get("filter")
         filters: dict[str, list[str]] = {}
         for metric, filter_ in self.columns:

@@ -43,7 +43,7 @@ class LogTextLookup:
     one_task: bool
 
     def find_texts(self, ids: Collection[str], systems: Collection[str]) -> Mapping[tuple[str, str], ItemTexts]:
-        """Return the texts of some samples and systems, without those that cannot be read again."""
+        """Return the texts of the given items and systems, without texts that can no longer be read."""
         texts: dict[tuple[str, str], ItemTexts] = {}
         for log in self.logs:
             if log.system is None or log.system in systems:
@@ -120,7 +120,7 @@ def _find_answer(response: Any, choices: Sequence[str]) -> str | None:
 
 
 def _find_likelihood(response: Any) -> float | None:
-    """Return the number of a [number, is_greedy] pair at any depth."""
+    """Return the log-likelihood in a [number, is_greedy] pair that may be nested, or None."""
     while isinstance(response, list) and response:
         if isinstance(response[0], (int, float)) and not isinstance(response[0], bool) and len(response) > 1:
             return float(response[0])
@@ -129,7 +129,7 @@ def _find_likelihood(response: Any) -> float | None:
 
 
 def _extract_text(value: Any) -> str | None:
-    """Return the text of a value: of the last message, of the first list element or of an object's text."""
+    """Return the text within a value, which may be a text, a list of messages or of texts, or an object with a text."""
     if isinstance(value, list):
         is_talk = bool(value) and isinstance(value[0], dict) and "content" in value[0]
         return _extract_text(value[-1 if is_talk else 0]) if value else None

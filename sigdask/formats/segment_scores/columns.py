@@ -33,7 +33,7 @@ from sigdask.text import describe_items
 
 
 def read_metrics(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read scores of several metrics; see above."""
+    """Read segment scores of several metrics, from one file per system or from COMET's files of several systems."""
     options.check_format_options("metrics")
     check_no_gold(gold, "metrics")
     path_by_system: dict[str, Path] = {}
@@ -160,7 +160,7 @@ def list_metrics(table: FileTable, options: Options) -> list[str]:
 
 
 def _describe_metrics(table_by_system: dict[str, FileTable], shared: Sequence[str], options: Options) -> Iterator[str]:
-    """Yield notes on columns taken as metrics without a metric's name, and on omitted metrics."""
+    """Yield notes on columns taken as metrics although no metric has their name, and on metrics not in every file."""
     first_table = next(iter(table_by_system.values()))
     if not all(is_metric_name(name) or is_lower_better(name) for name in shared):
         columns_text = describe_items(shared, "column")
@@ -179,7 +179,7 @@ def _describe_metrics(table_by_system: dict[str, FileTable], shared: Sequence[st
 
 
 def share_metrics(sources: Sequence[Source], first_table: FileTable, options: Options) -> bool:
-    """Return whether files are systems with shared columns, which then are metrics.
+    """Return whether several files share score columns, so that the files are systems and the columns metrics.
 
     Files that were given names may as well hold several systems each: there, names must be those of metrics. A single
     column is a system's scores, unless its name says that less is better.
@@ -200,7 +200,7 @@ def share_metrics(sources: Sequence[Source], first_table: FileTable, options: Op
 
 
 def _list_systems(table: FileTable, options: Options) -> list[str]:
-    """Return the columns that would be systems if the table were one of systems."""
+    """Return the columns that would be systems if the table held one column per system."""
     return table.list_other_columns(
         table.find_id_column(options), *options.groups, *options.ignore, *find_group_columns(table, options)
     )

@@ -105,7 +105,7 @@ def read_printed(path: Path) -> dict[str, FileTable]:
 
 
 def _name_systems(files: list[str]) -> dict[str, str]:
-    """Name systems after their files, or after the differing parts of equal names' paths."""
+    """Return a system name for each file: the file name or, if names repeat, the part of the path that differs."""
     names = {file: get_stem(Path(file)) for file in files}
     if len(set(names.values())) == len(files):
         return names

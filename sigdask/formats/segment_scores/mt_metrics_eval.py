@@ -45,7 +45,7 @@ def _list_test_sets(path: Path) -> list[str]:
 
 
 def read_directory(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read the segment scores of one language pair; see above."""
+    """Read the segment scores of one language pair from a test-set folder of mt-metrics-eval."""
     options.check_format_options("mt-metrics-eval", pair=(), scores=())
     check_no_gold(gold, "mt-metrics-eval")
     if len(sources) > 1:

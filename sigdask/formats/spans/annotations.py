@@ -65,7 +65,7 @@ def is_pubtator(start: str) -> bool:
 
 
 def read_pubtator(listing: FileListing) -> FileListing:
-    """Read documents with [start, end, type] per annotation; relations are counted as unscored.
+    """Add the documents of a PubTator file to the listing, with [start, end, type] for each annotation.
 
     Raises
     ------

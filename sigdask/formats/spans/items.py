@@ -76,7 +76,7 @@ def _get_nested_spans(element: dict[str, Any]) -> list[Any] | None:
 
 
 def parse_row_span(record: Mapping[str, str], where: str) -> list[Any]:
-    """Return a list of the span in a table row, which is empty if the row has no offsets."""
+    """Return the span of a table row as a list of one [offsets, label], or an empty list if the row has no offsets."""
     cells = {name.lower(): text for name, text in record.items()}
     start, end = (next(cells[n] for n in names if n in cells) for names in (START_NAMES, END_NAMES))
     if not start and not end:
@@ -142,7 +142,7 @@ def _get_mention_text(part: Any) -> str | None:
 
 
 def normalize_mention(text: str) -> str:
-    """Return a mention as the scorer of MUC-4 entities compares it.
+    """Return a mention without case, punctuation and articles, as the scorer of MUC-4 compares mentions.
 
     Examples
     --------

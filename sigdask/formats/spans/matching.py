@@ -25,7 +25,7 @@ def count_exact_matches(gold: frozenset[Any], predicted: frozenset[Any]) -> tupl
 def count_entity_matches(
     gold: Mapping[str, Sequence[frozenset[str]]], predicted: Mapping[str, Sequence[frozenset[str]]]
 ) -> tuple[LabelCounts, LabelCounts]:
-    """Count entities in a largest one-to-one matching, and all predicted entities, by slot.
+    """Return, by slot, how many predicted entities match gold entities one-to-one, and how many are predicted.
 
     A given entity fits a gold one if all its mentions are mentions of it.
 
@@ -40,7 +40,7 @@ def count_entity_matches(
 
 
 def compute_matching_size(gold: Sequence[frozenset[str]], predicted: Sequence[frozenset[str]]) -> int:
-    """Return the size of a largest matching, by augmenting paths (Kuhn)."""
+    """Return the size of a largest one-to-one matching between predicted and gold entities (Kuhn's algorithm)."""
     fits = [[k for k, entity in enumerate(gold) if candidate <= entity] for candidate in predicted]
     holder: dict[int, int] = {}
 
@@ -77,7 +77,7 @@ class ListFields(Mapping[str, Array]):
 
     @staticmethod
     def from_outputs(gold: Sequence[Any], systems: Sequence[Sequence[Any]], matches: MatchCounter) -> ListFields:
-        """Count the matches of all items and systems."""
+        """Return the fields that count, for each item and system, the matches of the system's list with gold."""
         codes: dict[str, int] = {}
         rows_by_field: dict[str, list[tuple[int, int, int, int]]] = {"tp": [], "predicted": [], "gold": []}
 

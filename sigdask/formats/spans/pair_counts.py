@@ -1,4 +1,4 @@
-"""Correct morphs of words and sentences, and edit distances, counted row by row."""
+"""Count correct morphs and edit distances of predicted words or sentences, row by row."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sigdask.formats.spans.sequences import compute_edit_distances, compute_subs
 def compute_morph_fields(
     gold: Sequence[str], columns: Sequence[Sequence[str]], *, bag: bool, sentences: bool
 ) -> dict[str, NDArray[Any]]:
-    """Return the fields of gold and predicted targets, with morphs joined by `|` and words by blanks.
+    """Return fields of each row, such as correct morphs and edit distance; `|` joins morphs, blanks join words.
 
     Parameters
     ----------
     gold, columns : sequence of str
-        What is right for each row, and what each system gave.
+        The gold target of each row, and the targets of each system.
     bag : bool
         Whether the order of morphs does not matter.
     sentences : bool

@@ -46,7 +46,7 @@ FEATURES = re.compile(r"[A-Z0-9][\w.+/{}(),-]*(;[\w.+/{}(),!:*-]+)*|\w+=\w+(,\w+
 
 @dataclass(frozen=True, slots=True)
 class PairRows:
-    """The rows of one file.
+    """The rows of one file of words and their morphs.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def _are_bare_forms(rows: list[list[str]], gold: list[list[str]]) -> bool:
 
 
 def _are_inflected(gold: Path, gold_rows: PairRows, options: Options) -> bool:
-    """Return whether gold rows are forms with features: a blank within such a form separates words."""
+    """Return whether gold rows are inflected forms with features, in which a blank separates words, not morphs."""
     head = _read_head(gold)
     between = any(map(partial(_are_features, head), (1, 2)))
     return between and not gold_rows.n_marked and not {"separator", "column"} & options.own.keys()
@@ -217,7 +217,7 @@ def _iter_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_morph_column(options: Options, path: Path) -> int:
-    """Return the index of the requested column, or the second, or the third after features."""
+    """Return the index of the column of morphs: the requested one, the third if features come second, or the second."""
     head = _read_head(path)
     between = bool(head) and all(len(cells) > 2 for cells in head) and _are_features(head, 1)
     text = options.own.get("column", "3" if between else "2")
@@ -268,7 +268,7 @@ def _detect_level(gold: Path, options: Options) -> str:
 
 
 def _describe_blanks(name: str, file: PairRows, gold_rows: PairRows, options: Options) -> list[str]:
-    """Return a warning if blanks in one file are read like ` @@` in another."""
+    """Return a warning if morphs are separated by blanks in one file and by ` @@` in another."""
     if "separator" in options.own or options.own["level"] == "sentence":
         return []
     blank_file = file if file.n_blank else gold_rows
@@ -279,7 +279,7 @@ def _describe_blanks(name: str, file: PairRows, gold_rows: PairRows, options: Op
 
 
 def _find_key_columns(gold_rows: PairRows, files: Sequence[PairRows]) -> tuple[int, ...]:
-    """Return the further columns that belong to a row's key if words alone are not unique.
+    """Return the indices of columns that identify a row together with its word, if words alone are not unique.
 
     They say much the same of a word in every file. When, in which order or by whom a row was made is no part of it.
     """
@@ -308,7 +308,7 @@ def _build_keys(file: PairRows, keys: tuple[int, ...]) -> list[str]:
 def _order_rows(
     gold_rows: PairRows, file: PairRows, keys: tuple[int, ...], options: Options, warnings: list[str]
 ) -> Iterable[int]:
-    """Return the row of each gold word, by position if the words are in the same order."""
+    """Return the row of a system's file for each gold row: by position if the words agree in order, else by word."""
     expected, file_keys = _build_keys(gold_rows, keys), _build_keys(file, keys)
     rows = range(len(file_keys))
     if not file.words or not gold_rows.words or options.align == "position" or file_keys == expected:

@@ -95,7 +95,7 @@ def read_spans(sources: Sequence[Source], gold: Path | None, options: Options) -
 
 
 def _describe_unscored(listings: Sequence[FileListing], options: Options) -> tuple[tuple[str, ...], list[str]]:
-    """Return the scope of the scores, and warnings about other annotations that are not scored.
+    """Return a sentence on relations and events that are not scored, and warnings on other unscored annotations.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def count_unscored(record: Mapping[str, Any], key: str) -> dict[str, int]:
 
 
 def _count_links(element: Any) -> int:
-    """Return 1 for a relation, and the number of relations for a list of a sentence's relations."""
+    """Return the number of relations in an element: 1, or the length if the element is a list of relations."""
     is_list_of_lists = isinstance(element, list) and all(isinstance(part, list) for part in element)
     return len(element) if is_list_of_lists else 1
 
@@ -211,7 +211,7 @@ def _has_gold(path: Path, options: Options) -> bool:
 
 
 def _are_slots(options: Options, gold: FileListing) -> bool:
-    """Return whether labels are slots filled by entities, by the options or else by the gold data."""
+    """Return whether labels are slots filled by entities, as the options say or else the gold data show."""
     match = options.own.get("match", "auto")
     if match != "auto":
         return match == "ceaf"

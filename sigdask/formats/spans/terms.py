@@ -250,7 +250,7 @@ def find_kinds(path: Path) -> frozenset[str]:
 
 
 def _are_lists_of_kinds(path: Path, gold: Path) -> bool:
-    """Return whether gold is a list of terms with kinds, and a system's file is another list."""
+    """Return whether the gold file is a list of labelled terms, and a system's file is a different list of terms."""
     kinds = find_kinds(gold)
     if not kinds or not (kinds <= ACTER_KINDS or "term" in gold.name.lower()):
         return False

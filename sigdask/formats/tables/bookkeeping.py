@@ -159,7 +159,7 @@ def _find_step_column(table: FileTable, systems: Factor | None) -> str | None:
 
 
 def _check_no_averages(table: FileTable, options: Options) -> None:
-    """Raise an error for a table with one row of averages for each system, however named.
+    """Raise an error for a table with one row of averages per system, whatever the column of systems is called.
 
     Beside other columns than metrics, a name is that of an item as well as of a system, unless systems are ranked.
     """
@@ -180,7 +180,7 @@ def _check_no_averages(table: FileTable, options: Options) -> None:
 
 
 def _are_averages(numbers: Sequence[str], scores: Sequence[str]) -> bool:
-    """Return whether numeric columns are averages by name: several metrics, or scores with a rank."""
+    """Return whether the names of numeric columns suggest averages: several metrics, or scores beside a rank."""
     if any(map(RANK_NAMES.fullmatch, numbers)):
         return True
     metrics = [name for name in scores if not (COST_NAMES.fullmatch(name) or COUNTER_NAMES.fullmatch(name))]
@@ -218,7 +218,7 @@ def _has_ids(table: FileTable) -> bool:
 
 
 def _is_rising(table: FileTable, name: str, systems: Factor | None, *, rises_always: bool = False) -> bool:
-    """Return whether numbers never fall from row to row (of a system), and rise often, or always."""
+    """Return whether numbers never fall from row to row (of each system), and rise in a third or all of steps."""
     if not table.is_numeric(name) or table.n_rows < 3:
         return False
     values = table.get_numbers(name)
@@ -251,7 +251,7 @@ def check_gold_labels(table: FileTable, options: Options) -> None:
 
 
 def is_real_valued(column: Factor) -> bool:
-    """Return whether cells are real numbers, not labels: fractions with many, or only unique, values.
+    """Return whether cells are real numbers rather than labels: fractions with many values or without repeats.
 
     Examples
     --------
@@ -301,7 +301,8 @@ def select_systems(table: FileTable, options: Options, columns: Sequence[str]) -
 def remove_bookkeeping(table: FileTable, options: Options, *, costs: bool = False) -> FileTable:
     """Remove the columns of a score table that are not scores, and note which.
 
-    What items cost is left out too where that is asked: of columns that are systems, not metrics.
+    With `costs`, columns of what items cost (such as time) are removed too. This is for columns that are systems,
+    not metrics.
     """
     if "systems" in options.own:
         return table
@@ -412,7 +413,7 @@ def _find_non_scores(table: FileTable, columns: Sequence[str]) -> dict[str, str]
 
 
 def _iter_non_scores(numbers: Mapping[str, NDArray[np.float64]]) -> Iterator[tuple[str, str]]:
-    """Yield the columns whose numbers cannot be scores, compared with the others.
+    """Yield the numeric columns that cannot be scores, judged beside the other columns, each with the reason.
 
     A constant may be the score of a system (always 0 or 1, a baseline's 0.5). It is none where it is a setting by its
     name, or a whole number beyond the scale of the others, which are shares.

@@ -1,4 +1,4 @@
-"""Decimal commas and thousands separators in score columns, the same throughout a table.
+"""Convert decimal commas and thousands separators in score columns, in the same way throughout a table.
 
 A comma parts decimals where other than three digits follow it, or none or a 0 stands before it (`0,125`). Where
 every comma of a table may as well part thousands (`1,234`), it must be said: `--decimal ,` or `--decimal .`.
@@ -102,7 +102,7 @@ class _CommaColumn:
 
     @staticmethod
     def from_texts(cells: Texts) -> _CommaColumn | None:
-        """Find the commas; return None without any, or if cells are not numbers once commas are points."""
+        """Return the column with its commas located, or None if it has none or holds other text than numbers."""
         positions = _find_mark(cells, ",")
         rows = np.flatnonzero(positions >= 0)
         if not len(rows):

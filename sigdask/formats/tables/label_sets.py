@@ -25,7 +25,7 @@ SET_METRICS = ("subset-accuracy", "hamming-loss", "jaccard", "samples-precision"
 
 
 def find_separator(options: Options, gold: Sequence[str]) -> str | None:
-    """Return the separator of labels in a cell: as requested, or the default for set metrics."""
+    """Return the separator of labels in a cell (requested, or default for set metrics), or None for one label."""
     requested = options.own.get("separator")
     if requested is not None:
         if not requested:
@@ -66,12 +66,12 @@ def _is_label(value: Any) -> bool:
 
 
 def has_label_sets(columns: Sequence[Factor]) -> bool:
-    """Return whether any cell was a list."""
+    """Return whether any cell of the columns was a list of labels in its file."""
     return any(level.startswith(SEPARATOR) for column in columns for level in column.levels)
 
 
 def check_not_sequences(gold: Factor) -> None:
-    """Raise an error for cells with the tags of a sentence, which sets would not preserve."""
+    """Raise an error if gold cells are the tag sequences of sentences, whose order would be lost in label sets."""
     cells = (cell.replace(SEPARATOR, " ").split() for cell in gold.levels.tolist())
     tags = {tag for cell in cells if len(cell) > 1 for tag in cell}
     if "O" in tags and any(tag.startswith("B-") for tag in tags) and all(map(TAG_PATTERN.fullmatch, tags)):

@@ -58,7 +58,7 @@ def read_labels(sources: Sequence[Source], gold: Path | None, options: Options) 
 def build_label_counts(
     sources: Sequence[Source], tables: Sequence[FileTable], gold: FileTable | None, options: Options
 ) -> Counts:
-    """Build counts from one table for each system, and gold labels in a table or in each of these."""
+    """Build counts from one table for each system; gold labels are in a separate table or in each system's table."""
     if _has_several_labels(gold or tables[0], options):
         tables, gold = [*map(convert_label_lists, tables)], None if gold is None else convert_label_lists(gold)
     if gold is None:
@@ -144,7 +144,7 @@ def _read_one_table(table: FileTable, options: Options) -> Counts:
 
 
 def infer_gold_column(table: FileTable, options: Options) -> str | None:
-    """Return a column with a gold name whose labels other columns share, or None."""
+    """Return the column with a conventional gold name if other columns share its labels, else None."""
     name = table.find_column(GOLD_NAMES)
     return (
         name
@@ -154,7 +154,7 @@ def infer_gold_column(table: FileTable, options: Options) -> str | None:
 
 
 def _find_prediction_columns(table: FileTable, gold: str, options: Options) -> list[str]:
-    """Return the columns in which most cells are labels of a repeating gold column."""
+    """Return the columns of predictions, in which most cells are gold labels; none if gold labels hardly repeat."""
     if not table.header or gold in table.nested:
         return []
     gold_labels = Factor.from_values(table.columns[gold])
@@ -256,7 +256,7 @@ def _build_set_counts(
     options: Options,
     warnings: list[str],
 ) -> Counts:
-    """Return counts of items with any number of labels."""
+    """Return counts of items that each have a set of labels."""
     if mark is None:
         _check_filled(base_table, gold, predictions, ids, np.asarray(base_table.lines), "an item without any has []")
     elif "separator" not in options.own:
@@ -316,8 +316,8 @@ def _find_missing_mark(gold: Factor, predictions: Iterable[Factor], options: Opt
 def _find_groups(table: FileTable, gold: Factor, systems: Collection[str], options: Options) -> dict[str, Factor]:
     """Return the columns of a gold file that group its items, to report dependence in groups.
 
-    A column of few repeated values (texts) groups nothing, nor does one of measurements, and one that follows
-    from the gold label is the label by another name.
+    Columns of texts that hardly repeat and columns of measurements are left out, and so is a column that follows
+    from the gold label.
     """
     groups = {}
     aside = (table.find_id_column(options), *options.groups, *options.ignore, *systems)
@@ -348,7 +348,7 @@ def _get_group_column(name: str, base_table: FileTable, files: tuple[list[FileTa
 
 
 def find_gold_column(table: FileTable) -> str | None:
-    """Return the gold column of a prediction table; names such as `label` need a prediction column."""
+    """Return the gold column of a prediction table; a name such as `label` counts only beside a prediction column."""
     gold_column = table.find_column(CLEAR_GOLD_NAMES)
     if gold_column is None and (answer := table.find_column(ANSWER_NAMES)) is not None:
         gold_column = table.find_column(GOLD_NAMES)
@@ -416,7 +416,7 @@ def _describe_guess(table: FileTable, options: Options) -> list[str]:
 
 
 def _find_common_gold(tables: Sequence[FileTable], options: Options) -> str:
-    """Return the gold column, which each file must have."""
+    """Return the name of the gold column, which the file of each system must have."""
     name = options.gold_column or find_gold_column(tables[0])
     if name is None:
         raise InputError(

@@ -63,7 +63,7 @@ def read_long(sources: Sequence[Source], gold: Path | None, options: Options) ->
 
 @dataclass(frozen=True, slots=True)
 class _LongColumns:
-    """The required columns of a long table."""
+    """The columns of one long table that are read: system, item, score and groups."""
 
     table: FileTable
     systems: Factor

@@ -1,4 +1,4 @@
-"""Responses: one row each, with whether it is of interest and which systems gave it."""
+"""Read responses: one row each, which says whether the response is of interest and which systems gave it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_responses(sources: Sequence[Source], gold: Path | None, options: Option
 
 
 def parse_truths(table: FileTable, name: str) -> list[bool]:
-    """Parse a column of yes and no."""
+    """Return a column of truth values (1/0, true/false, yes/no) as booleans."""
     cells = [cell.lower() for cell in table.get_column(name)]
     for line_number, cell in zip(table.lines, cells, strict=True):
         if cell not in TRUE_WORDS and cell not in FALSE_WORDS:

@@ -28,7 +28,7 @@ NO_TYPE = "_"
 
 @dataclass(frozen=True, slots=True)
 class ChunkScheme:
-    """The rules for the start, inside and end of chunks.
+    """The rules of a tagging scheme, by which tokens begin, continue and end chunks.
 
     A rule is the prefix of the token before, of the token itself ("." is any) and whether the types
     are the same (=), differ (!) or do not matter (*).
@@ -77,7 +77,7 @@ UNPREFIXED = ("IO", "raw")
 
 
 def are_suffixed(labels: Iterable[str]) -> bool:
-    """Return whether labels have their letter at the end, as in PER-B.
+    """Return whether tags have their letter (B, I, ...) at the end, as in PER-B.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def are_suffixed(labels: Iterable[str]) -> bool:
 
 
 def to_prefixed(label: str) -> str:
-    """Return a label with its letter in front.
+    """Return a tag such as PER-B with its letter in front (B-PER), and any other label unchanged.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def find_chunks(prefixes: Array, types: Array, lengths: Array, scheme: ChunkSche
 
 
 def _match_rules(rules: Sequence[str], prefix: Array, type_: Array) -> NDArray[np.bool_]:
-    """Return which tokens follow at least one of the rules."""
+    """Return a mask of the tokens that match at least one of the rules."""
     matches = np.zeros(len(prefix), np.bool_)
     same_type = type_[1:] == type_[:-1]
     for rule in rules:

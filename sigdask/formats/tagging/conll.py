@@ -194,7 +194,7 @@ def _number_columns(options: Options, names: Sequence[str], gold_names: Sequence
 
 
 def _set_raw_scheme(labels: Codes, options: Options) -> Options:
-    """Return options that compare JSON tags token by token, if they are not chunk tags."""
+    """Return options with the scheme "raw" (no chunks) if the labels are not chunk tags, else the options unchanged."""
     if "scheme" in options.own or not are_plain(labels.strings):
         return options
     return options.with_format_options({"scheme": "raw"})
@@ -252,7 +252,7 @@ def _build_counts(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TagCodes:
-    """The meaning of each label code.
+    """The tag that each label code stands for: its prefix and its type.
 
     Attributes
     ----------
@@ -277,7 +277,7 @@ class _TagCodes:
 
     @staticmethod
     def from_labels(labels: Codes, scheme: str, options: Options) -> _TagCodes:
-        """Parse all labels; whole labels or types are mapped."""
+        """Return the parsed tags of all labels, with the label map applied to whole labels or to types."""
         label_map = options.label_mapping
         names, parsed, used = [], [], set()
         is_suffixed = scheme not in UNPREFIXED and are_suffixed(labels.strings)
@@ -321,7 +321,7 @@ class _TagCodes:
 
 
 def _split_by_column(sources: Sequence[Source], gold: Path | None, options: Options) -> list[tuple[Source, Options]]:
-    """Return each system's file and options; several requested or detected columns are systems."""
+    """Return the file and options of each system; if several columns are requested or detected, each is a system."""
     requested = options.own.get("column", "")
     columns, settings = requested.split("+"), {}
     if not requested and gold is None and len(sources) == 1 and not is_json_file(sources[0].path):
@@ -352,7 +352,7 @@ def _format_tag(prefix: str, type_: str, scheme: str) -> str:
 
 
 def _choose_columns(options: Options, scheme: str, *, has_gold: bool, only_gold: bool = False) -> TagColumns:
-    """Return the columns of a system's file with or without gold labels, or of a gold file."""
+    """Return which columns to read from a system's file (with or without gold labels) or from a gold file."""
     settings = options.own
     gold = parse_column(
         "gold-column", settings.get("gold-column") or options.gold_column or ("-1" if only_gold else "-2")
@@ -417,7 +417,7 @@ def _add_token(number: int, cells: Sequence[str], columns: TagColumns, collector
 
 
 def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: TagColumns) -> TaggedFile:
-    """Replace the mark of no label in an entity column by O; raise if a column has no labels."""
+    """Return the file with `NOT_APPLICABLE` replaced by O in an entity column; raise if no other label occurs."""
     empty_code = labels.get(NOT_APPLICABLE)
     assert tagged.columns is not None
     if empty_code is not None and (tagged.labels == empty_code).all():
@@ -438,7 +438,7 @@ def _replace_empty_labels(tagged: TaggedFile, labels: Codes, columns: TagColumns
 def _is_header_or_comment(
     line: str, cells: list[str], width: int, columns: TagColumns, collector: SentenceCollector
 ) -> bool:
-    """Return whether a line is a header or comment; a token "#" has all columns and a label."""
+    """Return whether a line is a header or comment, and not a token "#", which has all columns and a label."""
     if not collector.between:  # a comment within a sentence shows itself among cells that tabs part
         return len(cells) != width > 1 and line.startswith("#") and "\t" not in line and COMMENT.match(line) is not None
     if not collector.has_tokens and is_header(cells):

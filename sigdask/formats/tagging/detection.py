@@ -136,7 +136,7 @@ def parse_column(option: str, text: str) -> int:
 
 
 def find_tag_columns(path: Path) -> list[str]:
-    """Return the numbers of the last columns that contain only tags."""
+    """Return the numbers of the columns at the end of each row that contain only chunk tags."""
     rows = [cells for cells in _read_rows(path) if cells]
     columns: list[str] = []
     for number, column in reversed(list(enumerate(zip(*rows, strict=False), start=1))):
@@ -147,7 +147,7 @@ def find_tag_columns(path: Path) -> list[str]:
 
 
 def _are_tags(cells: Sequence[str]) -> bool:
-    """Return whether cells are tags, some with a type."""
+    """Return whether all cells are chunk tags, some of them with a type, as in B-PER."""
     are_valid = all(cell == "O" or TAG.fullmatch(cell) for cell in cells)
     return any("-" in cell for cell in cells) and (are_valid or are_suffixed(set(cells)))
 
@@ -184,8 +184,8 @@ def _are_tagged(path: Path) -> bool:
 def find_plain_options(sources: Sequence[Source], gold: Path | None, options: Options) -> dict[str, str]:
     """Return the options for reading plain labels, if the gold labels are not chunk tags.
 
-    Nothing where a scheme is asked for, and where O stands among the labels: they may be types of chunks. Of
-    several columns the last is compared in which a system differs.
+    Empty if a scheme is requested, or if O is among the labels, which may then be types of chunks. Of several
+    columns, the last one in which a system differs from gold is compared.
     """
     if gold is None or "scheme" in options.own:
         return {}
@@ -221,13 +221,13 @@ def _check_no_brackets(path: Path, number: str, cells: Sequence[str]) -> None:
 
 
 def are_plain(labels: Sequence[str]) -> bool:
-    """Return whether labels are neither chunk tags nor types of chunks along with O."""
+    """Return whether labels are plain: neither chunk tags nor types of chunks beside O."""
     has_types = any("-" in label and TAG.fullmatch(label) for label in labels)
     return not (has_types or "O" in labels or all(map(TAG.fullmatch, labels)) or _are_tags(labels))
 
 
 def _find_differing_column(gold: Sequence[Sequence[str]], systems: Sequence[Sequence[Sequence[str]]]) -> int:
-    """Return the last column, except the first, in which some file differs, or else the last one."""
+    """Return the last column, except the first, in which a system differs from gold, or else the last column."""
     for column in range(len(gold) - 1, 0, -1):
         if any(a != b for columns in systems for a, b in zip(gold[column], columns[column], strict=False)):
             return column
@@ -235,7 +235,7 @@ def _find_differing_column(gold: Sequence[Sequence[str]], systems: Sequence[Sequ
 
 
 def _read_rows(path: Path) -> Rows:
-    """Return the first rows without comments and header, with the width of the file."""
+    """Return the first rows of a file without comments and header, cut to the width of the file."""
     rows = [split_cells(line) for line in read_head_lines(path) if not line.startswith(("#", DOCSTART))]
     first_row = next((k for k, cells in enumerate(rows) if cells), None)
     if first_row is None:

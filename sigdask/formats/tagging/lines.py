@@ -1,4 +1,4 @@
-"""Tagged sentences with one line each, as tags alone or after their words; trees are refused."""
+"""Read tagged sentences with one line each: tags alone, or words with their tags attached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NESTED = re.compile(r"\([^()]*\(")
 
 
 def find_mark(path: Path, gold: Path) -> str | None:
-    """Return what separates words from tags in one-line sentences, "" for tags alone, or else None."""
+    """Return the mark between word and tag in files of one sentence per line, "" for tags alone, else None."""
     files = [[line.split() for line in _read_head(name)] for name in (path, gold)]
     if not all(files) or any(not row for rows in files for row in rows):
         return None

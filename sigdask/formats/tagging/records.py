@@ -42,7 +42,7 @@ _START = re.compile(r'\s*+[\[{]++(?:\[?\s*+\]\s*+,\s*+\[?)*+(?:\r?\n\s*+[\[{]*+)
 
 @dataclass(frozen=True, slots=True)
 class TaggedRecord:
-    """A record of tags.
+    """The tags of a sentence from JSON, with gold tags and tokens if the record has them.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class TagKeys:
 
 
 def choose_keys(options: Options, *, has_gold: bool, only_gold: bool = False) -> TagKeys:
-    """Return the keys of a system's file with or without gold tags, or of a gold file."""
+    """Return which keys hold the tags in a system's file (with or without gold tags) or in a gold file."""
     label = options.own.get("column") or options.prediction_column
     gold = options.own.get("gold-column") or options.gold_column
     if only_gold:
@@ -195,7 +195,7 @@ def read_tagged_records(path: Path, keys: TagKeys, options: Options, labels: Cod
 
 
 def _build_columns(path: Path, first: TaggedRecord) -> FileColumns:
-    """Return the keys of the first record as columns."""
+    """Return a description of the file's columns, one for each key of its first record."""
     names = tuple(first.columns)
     indices = {id(first.columns[name]): k for k, name in enumerate(names)}
     gold, token = (indices.get(id(part)) for part in (first.gold, first.tokens))

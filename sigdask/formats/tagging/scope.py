@@ -1,4 +1,4 @@
-"""The scored column of tagged files, and unscored columns that differ between the systems."""
+"""Describe which column of tagged files is scored, and which unscored columns differ between systems."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def is_ner_column(name: str) -> bool:
 
 
 def describe_scope(systems: Sequence[FileColumns], gold: FileColumns | None) -> tuple[str, ...]:
-    """Return which column is scored if files have several; nothing if one file holds several systems.
+    """Return a note on which column is scored, if files have other columns too and each file holds one system.
 
     Raises
     ------

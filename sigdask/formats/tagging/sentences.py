@@ -35,7 +35,7 @@ MAX_SENTENCE = 200
 
 @dataclass(slots=True)
 class Codes(Mapping[str, int]):
-    """Strings numbered in order of first occurrence; one object serves all files of a test set."""
+    """A mapping of strings to numbers, in order of first occurrence, shared by all files of a test set."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class TaggedFile:
 
     @property
     def lengths(self) -> Integers:
-        """Tokens of each sentence, shape (n_sentences,)."""
+        """Number of tokens of each sentence, shape (n_sentences,)."""
         return np.diff(self.starts, append=np.int32(len(self.lines)))
 
     def get_line(self, sentence: int) -> int:
@@ -147,7 +147,7 @@ class TaggedFile:
         )
 
     def split_at(self, ends: Integers) -> TaggedFile:
-        """Return the file with further sentence ends, which are given as numbers of tokens."""
+        """Return the file with additional sentence ends after the given numbers of tokens."""
         starts = np.union1d(self.starts, ends[ends < len(self.lines)]).astype(np.int32)
         sentence_indices = np.searchsorted(self.starts, starts, side="right") - 1
         documents = None if self.documents is None else tuple(self.documents[k] for k in sentence_indices.tolist())
@@ -370,7 +370,7 @@ class SentenceFields(Mapping[str, Array]):
 
 
 def build_outputs(gold: Integers, systems: Sequence[Integers], starts: Integers, names: Sequence[str]) -> Outputs:
-    """Return the labels of each sentence as a list."""
+    """Return gold and system labels as one list per sentence, for metrics of whole outputs."""
     table = np.array(names, object)
 
     def sentences(codes: Integers) -> Array:

@@ -143,7 +143,7 @@ def _split_line(line: str, separator: str) -> tuple[str, str, str, str] | None:
 
 
 def _match_words(line: str, has_distribution: bool) -> re.Match[str] | None:
-    """Return the first two words followed only by what may follow classes; avoid rescanning."""
+    """Return the match of gold and predicted class: the first two words followed only by a trailer or distribution."""
     end, position = re.compile(ENDS[has_distribution]), 0
     while (match := CLASS_WORDS.search(line, position)) is not None and end.match(line, match.end()) is None:
         position = max(match.start(3), line.rfind(" ", 0, match.end()) + 1)
@@ -151,7 +151,7 @@ def _match_words(line: str, has_distribution: bool) -> re.Match[str] | None:
 
 
 def _detect_separator(head: Sequence[tuple[int, str]]) -> str | None:
-    """Return the first separator that gives all lines classes, and equal widths unless it is the comma."""
+    """Return the first separator by which all lines have classes and, except for the comma, equally many features."""
     for name in SEPARATORS:
         parts = [_split_line(line, name) for _, line in head]
         widths = {_count_features(part[0], name) for part in parts if part is not None}
@@ -161,7 +161,7 @@ def _detect_separator(head: Sequence[tuple[int, str]]) -> str | None:
 
 
 def _detect_width(head: Sequence[tuple[int, str]], separator: str) -> int | None:
-    """Return the number of features, or None if they are sparse."""
+    """Return the number of features of an instance, or None if features are in sparse notation."""
     features = [part[0] for _, line in head if (part := _split_line(line, separator)) is not None]
     if separator == "comma" and all(re.fullmatch(rf"{SPARSE}|(?:\d+,)*", text) for text in features):
         return None

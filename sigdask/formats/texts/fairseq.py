@@ -46,7 +46,7 @@ class FairseqLog:
 
     @property
     def best(self) -> Sentences:
-        """The best hypotheses, which are compared."""
+        """The best hypothesis of each sentence, detokenized (D-) if the log has such lines."""
         return self.texts or self.tokens
 
 
@@ -56,7 +56,7 @@ def is_log(path: Path) -> bool:
 
 
 def sniff(sources: Sequence[Source], gold: Path | None, options: Options) -> bool:  # noqa: ARG001
-    """Return whether the first file is a log, which its first hypothesis shows."""
+    """Return whether the first file is a log of fairseq."""
     path = sources[0].path
     return not path.is_dir() and is_log(path)
 

@@ -1,4 +1,4 @@
-"""Counts of texts and their references: the common part of translations and transcripts."""
+"""Build counts from texts and their references, for both translations and transcripts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_text_counts(
     warnings: Sequence[str] = (),
     source_texts: Texts | None = None,
 ) -> Counts:
-    """Build counts from texts.
+    """Return the counts of systems' texts and their references.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 @dataclass(slots=True)
 class SgmlDocument:
-    """One document of one set.
+    """One document of a source, reference or system set.
 
     Attributes
     ----------

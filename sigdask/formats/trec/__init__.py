@@ -15,7 +15,7 @@ from sigdask.formats.trec.topics import POLICIES
 
 
 def read_trec(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read runs with `gold` judgements, or printed scores without; items are topics."""
+    """Read runs and relevance judgements (`gold`) or, without `gold`, printed scores; items are topics."""
     options.check_format_options("trec", missing=POLICIES)
     path = sources[0].path
     has_scores = is_printed(path) and not is_ranked(path)

@@ -111,7 +111,7 @@ def detect_qrels_layout(path: Path) -> TrecFile:
 
 
 def is_run(path: Path, *, q0: bool = False) -> bool:
-    """Return whether a file begins like a run; `q0` requires Q0 or, in other layouts, blocks of topics."""
+    """Return whether a file begins like a run; with `q0`, only if it has Q0 or rows in blocks of topics."""
     if is_json(path):
         return not q0
     try:
@@ -128,7 +128,7 @@ def is_run(path: Path, *, q0: bool = False) -> bool:
 
 
 def is_ranked(path: Path) -> bool:
-    """Return whether the first lines are topic, document and rank, which topic scores resemble."""
+    """Return whether a file begins like a run with ranks in place of scores."""
     return is_run(path) and detect_run_layout(path).is_by_rank
 
 
@@ -150,7 +150,7 @@ def is_json(path: Path) -> bool:
 
 
 def is_judged(path: Path, judgements: Mapping[str, Container[str]]) -> bool:
-    """Return whether a document of the first lines is judged, which shows that they are a run."""
+    """Return whether the first lines name a judged document, so that the file is a run and not printed scores."""
     return is_run(path) and any(words[1] in judgements.get(words[0], ()) for _, words in _read_head(path))
 
 
@@ -194,7 +194,7 @@ def _read_head(path: Path) -> list[tuple[RowLocation, Sequence[str]]]:
 
 
 def _iter_body(path: Path, n_lines: int | None = None) -> Rows:
-    """Yield the rows below the header: a first row without numbers before a row that ends in a number."""
+    """Yield the rows of a file without its header, a first row without numbers before a row that ends in a number."""
     rows = _iter_json(path) if is_json(path) else _iter_lines(path, n_lines)
     first_rows = list(islice(rows, 2))
     if len(first_rows) == 2:

@@ -29,7 +29,7 @@ SUGGESTED = ("map", "ndcg_cut_10", "ap")
 
 @dataclass(frozen=True, slots=True)
 class PrintedLine:
-    """One printed line.
+    """One printed line: a topic's score under a measure.
 
     Attributes
     ----------
@@ -46,13 +46,13 @@ class PrintedLine:
 
     @property
     def is_summary(self) -> bool:
-        """Whether the line is over all topics."""
+        """Whether the line is a summary over all topics."""
         return self.topic.lower() == ALL
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedScores:
-    """The scores of one file.
+    """The scores printed in one file, by measure and topic.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ def _find_misfits(
     cells: Mapping[str, Mapping[str, PrintedLine]],
     summary: dict[str, PrintedLine],
 ) -> list[str]:
-    """Return the summaries that are neither mean nor sum of the topics, up to rounding."""
+    """Return a text on each measure whose printed summary is neither mean nor sum over topics, up to rounding."""
     misfits = []
     n_queries = summary["num_q"].text if "num_q" in summary else ""
     for measure, column in scores.items():

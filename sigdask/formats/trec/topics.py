@@ -1,4 +1,4 @@
-"""System names and missing topics, for both runs and printed scores."""
+"""Choose system names and settle missing topics, for both runs and printed scores."""
 
 from __future__ import annotations
 

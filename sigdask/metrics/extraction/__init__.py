@@ -1,4 +1,4 @@
-"""Statistics that metrics extract from whole outputs, per system: looked up, or counted if missing.
+"""Statistics that metrics extract from each system's whole outputs: read from a cache, or counted if missing.
 
 The n-gram counts of a translation, the errors of a transcript and the measures of a ranking are a pure function of a
 system's outputs, the gold items, the metric's options and the version of the library that counts them. So they are

@@ -1,4 +1,4 @@
-"""Caches of statistics: any store of bytes by key; for single comparisons, a folder of files.
+"""Caches of extracted statistics, which store bytes by key; the user's cache is a folder of files.
 
 Files are written whole or not at all, under names that say what they are of, so that several processes can use one
 folder; what cannot be read or written is as if it were not there.
@@ -28,7 +28,7 @@ class ExtractionCache(Protocol):
     """A store of bytes by key, which may drop entries at any time."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored entries of some keys."""
+        """Return the stored bytes of these keys; keys that are not stored are left out."""
         ...
 
     def put(self, entries: Mapping[str, bytes]) -> None:
@@ -40,7 +40,7 @@ class NoCache:
     """A cache that stores nothing."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:  # noqa: ARG002
-        """Return no entries."""
+        """Return an empty mapping: no key is stored."""
         return {}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
@@ -51,7 +51,7 @@ NO_CACHE = NoCache()
 
 
 class LayeredCache:
-    """A cache that copies entries from a second one, such as a plan's store with the user's cache.
+    """Two caches: entries found only in the second (such as the user's) are copied to the first (a plan's store).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class LayeredCache:
         self.first, self.second = first, second
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the entries that either cache has for some keys."""
+        """Return the stored bytes of these keys from either cache, and copy to the first what only the second has."""
         entries = dict(self.first.get(keys))
         second_entries = self.second.get([key for key in keys if key not in entries])
         if second_entries:
@@ -78,7 +78,7 @@ class LayeredCache:
 
 
 def get_user_cache() -> ExtractionCache:
-    """Return the cache at $SIGDASK_CACHE ("off": none), or sigdask in $XDG_CACHE_HOME or ~/.cache."""
+    """Return the user's cache: at $SIGDASK_CACHE ("off": none), or sigdask in $XDG_CACHE_HOME or ~/.cache."""
     setting = os.environ.get(CACHE_VARIABLE, "")
     if setting.lower() in OFF_VALUES:
         return NO_CACHE
@@ -108,7 +108,7 @@ class FolderCache:
         self.most_bytes = most_bytes
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored entries of some keys."""
+        """Return the stored bytes of these keys, and mark their files as used."""
         entries = {}
         for key in keys:
             file = self._get_path(key)
@@ -141,7 +141,10 @@ class FolderCache:
             raise
 
     def _remove_oldest(self) -> None:
-        """Remove the oldest entries until 90% of the room is used, and half-written files of others."""
+        """If the folder is too large, remove the least recently used entries until it is 90% full.
+
+        Half-written files that other processes left are removed in any case.
+        """
         entries, total = [], 0
         for file in self.path.glob("*/*"):
             with suppress(OSError):  # another process may remove it meanwhile

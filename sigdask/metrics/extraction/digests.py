@@ -14,7 +14,7 @@ from sigdask.metrics.extraction.request import DIGEST_BYTES
 
 
 def hash_items(items: Array) -> str | None:
-    """Return the digest of texts, lists of texts or numbers by name, one per item; None for others.
+    """Return the digest of outputs or gold items that are texts, lists of texts, or numbers by name; None for others.
 
     Examples
     --------
@@ -27,12 +27,15 @@ def hash_items(items: Array) -> str | None:
 
 
 def join_digests(*digests: str) -> str:
-    """Return one digest of several digests."""
+    """Return one digest that stands for several digests in this order."""
     return hashlib.blake2b(" ".join(digests).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
 def _add_items(hasher: Any, items: Sequence[Any]) -> bool:
-    """Hash items of one kind and their lengths, so that no two lists are alike; False for other kinds."""
+    """Add items and their lengths to a hash, and return whether they are of a kind that can be hashed.
+
+    With the lengths, different lists never give the same bytes.
+    """
     kinds = tuple({type(item) for item in items})
     if all(issubclass(kind, (str, type(None))) for kind in kinds):
         lengths = [-1 if text is None else len(text) for text in items]

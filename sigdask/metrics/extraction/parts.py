@@ -1,4 +1,4 @@
-"""Missing statistics, split into parts of a second or two and joined again when systems are finished.
+"""The counting of missing statistics in parts of a second or two, and their assembly per system.
 
 A part is some items of several systems, so that what a counter makes of the gold items is made once for all of them.
 """
@@ -36,19 +36,19 @@ ITEM_OVERHEAD = 20
 
 @dataclass(frozen=True, slots=True)
 class ExtractionPart:
-    """Some items of some systems, sent to the process or worker that counts them."""
+    """Some items of some systems whose statistics are counted in one call, by a process or worker."""
 
     extraction: Extraction
     systems: tuple[list[Any], ...]
     gold: list[Any]
 
     def count(self) -> list[Array]:
-        """Return the statistics of each system, shape (n_items, n_fields)."""
+        """Count and return the statistics of each system, shape (n_items, n_fields)."""
         return self.extraction.count(self.systems, self.gold)
 
 
 class Executor(Protocol):
-    """Counts parts, locally or on workers."""
+    """Something that counts the parts of an extraction, in this process or on workers."""
 
     @property
     def n(self) -> int:
@@ -61,7 +61,7 @@ class Executor(Protocol):
 
 
 class LocalExtraction:
-    """Counts parts one after the other in this process."""
+    """An executor that counts parts one after the other in this process."""
 
     n = 1
 
@@ -72,7 +72,7 @@ class LocalExtraction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemBlock:
-    """Items that are stored together, and the systems whose statistics for them are missing.
+    """Items whose statistics are stored under one key per system, and the systems that still lack them.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ItemBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MissingStatistics:
-    """The missing statistics of some data for one extraction.
+    """The statistics that one extraction still has to count for one set of data.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class MissingStatistics:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """Relative costs of outputs, shape (n_systems, n_items); 0 where nothing is missing."""
+        """Relative costs of counting each output, shape (n_systems, n_items); 0 if it needs no counting."""
         found = np.zeros((len(self.outputs), len(self.gold)))
         for block in self.blocks:
             for s in block.systems.values():
@@ -118,13 +118,13 @@ class MissingStatistics:
         return found
 
     def build_part(self, systems: Sequence[int], items: slice | NDArray[np.intp]) -> ExtractionPart:
-        """Return the part for some items of some systems."""
+        """Return the part that counts some items of some systems."""
         return ExtractionPart(
             self.extraction, tuple(self.outputs[s][items].tolist() for s in systems), self.gold[items].tolist()
         )
 
     def estimate_seconds(self, weights: NDArray[np.float64]) -> float:
-        """Time a few items and return an estimate for all of them in one process."""
+        """Return how many seconds one process needs for all missing statistics, from timing a few items."""
         system = int(np.argmax(weights.any(axis=1)))
         lacking = np.flatnonzero(weights[system])
         n_items = len(lacking)
@@ -149,7 +149,7 @@ class MissingStatistics:
 
 
 def _spread_indices(n: int, max_indices: int) -> NDArray[np.intp]:
-    """Return the midpoints of equal shares of a range."""
+    """Return up to `max_indices` positions spread evenly over a range: the midpoints of equal shares."""
     k = min(n, max_indices)
     return (np.arange(k) * 2 + 1) * n // (2 * k)
 
@@ -162,7 +162,7 @@ def _time_part(part: ExtractionPart) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PlacedPart:
-    """A part, with the position of its statistics."""
+    """A part with its place in a block: the keys of its systems and the range of its items."""
 
     missing: MissingStatistics
     block: ItemBlock
@@ -181,7 +181,7 @@ class _PlacedPart:
 
 
 def _cut_block(missing: MissingStatistics, block: ItemBlock, costs: Array, most: float) -> Iterator[_PlacedPart]:
-    """Split a block into pieces of at most about `most` seconds; costs have shape (n_systems, n_items)."""
+    """Yield parts of a block that each take at most about `most` seconds; costs have shape (n_systems, n_items)."""
     keys, start = tuple(block.systems), block.items.start
     block_costs = costs[list(block.systems.values()), block.items]
     n_groups = int(np.clip(round(block_costs.sum() / GROUP_SECONDS), 1, len(keys)))
@@ -199,7 +199,7 @@ def _cut_block(missing: MissingStatistics, block: ItemBlock, costs: Array, most:
 def extract_missing(
     missing: Sequence[MissingStatistics], run: Executor, tell: ProgressCallback, metric_names: str
 ) -> Iterator[tuple[str, Array]]:
-    """Count missing statistics, and yield those of each block and system by key as they are finished."""
+    """Count missing statistics; yield each block and system's key with its statistics as soon as it is finished."""
     weights = [statistics.weights for statistics in missing]
     expected = [statistics.estimate_seconds(w) for statistics, w in zip(missing, weights, strict=True)]
     max_seconds = float(np.clip(sum(expected) / (8 * run.n), PART_SECONDS / 20, PART_SECONDS))

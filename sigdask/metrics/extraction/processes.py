@@ -1,4 +1,4 @@
-"""Extraction in local processes: Python counters hold the interpreter lock, so threads would wait.
+"""Extraction in several local processes; threads would wait for each other, as counters hold Python's lock.
 
 The processes are fresh interpreters that import the counters and nothing of the program that started them, so that a
 script needs no guard around what it does; they are spoken to over pipes and end with the process that started them.
@@ -30,7 +30,7 @@ MOST_ATTEMPTS = 2
 
 
 class ProcessExtraction:
-    """Counts parts in its own processes.
+    """An executor that counts parts in processes that it starts.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class ProcessExtraction:
 
 
 class _Process:
-    """An interpreter that counts one part after the other."""
+    """A Python process that counts one part after the other."""
 
     def __init__(self) -> None:
         self.pipe, theirs = Pipe()
@@ -99,12 +99,12 @@ class _Process:
         self._process.wait()
 
     def send_part(self, part: ExtractionPart) -> None:
-        """Start counting a part."""
+        """Send a part to the process, which starts to count it."""
         with suppress(OSError):  # it is gone, which its answer says
             self.pipe.send(part)
 
     def receive_result(self) -> Any:
-        """Return the statistics or the error of the part, or None if the process has ended."""
+        """Return the statistics that were counted, or the error, or None if the process has ended."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
@@ -112,7 +112,7 @@ class _Process:
 
 
 def serve(descriptor: int) -> None:
-    """Count the parts that arrive over a pipe until it is closed."""
+    """Count parts that arrive over a pipe, and send back statistics or errors, until the pipe is closed."""
     pipe: Connection[Any, Any] = Connection(descriptor)
     with suppress(EOFError, OSError):
         while True:

@@ -20,7 +20,7 @@ EVERY = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ExtractionProgress:
-    """The state of an extraction.
+    """How far an extraction is: outputs done, outputs in all, and time left.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ ProgressCallback = Callable[[ExtractionProgress], None]
 
 
 class ExtractionLog:
-    """Writes a log line at the start, and then one every half minute.
+    """A progress callback that writes a log line at the start, and then one every half minute.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Extractions: functions of outputs and gold items whose statistics are identified by a digest."""
+"""Extractions: which function counts statistics of outputs and gold items; a digest identifies the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Counter = Callable[..., list[Array]]
 @known_as("Extraction", "counter options packages of power block")
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """How statistics are counted, separately for each item and system.
+    """A function that counts statistics of outputs, for each item and system separately, with its options.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Extraction:
 
     @property
     def key(self) -> str:
-        """A digest of the counter, its options and the package versions."""
+        """A digest of the counting function, its options and the versions of the packages that it uses."""
         identity = get_identity(self.counter)
         assert identity is not None
         versions = [(package, get_version(package)) for package in ("python", *self.packages)]
@@ -65,21 +65,21 @@ class Extraction:
         return hashlib.blake2b(payload.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
     def can_extract(self, counts: Counts) -> bool:
-        """Return whether the data have the field, outputs and gold items that the counter needs."""
+        """Return whether the data have the field, outputs and gold items that counting needs."""
         return self.of in counts.fields and counts.outputs is not None and counts.outputs.gold is not None
 
     def split_items(self, n_items: int) -> list[slice]:
-        """Return the blocks of items that are stored together."""
+        """Return the blocks of items whose statistics are stored under one key."""
         return [slice(first, min(first + self.block, n_items)) for first in range(0, n_items, self.block)]
 
     def count(self, systems: Sequence[list[Any]], gold: list[Any]) -> list[Array]:
-        """Count the items of some systems."""
+        """Count and return the statistics of some systems' outputs, one array per system."""
         return self.counter(systems, gold, **self.options)
 
 
 @cache
 def get_version(package: str) -> str:
-    """Return the version of a package, or "" if it is missing; for Python, the first two numbers.
+    """Return the installed version of a package, "" if missing; for Python, the first two numbers.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def get_version(package: str) -> str:
 
 
 def get_statistics(extraction: Extraction, counts: Counts) -> Array:
-    """Return stored or newly counted statistics of all systems, shape (n_items, n_systems, n_fields)."""
+    """Return the statistics of all systems, shape (n_items, n_systems, n_fields), counted now if the data lack them."""
     statistics = counts.extracted.get(extraction.key)
     if statistics is None:
         assert counts.outputs is not None

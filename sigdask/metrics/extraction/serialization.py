@@ -1,4 +1,4 @@
-"""Statistics as bytes: a raw array with a header and a checksum, and no executable content.
+"""Statistics as bytes: a header, the raw array and a checksum; reading them executes nothing.
 
 A line of magic words; a line of JSON, `{"key": …, "dtype": "<i8", "stored": "<u2", "shape": [997, 10]}`; the array,
 compressed by zlib; 32 bytes of BLAKE2b of all that. What was cut off, changed on its way or put under another's name is
@@ -24,7 +24,7 @@ STORED_DTYPES = ("<u1", "<u2", "<i4", "<i8", "<f8")
 
 
 def pack_statistics(key: str, array: Array) -> bytes:
-    """Return the bytes that store int64 or float64 statistics under a key.
+    """Return int64 or float64 statistics and their key as bytes.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def pack_statistics(key: str, array: Array) -> bytes:
 
 
 def unpack_statistics(key: str, packed: bytes) -> Array | None:
-    """Return the statistics stored under a key, or None if the bytes have another key or are damaged."""
+    """Return the statistics that bytes hold, or None if the bytes have another key or are damaged."""
     data, check = packed[:-CHECKSUM_SIZE], packed[-CHECKSUM_SIZE:]
     if not data.startswith(MAGIC) or _compute_checksum(data) != check:
         return None

@@ -1,4 +1,4 @@
-"""Adding statistics to data: looked up by digest, or counted and stored as they are finished."""
+"""Adding extracted statistics to data: read from the cache by digest, or counted and stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUT_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSource:
-    """The cache and the executor that statistics come from.
+    """The cache from which statistics are read, and the executor that counts missing ones.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ LOCAL_SOURCE = StatisticsSource()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExtractedData:
-    """Data with the statistics that their metrics extract from whole outputs.
+    """Data together with the statistics that metrics extracted from whole outputs.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ExtractedData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _WantedStatistics:
-    """Statistics of all systems of some data for one extraction, with keys by block and system."""
+    """The statistics that one extraction needs of all systems of some data, by keys of block and system."""
 
     test_set: int
     replicate: int
@@ -85,9 +85,9 @@ class _WantedStatistics:
 def extract_statistics(
     requests: Sequence[tuple[Counts, Sequence[Any]]], source: StatisticsSource = LOCAL_SOURCE
 ) -> list[ExtractedData]:
-    """Return data with the statistics that metrics extract from whole outputs.
+    """Return the data with the statistics that the metrics need from whole outputs.
 
-    The same arrays bit by bit, whether they were kept or made, wherever and in whatever parts.
+    The arrays are the same bit by bit, whether they were read or counted, wherever and in whatever parts.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _iter_wanted(number: int, counts: Counts, metrics: Sequence[Any]) -> Iterato
 
 
 def _hash_blocks(gold: Array, systems: Sequence[Array], blocks: Sequence[slice]) -> list[list[str]] | None:
-    """Return a digest per block and system of outputs with gold items, or None if some have no digest."""
+    """Return a digest of outputs and gold items for each block and system, or None if some cannot be hashed."""
     block_digests = []
     for items in blocks:
         gold_digest, *system_digests = (hash_items(column[items]) for column in (gold, *systems))
@@ -164,7 +164,7 @@ def _read_cached(all_wanted: Sequence[_WantedStatistics], keeper: ExtractionCach
 def _find_missing(
     all_wanted: Sequence[_WantedStatistics], statistics: Mapping[str, Array]
 ) -> tuple[list[MissingStatistics], list[str]]:
-    """Return the missing statistics, each once, and the names of the metrics that need them."""
+    """Return the statistics that the cache lacks, each once, and the names of the metrics that need them."""
     known_keys = set(statistics)
     missing, names = [], []
     for wanted in all_wanted:
@@ -185,7 +185,7 @@ def _find_missing(
 def _extract_missing(
     missing: Sequence[MissingStatistics], metric_names: str, source: StatisticsSource, statistics: dict[str, Array]
 ) -> None:
-    """Count missing statistics; finished ones are stored even if others fail."""
+    """Count missing statistics, and store finished ones from time to time, also if an error follows."""
     waiting: dict[str, bytes] = {}
     last_put = time.monotonic()
     try:

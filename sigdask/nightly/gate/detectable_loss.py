@@ -55,8 +55,7 @@ class LossDetection:
     def find_losses(
         self, results: Sequence[Result], systems: Sequence[str], level: float
     ) -> dict[ComparisonKey, float]:
-        """Return, for each comparison, the smallest loss that the test detects with power 0.8. Comparisons that samples
-        cannot judge are left out.
+        """Return the smallest loss that the test detects with power 0.8, for each comparison that samples can judge.
 
         Parameters
         ----------

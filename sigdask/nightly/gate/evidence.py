@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sigdask import metrics as known
+from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import ResolvedSpec, bind_metric, list_comparisons
 from sigdask.analysis.comparison.spec import CompareSpec
 from sigdask.counts import Counts
@@ -43,7 +43,7 @@ def gather_evidence(
     count: Count = count_jobs,
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Evidence:
-    """Return the standard deviations, margin tests and loss simulations that the rules need for one test set.
+    """Return what the rules need besides results for one test set: standard deviations, margin tests, simulations.
 
     Non-inferiority and equivalence are tested as `sigdask.nightly.gate.margin_tests` says.
 
@@ -74,7 +74,7 @@ def gather_evidence(
     covered_results = [*iter_results(own_rows.take(np.unique(np.concatenate(covered))))] if covered else []
     with interruptible():
         metrics = {
-            name: bind_metric(known.find_metric(name, counts), counts)
+            name: bind_metric(metric_registry.find_metric(name, counts), counts)
             for name in dict.fromkeys(r.metric for r in covered_results)
         }
         spreads = (

@@ -75,7 +75,7 @@ def _judge_rule(rule: Rule, basis: GateContext) -> RuleVerdict:
 
 
 def _add_absent(verdict: RuleVerdict, absent: Sequence[ComparisonKey]) -> RuleVerdict:
-    """Return the verdict with a note on comparisons that could not be made; a rule with a margin fails by them."""
+    """Return the verdict with a note on comparisons that could not be made; they fail all rules but `NotWorse`."""
     note = f"not compared, no item in common: {_describe_keys(absent)}"
     passed = verdict.passed and isinstance(verdict.rule, NotWorse)
     return replace(verdict, passed=passed, notes=(*verdict.notes, note), n_blind=verdict.n_blind + len(absent))

@@ -69,7 +69,7 @@ class BaselinePair:
     units: NDArray[np.int64]
 
     def match_proportions(self, side: int) -> MatchedProportions | None:
-        """Return the matched proportions of items that are right or wrong, or None if items have other than two scores.
+        """Return the matched proportions of items with two scores (0 and another), or None for other scores.
 
         Side -1 exchanges the two systems.
         """

@@ -36,11 +36,11 @@ class DirectedMetric(Protocol):
 
     @property
     def name(self) -> str:
-        """As the user wrote it."""
+        """The metric's name, as the user wrote it."""
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether more is better."""
+        """Whether a higher score is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _adjust_p_values(rule: NotWorse, covered: Sequence[CoveredComparison], basis
 
 
 def _get_plan_p(c: CoveredComparison, basis: GateContext) -> float:
-    """Return the p-value of a comparison as the plan adjusted it; raise if the plan should have adjusted but did not."""
+    """Return a comparison's p-value as the plan adjusted it; raise if the plan left out a needed adjustment."""
     if c.result.p_adjusted is not None:
         return c.result.p_adjusted
     if _get_family_size(c.result, basis) > 1:
@@ -328,7 +328,7 @@ def _list_notes(rule: NotWorse, basis: GateContext, level: float, findings: Sequ
 
 
 def _describe_smallest_level(rule: NotWorse, level: float, n: int) -> str:
-    """Return a clause with the level that a p-value must reach before adjustment, or "" where the rule's level says it."""
+    """Return a clause with the level that p must reach before adjustment, or "" if it is the rule's level."""
     if n == 1 or rule.adjust == "plan":
         return ""
     return (

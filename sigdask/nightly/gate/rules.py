@@ -24,7 +24,7 @@ ComparisonKey = tuple[str, str | None, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class NotWorse:
-    """No system is significantly worse than the baseline.
+    """The rule that no system is significantly worse than the baseline.
 
     Passes as well where a test set is too small to show anything: the smallest difference that it
     could detect is stated.
@@ -60,7 +60,7 @@ class NotWorse:
 
 @dataclass(frozen=True, slots=True)
 class NonInferior:
-    """Every system is shown to be worse than the baseline by less than a margin, if at all.
+    """The rule that every system is shown to be worse than the baseline by less than a margin, if at all.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class NonInferior:
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
-    """Every system is shown to differ from the baseline by less than a margin, whichever is better.
+    """The rule that every system is shown to differ from the baseline by less than a margin, whichever is better.
 
     Two one-sided tests, both of which must reject (Schuirmann 1987): the p-value is the larger of theirs.
 

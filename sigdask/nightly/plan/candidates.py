@@ -1,4 +1,4 @@
-"""Build the candidate lists of a plan, which association measures rank, from its keys."""
+"""Build the lists of candidates that a plan ranks by measures of association, from the plan's keys."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _check_pairs(test_set: TestSet, key: PlanKey, complain: Complain) -> None:
 
 
 def check_plan(plan: Plan, complain: Complain) -> None:
-    """Complain about keys that do not fit each other."""
+    """Complain about keys of a plan that contradict each other."""
     numbers: dict[bytes, int] = {}
     for number, test_set in enumerate(plan.test_sets):
         first_number = numbers.setdefault(canonicalize(test_set.name), number)
@@ -119,7 +119,7 @@ def _check_adjustment(plan: Plan, complain: Complain) -> None:
 
 
 def _check_outputs(plan: Plan, complain: Complain) -> None:
-    """Complain about two outputs in one file, and about an output that overwrites an input."""
+    """Complain about output files that overwrite each other or an input."""
     uses: dict[Path, str] = {plan.path: "the plan itself"}
     for test_set in plan.test_sets:
         uses.update(dict.fromkeys(test_set.list_files(), f"an input of test set {format_value(test_set.name)}"))

@@ -199,7 +199,7 @@ def _group_by_role(files: Sequence[Path], hints: Hints, *, is_explicit: bool) ->
 
 
 def _iter_groups(files: Sequence[Path], home: Path) -> Iterator[list[Path]]:
-    """Yield groups of files that may be one test set: logs, or files that share a folder or a name."""
+    """Yield groups of files that may form one test set: logs, or files that share a folder or a file name."""
     if logs := _find_logs(files, home):
         yield logs
         return
@@ -216,7 +216,7 @@ def _iter_groups(files: Sequence[Path], home: Path) -> Iterator[list[Path]]:
 
 
 def _split_by_ending(group: Sequence[Path]) -> list[list[Path]]:
-    """Return the files of a folder grouped by ending, or nothing where all have the same."""
+    """Return the files grouped by their endings, or nothing if all have the same ending."""
     groups: dict[str, list[Path]] = {}
     for path in group:
         groups.setdefault(_get_ending(path), []).append(path)
@@ -252,7 +252,7 @@ def _find_common_folder(files: Sequence[Path]) -> Path:
 
 
 def _iter_test_sets(group: list[Path], roles: _FilesByRole, home: Path, hints: Hints) -> Iterator[DiscoveredTestSet]:
-    """Yield the test set of a group of files, or one for each file that is a table of systems."""
+    """Yield one test set of a group of files, or one per file if each file is a table of several systems."""
     golds = _select_near(roles.gold, group, hints.gold)
     documents = _select_near(roles.documents, group, hints.documents)
     if not golds and (tables := [_read_alone(path, home, hints) for path in group]) and all(tables):
@@ -264,7 +264,7 @@ def _iter_test_sets(group: list[Path], roles: _FilesByRole, home: Path, hints: H
 
 
 def _select_near(files: Sequence[Path], group: Sequence[Path], stated: Path | None) -> list[Path]:
-    """Return the files whose names begin like a group's, or all if none do."""
+    """Return the stated file, else the files whose names begin like those of a group, else all files."""
     if stated is not None:
         return [stated]
     start = _find_common_prefix([path.name for path in group]) if len(group) > 1 else ""
@@ -274,7 +274,7 @@ def _select_near(files: Sequence[Path], group: Sequence[Path], stated: Path | No
 
 
 def _read_alone(path: Path, home: Path, hints: Hints) -> DiscoveredTestSet | None:
-    """Return the test set in a single file, or None where it has fewer than two systems."""
+    """Return the test set in a single file, or None if the file does not hold two systems or more."""
     if path.is_dir():
         return None
     try:
@@ -293,7 +293,7 @@ def _read_alone(path: Path, home: Path, hints: Hints) -> DiscoveredTestSet | Non
 
 
 def _check_two_ways(group: Sequence[Path]) -> None:
-    """Raise if each file may be a table of systems, or one system's scores by several metrics."""
+    """Raise if files can be read in two ways: as tables of systems, or each as a system's scores by several metrics."""
     try:
         format_name = formats.detect([Source(path) for path in group], None, Options())
     except InputError:
@@ -344,7 +344,7 @@ def _read_together(
 
 
 def _find_sources(systems: Systems, home: Path, hints: Hints) -> list[Source]:
-    """Return the files of systems as a plan would find them."""
+    """Return the sources that a plan finds for its systems; raise for the first invalid one."""
     found_sources = []
     for source in paths.find_sources(systems, home, hints.format):
         if isinstance(source, InputError):
@@ -354,7 +354,7 @@ def _find_sources(systems: Systems, home: Path, hints: Hints) -> list[Source]:
 
 
 def _iter_golds(golds: Sequence[Path]) -> Iterator[tuple[Path, list[Path]]]:
-    """Yield possible gold standards: several references of one text together, then each file alone."""
+    """Yield gold standards to try: all files together as references of one text, if they may be, then each alone."""
     if len(golds) > 1 and len({_get_ending(path) for path in golds}) == 1:
         yield golds[0], list(golds[1:])
     yield from ((path, []) for path in golds)
@@ -373,7 +373,7 @@ def _read_counts(sources: Sequence[Source], gold: Path | None, options: Options,
 
 
 def _build_systems(group: Sequence[Path], home: Path) -> Systems:
-    """Return a pattern that matches exactly these files, else their paths, named if names are ambiguous."""
+    """Return how a plan names these files: one pattern, or their paths, with system names if names are ambiguous."""
     names = [_format_relative(path, home) for path in group]
     if len(names) < 2:
         return names[0]
@@ -411,7 +411,7 @@ def _format_relative(path: Path, home: Path) -> str:
 
 
 def _choose_name(group: Sequence[Path], home: Path) -> str:
-    """Return a test-set name: the common beginning of its files, else their folder."""
+    """Return a test-set name: the common beginning of its files' names, else the name of their folder."""
     start = _find_common_prefix([path.name for path in group]).rstrip("._-")
     if len(start) > 1 and len(group) > 1:
         return start
@@ -433,7 +433,7 @@ def _number_names(test_sets: Sequence[DiscoveredTestSet]) -> Iterator[Discovered
 
 
 def _iter_used_files(test_set: DiscoveredTestSet, home: Path) -> Iterator[Path]:
-    """Yield the files of a test set."""
+    """Yield every file that a test set uses: systems, gold standard, documents and references."""
     if isinstance(test_set.systems, str):
         for path in (
             home.glob(test_set.systems.replace(SYSTEM, "*"))

@@ -127,7 +127,7 @@ def escape_text(text: object) -> str:
 
 
 def suggest_nearest(word: str, choices: Sequence[str], intro: str = "there are") -> str:
-    """Return a hint to the nearest known word, or a list of the known words.
+    """Return a hint that names the known word most like a mistyped one, or else lists the known words.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def describe_validation(errors: Sequence[Mapping[str, Any]], data: Mapping[str, 
 
 
 def _find_key(loc: Sequence[str | int], data: Any, *, missing: bool) -> PlanKey:
-    """Return the plan key of an error's location, without the names that pydantic adds for unions."""
+    """Return the plan's key for a location in pydantic's error, which also names the members of unions."""
     key: list[str | int] = []
     for index, part in enumerate(loc):
         if has_part(data, part):
@@ -209,7 +209,7 @@ def _format_hint(value: Any, choices: Sequence[str]) -> str:
 
 
 def _describe_expected(key: PlanKey) -> str:
-    """Return what a key's description expects, in lower case at its start."""
+    """Return "expected" and the description of a key's value."""
     for table in _list_tables(key[:-1]):
         if key[-1] in (hints := _get_annotations(table)):
             for extra in getattr(hints[str(key[-1])], "__metadata__", ()):
@@ -233,7 +233,7 @@ def _describe_unknown(key: PlanKey, data: Mapping[str, Any]) -> str:
 
 
 def _find_home(name: str) -> str | None:
-    """Return the table that has a key of this name, if it is the only one."""
+    """Return text on the table that a misplaced key belongs to, or None unless exactly one table has such a key."""
     if name in _get_annotations(PlanKeys):
         return "at the top, before the first [table]"
     homes = [
@@ -246,7 +246,7 @@ def _find_home(name: str) -> str | None:
 
 
 def _list_tables(key: PlanKey) -> list[type]:
-    """Return the key classes that a table at this key may have."""
+    """Return the classes that declare the keys of the table with this name."""
     tables: list[type] = [PlanKeys]
     for part in key:
         if isinstance(part, str):

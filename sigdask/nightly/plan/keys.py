@@ -44,7 +44,7 @@ Pair = tuple[Text, Text]
 
 
 def _find_shape(value: Any) -> str | None:
-    """Return the form of a key, text, list or table, from the type of its value."""
+    """Return whether a plan's value is a text, a list or a table, which decides by which type it is validated."""
     for shape, kinds in (("text", str), ("list", (list, tuple)), ("table", Mapping)):
         if isinstance(value, kinds):
             return shape

@@ -1,4 +1,4 @@
-"""Find the line of each key in a TOML file, which `tomllib` does not report.
+"""Find the line of each key in a TOML file, because `tomllib` does not report lines.
 
 A reader of line structure alone: headers, keys, multi-line strings and lists. Where it is not sure it
 says nothing, so a line that is given is right.
@@ -52,7 +52,7 @@ def find_key_lines(text: str, data: Mapping[str, Any]) -> dict[PlanKey, int]:
 
 
 def _iter_statements(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (line number, first line) of statements, joining lists and strings of several lines."""
+    """Yield the line number and first line of each TOML statement; lists and strings may take several lines."""
     pending = ""
     first_number = parsed = 0
     for number, line in enumerate(text.split("\n"), start=1):
@@ -88,7 +88,7 @@ def _parse_key(text: str) -> PlanKey:
 
 
 def _add_indices(parts: PlanKey, tables: Mapping[PlanKey, int]) -> PlanKey:
-    """Insert the indices of the currently open tables into a header's name."""
+    """Return the key of a table header, with the index of the current entry after each list of tables in it."""
     key: PlanKey = ()
     for index, part in enumerate(parts):
         key = (*key, part)

@@ -64,7 +64,7 @@ def read_store_and_name(path: Path | str) -> tuple[str, str]:
 
 
 def build_late_error(path: Path, complaints: Sequence[Complaint]) -> InputError:
-    """Return the error for complaints that arise later, when the data are read."""
+    """Return the error that lists complaints found only when the data were read, with the plan's lines."""
     try:
         text = read_text(path, EXPECTED)
         lines = find_key_lines(text, parse_toml(text, path))
@@ -87,7 +87,7 @@ def format_schema() -> str:
 
 
 def _check_name(path: Path) -> None:
-    """Raise if a store could not save the path."""
+    """Raise if a plan's path is not valid UTF-8, because a store could not save it."""
     try:
         str(path).encode()
     except UnicodeEncodeError:

@@ -93,7 +93,7 @@ class TestSet:
             return counts.with_unit(self.unit)
 
     def list_files(self, read_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
-        """Return every file that may be read; of the systems only `read_paths`, if given (`Counts.files`)."""
+        """Return every file that reading may open. If `read_paths` are given, they stand for the systems' files."""
         options = self.options
         other_paths = (self.gold, options.documents, options.group_file, *options.references)
         systems = read_paths or [path for source in self.sources for path in source.parts or (source.path,)]
@@ -227,7 +227,7 @@ class ReportFiles:
         return {"layout": self.layout, "digits": self.digits, "percent": self.percent}
 
     def fill_dates(self, start: datetime) -> ReportFiles:
-        """Return the files of a run with the given start."""
+        """Return the files with the date and time of a run's start in their names."""
         files: dict[str, Any] = {name: fill_date(path, start) for name, path in self.files.items()}
         return replace(self, **files, figures=fill_date(self.figures, start))
 

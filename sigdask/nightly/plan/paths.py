@@ -22,7 +22,7 @@ MOST_MATCHES = 100_000
 
 
 def resolve_path(text: str, folder: Path) -> Path:
-    """Return an absolute path: `~` is expanded, and a URL is mapped to what it points to."""
+    """Return a text as an absolute path, with `~` expanded, or as a path that reads a URL."""
     if "\0" in text:
         raise InputError(f"found {format_value(text)}, expected a path without NUL")
     if is_url(text):
@@ -76,7 +76,7 @@ def resolve_folder(text: str, folder: Path) -> Path:
 
 
 def _resolve_dated(text: str, folder: Path) -> Path:
-    """Return a local path whose placeholders are all known."""
+    """Return the path of an output file; raise for a URL or an unknown placeholder in braces."""
     for placeholder in re.findall(r"\{[^{}/]*\}", text):
         if placeholder not in PLACEHOLDERS:
             raise InputError(
@@ -178,7 +178,7 @@ def _match_pattern(pattern: str, folder: Path, name: str | None, format_: str) -
 
 
 def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
-    """Return the files among paths, or the folders if there are no files or only folders hold logs."""
+    """Return the files among matched paths, or the folders if only they hold sample logs or there are no files."""
     files = [path for path in paths if is_present(path.is_file)]
     folders = [path for path in paths if is_present(path.is_dir)]
     if folders and not any(_are_logs([path], format_) for path in files):
@@ -189,7 +189,7 @@ def _select_paths(paths: list[Path], format_: str) -> dict[Path, None]:
 
 
 def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str) -> Iterator[Source | InputError]:
-    """Yield one source for each system of sample logs, else one for each path."""
+    """Yield one source for each path; sample logs of the same system share a source."""
     systems: dict[str | None, list[Path]] = {}
     for path, name in names.items():
         systems.setdefault(name, []).append(path)
@@ -212,7 +212,7 @@ def _group_sources(pattern: str, names: Mapping[Path, str | None], format_: str)
 
 
 def _are_logs(paths: list[Path], format_: str) -> bool:
-    """Return whether paths are one collection of sample logs."""
+    """Return whether paths are sample logs of one system in this format."""
     is_samples = format_.partition(":")[0] == "samples"
     return (is_samples or format_ == "auto") and are_one_system(paths, are_logs=is_samples)
 

@@ -197,7 +197,7 @@ def _build_options(entry: TestSetKeys, location: _PlanLocation, key: PlanKey) ->
 
 
 def _choose_adjustment(keys: PlanKeys) -> Adjust | None:
-    """Return the default adjustment for a stopping rule; without one None leaves the choice open."""
+    """Return the default adjustment of p-values for the plan's stopping rule, or None if it has no such rule."""
     rule = _build_stopping(keys)
     return None if rule is None else default_adjustment(rule)
 
@@ -211,7 +211,7 @@ def _build_stopping(keys: PlanKeys) -> Stopping | None:
 
 
 def _resolve_cluster(cluster: str | Mapping[str, Any], location: _PlanLocation) -> ClusterSpec:
-    """Return a value of `--cluster`; a table has the keys of a cluster file."""
+    """Return the cluster as `--cluster` takes it: a name, or a table with the keys of a cluster file."""
     key: PlanKey = ("cluster",)
     if isinstance(cluster, str):
         return _check_cluster_text(cluster, location, key)

@@ -55,7 +55,7 @@ def render(
 
 
 def _describe_levels(gate: Gate | None, costs: Sequence[Cost]) -> Iterator[str]:
-    """Yield the level of each `not-worse` rule of a gate."""
+    """Yield a line on the significance level of each `not-worse` rule of a gate."""
     if gate is None:
         return
     n_gated = [sum(c.n_gated[k] for c in costs if c.n_gated) for k in range(len(gate.rules))]

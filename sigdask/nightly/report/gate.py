@@ -30,7 +30,7 @@ def render(verdict: GateVerdict) -> str:
 
 
 def _describe_limits(verdict: GateVerdict) -> str:
-    """Return the limitations of a verdict that the gate passed."""
+    """Return a clause on what limits the meaning of a passed gate, such as comparisons that could not fail."""
     n_blind, n_gone, n_doubtful = (
         sum(getattr(rule, name) for rule in verdict.rules) for name in ("n_blind", "n_gone", "n_doubtful")
     )
@@ -49,7 +49,7 @@ def _count_comparisons(n: int) -> str:
 
 
 def _describe_failures(verdict: GateVerdict) -> str:
-    """Name the comparisons that failed, and give the notes of rules that failed as a whole."""
+    """Return text that names failed comparisons and the notes of rules that failed as a whole."""
     failed = [rule for rule in verdict.rules if not rule.passed]
     failed_names = [_describe_comparison(finding) for rule in failed for finding in rule.findings if not finding.passed]
     reasons = [note for rule in failed if _fails_as_a_whole(rule) for note in rule.notes]
@@ -140,7 +140,7 @@ def format_levels(verdict: Mapping[str, Any]) -> str:
 
 
 def is_alarm(verdict: Mapping[str, Any]) -> bool:
-    """Return whether a recorded gate has failures that no earlier run had with the same outputs."""
+    """Return whether a recorded gate fails for a reason that no earlier run with the same outputs had."""
     failed = [rule for rule in verdict["rules"] if not rule["passed"]]
     findings = [finding for rule in failed for finding in rule["findings"] if not finding["passed"]]
     return bool(failed) and (not findings or any(finding.get("since") is None for finding in findings))
@@ -167,7 +167,7 @@ def _describe_largest(findings: list[RuleFinding]) -> str:
 
 
 def format_alarms(rule: RuleVerdict) -> str:
-    """Return the expected number of false alarms as text; for losses it is a bound, rounded up."""
+    """Return a rule's expected number of false alarms a year as text; of a `not-worse` rule it is an upper bound."""
     n = rule.alarms_per_year
     if isinstance(rule.rule, NotWorse):
         return f"at most {format_upper_limit(n, 2) if n < 100 else f'{math.ceil(n):,}'}"

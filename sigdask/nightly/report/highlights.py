@@ -14,7 +14,7 @@ from sigdask.results.table import Table
 
 
 def select_first(report: PlanReport, table: Table, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows to show first, with reasons: gate failures, others of the gate, changed, the rest.
+    """Return the first rows to show, with reasons: gate failures, then other gated, then changed comparisons.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def _iter_changed(changes: Changes) -> Iterator[tuple[Any, ...]]:
 
 
 def list_keys(table: Table) -> list[tuple[Any, ...]]:
-    """Return test set, subset value or None, systems and metric of each row, as the gate's keys."""
+    """Return the key by which the gate identifies each row's comparison: test set, subset, systems and metric."""
     subsets = [subset and subset.value for subset in table.subset.to_list()]
     metrics = [score.name for score in table.metric.to_list()]
     return list(zip(table.test_set.to_list(), subsets, table.a.to_list(), table.b.to_list(), metrics, strict=True))
@@ -64,7 +64,7 @@ PLURAL = {
 
 
 def count_changes(changes: Changes) -> str:
-    """Return the numbers of changes of each kind as text, significances first."""
+    """Return text on how many results changed in each way, such as those that became significant."""
     numbers = Counter(kind for kinds in changes.kinds for kind in kinds)
     return ", ".join(
         f"{n:,} {SINGULAR.get(kind, text) if n == 1 else text}" for kind, text in PLURAL.items() if (n := numbers[kind])

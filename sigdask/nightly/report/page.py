@@ -36,7 +36,7 @@ MOST_SERIES = 100
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """One changed comparison as the page lists it."""
+    """A comparison whose result changed, as the page lists it."""
 
     kinds: str
     test_set: str
@@ -50,7 +50,7 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True)
 class NightLine:
-    """A line over the nights: a polyline for each stretch without gaps, and a label for each point."""
+    """A line of a drawing over the nights: one polyline for each stretch without gaps, and labelled points."""
 
     stretches: tuple[str, ...]
     points: tuple[tuple[float, float, str], ...]
@@ -58,7 +58,7 @@ class NightLine:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonNights:
-    """The nights of one comparison.
+    """Scores and p-values of one comparison over the nights, as the page draws them.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def _build_gate(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _format_level_spans(history: Nights) -> str:
-    """Return the levels of the nights as text, with runs of the same level joined."""
+    """Return the significance levels of the nights as text; consecutive runs with the same level are joined."""
     run_levels = [
         (run.number, format_levels(verdict)) for run in history.runs if (verdict := run.details.get("verdict"))
     ]
@@ -169,7 +169,7 @@ def _iter_changes(changes: Changes, alpha: float) -> Iterator[ChangeRow]:
 
 
 def _select_kinds(kinds: Sequence[str]) -> Iterator[str]:
-    """Yield the kinds of a change to show: p only alone, and no "gained" for a new comparison."""
+    """Yield the kinds of a change to show: "p" only if it is the sole kind, and "gained" not with "new"."""
     selected = {*kinds} - ({"p"} if len(kinds) > 1 else set()) - ({"gained"} if "new" in kinds else set())
     yield from (kind for kind in KIND_WORDS if kind in selected)
 

@@ -26,7 +26,7 @@ MOST_LINES = 12
 
 
 def plot_report(report: PlanReport, opened_details: Sequence[ComparisonDetails] = ()) -> Iterator[FigureSpec]:
-    """Yield the figures that fit a plan's results, and those of single comparisons."""
+    """Yield the figures that fit a plan's results, then those of the comparisons given in detail."""
     yield from iter_result_pictures(report.results.values())
     if opened_details:
         yield from iter_null_pictures(

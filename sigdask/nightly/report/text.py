@@ -68,7 +68,7 @@ def format_results(
 
 
 def format_answers(results_by_set: Mapping[str, Results]) -> str:
-    """Return one line for each test set: its scope and headline."""
+    """Return a line for each test set: its name, and the verdict on its results in a sentence."""
     verdicts = {name: verdict.build_verdict(results) for name, results in results_by_set.items()}
     return "\n".join(
         make_printable(" ".join([f"{name}:", *set_verdict.scope, set_verdict.headline]))
@@ -192,7 +192,7 @@ def format_changes(changes: Changes, alpha: float, *, everything: bool = False) 
 def format_report(
     report: PlanReport, *, everything: bool = False, verbose: bool = False, width: int | None = None
 ) -> str:
-    """Return results and changes; for several test sets, their answers first."""
+    """Return a run's results and changes as text; for several test sets, first the verdict on each."""
     run = report.run
     lines = [
         make_printable(
@@ -395,7 +395,7 @@ NUMBERS = ("score_a", "score_b", "p_value", "p_adjusted", "n_trials")
 
 
 def _list_sides(table: Table, rows: Sequence[int]) -> list[Any]:
-    """Return (names, numbers) for each row, or None for a negative row."""
+    """Return the names and numbers of each row's comparison for JSON, or None for a negative row."""
     names = [getattr(table, name).to_list() for name in ("test_set", "subset", "a", "b", "metric")]
     columns = [to_plain(getattr(table, name).tolist()) for name in NUMBERS]
     return [
@@ -453,7 +453,7 @@ def format_iso(seconds: float) -> str:
 
 
 def format_progress(progress: Progress) -> str:
-    """Return the share of a test set's trials that are counted, or a note that they are counted above."""
+    """Return the share of a test set's trials that are counted, or a note that other test sets count them."""
     is_above = not progress.wanted and progress.finished < progress.comparisons
     return "counted above" if is_above else format_percent(progress.kept + progress.counted, progress.wanted)
 

@@ -43,7 +43,7 @@ class PlanRankings:
         return self.lists.swap_jobs
 
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return what computes the list's progress from the ledger; each hypothesis is as far as its job."""
+        """Return the ledger positions for the list's progress; each hypothesis is as far as its job."""
         sizes = [job.panel.shape[0] for job in self.jobs]
         n = sum(sizes)
         positions = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)
@@ -52,7 +52,7 @@ class PlanRankings:
         return ProgressWatch(self.entry.name, n, cells, (np.zeros(n, np.int64), positions), 0)
 
     def evaluate(self, ledger: Ledger, cluster: ClusterLike, workers: int | None) -> Evaluation:
-        """Return the evaluation from the counted trials, with resampled intervals, which are not stored but drawn anew."""
+        """Return the evaluation from the counted trials. Its random samples are not stored but drawn anew."""
         jobs = self.lists.sample_jobs
         samples = count_jobs(jobs, cluster=cluster, workers=workers) if jobs else []
         return convert_results(

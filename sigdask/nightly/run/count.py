@@ -32,7 +32,7 @@ START_SECONDS = 60.0
 
 
 class CountRunner:
-    """Counts the trials that a ledger lacks, and keeps totals and the problems that occurred.
+    """Counter of the trials that a ledger lacks, with totals and the problems that occurred.
 
     Attributes
     ----------

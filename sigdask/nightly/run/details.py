@@ -18,9 +18,7 @@ from sigdask.results.table import Table
 def open_details(
     batches: Sequence[Batch], report: PlanReport, gate: GateVerdict | None
 ) -> tuple[ComparisonDetails, ...]:
-    """Return the details of the run's gated and borderline comparisons, with their rows among all results of the
-    report.
-    """
+    """Return the details of the gated and borderline comparisons, with their rows among all results."""
     nonempty = [results for results in report.results.values() if len(results)]
     if not nonempty:
         return ()

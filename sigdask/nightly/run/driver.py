@@ -227,7 +227,7 @@ class _PlanRunner:
     def judge_gate(
         self, outcome: Outcome, stop: StopSignal, cluster: ClusterLike, workers: int | None, progress: Progress | None
     ) -> Outcome:
-        """Judge a completed run by the plan's gate; trials that the gate counts are stored as well."""
+        """Return the outcome with the verdict of the plan's gate, or with the reason why it was not judged."""
         if self.plan.gate is None or not outcome.results:
             return outcome
         if outcome.stopped or outcome.problems:
@@ -350,7 +350,7 @@ class _PlanRunner:
     def _judge_batch(
         self, batch: Batch, looks: NDArray[np.int64], counting: CountRunner
     ) -> tuple[Results, StoredResults]:
-        """Return the results of a batch, and those to save in the store.
+        """Return the results of a batch, and the form in which the store saves them.
 
         `looks` are the fewest trials that each comparison of the ledger had a complete result with before.
         Those by a metric that fails are left out; in their family they count as all do, with p = 1 or its bound.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sigdask import formats
-from sigdask import metrics as known
+from sigdask import metrics as metric_registry
 from sigdask.analysis.comparison.pairs import Comparisons, bind_metric
 from sigdask.analysis.comparison.spec import list_pairs
 from sigdask.counts import Counts
@@ -112,7 +112,7 @@ def _bind_metrics(
     """Return the bound metrics or black boxes; a metric that is refused becomes a complaint."""
 
     def bind_by_name(name: str) -> BoundMetric | BoundSets | BlackBox:
-        metric = known.find_metric(name, counts)
+        metric = metric_registry.find_metric(name, counts)
         return bind_metric(metric, extract_statistics([(counts, [metric])], source)[0].counts)
 
     names = test_set.metrics or counts.suggested

@@ -39,7 +39,7 @@ def judge_plan(
     count: Count = count_jobs,
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> GateVerdict | None:
-    """Judge a plan's results by its gate; return None without a gate.
+    """Return the verdict of a plan's gate on results, or None if the plan has no gate.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def judge_night(
     count: Count,
     interruptible: Callable[[], AbstractContextManager[None]],
 ) -> tuple[GateVerdict | None, list[str]]:
-    """Judge a run by its plan's gate, record the p-values of the rules, and send notifications.
+    """Judge a run by its plan's gate, record the rules' p-values in the store, and send notifications.
 
     Parameters
     ----------

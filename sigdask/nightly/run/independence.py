@@ -45,7 +45,7 @@ class PlanIndependence:
         return self.tests.jobs
 
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return what computes the progress of the tests from the ledger."""
+        """Return the ledger positions from which the progress of the tests is computed."""
         n = len(self.tests.scores) * len(self.tests.metrics)
         cells = {
             job.run: (ledger.at[job].ravel(), np.full(n, job.n_trials, np.int64), np.arange(n)) for job in self.jobs

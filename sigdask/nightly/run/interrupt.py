@@ -18,7 +18,7 @@ SECONDS_PER_UNIT = {"h": 3600, "m": 60, "s": 1}
 
 
 class StopRequest(BaseException):  # no error, and nothing on the way may take it for one
-    """Raised in an interruptible section when it is time to stop."""
+    """Exception that ends an interruptible section when the run should stop."""
 
 
 class StopSignal:
@@ -38,14 +38,14 @@ class StopSignal:
         self._waiting = False
 
     def is_due(self) -> bool:
-        """Return whether it is time to stop."""
+        """Return whether the run should stop, because of a signal or its deadline."""
         if not self.reason and self.deadline is not None and time.time() >= self.deadline:
             self.reason = DEADLINE
         return bool(self.reason)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let a signal or the deadline interrupt the body at once; elsewhere a stop waits until the driver asks for it."""
+        """Let a signal or the deadline interrupt the body; elsewhere it only sets the reason to stop."""
         self._waiting = True
         try:
             if self.is_due():

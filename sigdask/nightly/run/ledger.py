@@ -63,9 +63,7 @@ class LedgerEntry:
         self.pending[first] = (first + tally.n_trials, tally)
 
     def pop_ready(self) -> Iterator[tuple[int, int, Tally]]:
-        """Yield the tallies that continue the counted trials without a gap, at most one per round, as (first, stop,
-        tally).
-        """
+        """Yield (first, stop, tally) for trials that continue the counted ones without a gap, split at rounds."""
         while self.first in self.pending:
             start, (end, total) = self.first, self.pending.pop(self.first)
             border = find_round(start)[1]
@@ -83,11 +81,11 @@ class LedgerPositions:
     Attributes
     ----------
     run
-        The run that they are of.
-    place
-        The ledger's comparison; -1 where there are no such counts.
+        The run of trials: the first, or the second that checks it.
+    numbers
+        The comparison's number in the ledger; -1 where a result has no such counts.
     wanted
-        Trials that are wanted of it.
+        The number of trials requested.
     """
 
     run: NDArray[np.int64]
@@ -113,7 +111,7 @@ class Ledger:
     """
 
     def __init__(self, store: Store | None, jobs: Sequence[Job]) -> None:
-        """Number the jobs' comparisons and load their stored trials; without a store all trials count as missing."""
+        """List the distinct comparisons of jobs, and load their stored trials if there is a store."""
         self.digests, self.at, kinds = _number_comparisons(jobs)
         n = len(self.digests)
         if store is not None:
@@ -221,9 +219,7 @@ class Ledger:
         self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
 
     def get_rounds(self, run: int, numbers: NDArray[np.int64], limit: NDArray[np.int64]) -> RoundTallies:
-        """Return comparisons' tallies by round within `limit` trials; the last is partial where a round was counted
-        again.
-        """
+        """Return tallies by round: stored rounds within `limit` trials, then trials that were counted again."""
         starts, stops, counts = self.store.fetch_blocks(self.ids[numbers], run)
         is_inside = (stops > 0) & (stops <= limit)  # (n_rounds, n)
         n_trials, counts = np.where(is_inside, stops - starts[:, None], 0), counts * is_inside[..., None]
@@ -266,9 +262,7 @@ class Ledger:
         return entries
 
     def add(self, entry: LedgerEntry, first: int, stop: int, tally: Tally) -> Iterator[StoredTallies]:
-        """Add a tally to the ledger's counts; yield its round for the store, for comparisons that have fewer trials
-        there.
-        """
+        """Add a tally to the ledger's counts; yield its round for comparisons of which the store has fewer trials."""
         new = self.stored[entry.run][entry.numbers] < stop
         ids = self.ids[entry.numbers[new]]
         if entry.is_whole:
@@ -298,7 +292,7 @@ class Ledger:
 
 
 def schedule_jobs(entries: Sequence[LedgerEntry]) -> tuple[list[Job], list[LedgerEntry]]:
-    """Return jobs for the trials of entries in the order of rounds, and the entry that each job belongs to."""
+    """Return jobs for the trials of entries, in the order of rounds, and the entry that each job belongs to."""
     ordered = [
         (
             (find_round(first)[0], entry.run),
@@ -334,9 +328,7 @@ class CommitQueue:
 
 
 def _number_comparisons(jobs: Sequence[Job]) -> tuple[Digests, dict[Job, NDArray[np.int64]], list[str]]:
-    """Return the distinct digests of comparisons, each job's comparisons by number, and each comparison's kind of
-    panel.
-    """
+    """Return distinct digests of comparisons, the numbers of each job's comparisons, and the kind of each digest."""
     panels = {id(job.panel): job.panel for job in jobs}
     panel_digests = {key: panel.compute_digests() for key, panel in panels.items()}
     all_digests = (

@@ -59,7 +59,7 @@ def send_notifications(settings: NotifySettings, verdict: GateVerdict, name: str
 
 
 def _run_command(settings: NotifySettings, body: bytes, ending: str, folder: Path) -> str | None:
-    """Run the plan's command with the verdict as input; return why it failed, or None. At the time limit it is killed."""
+    """Run the plan's command on the verdict; return why it failed, or None. It is killed at the time limit."""
     with tempfile.TemporaryFile() as input_file, tempfile.TemporaryFile() as error_file:
         try:
             input_file.write(body)

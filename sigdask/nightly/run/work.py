@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.analysis.comparison import pairs as comparisons
-from sigdask.analysis.comparison.pairs import CountPositions
+from sigdask.analysis.comparison.pairs import CountPositions, list_left_out
 from sigdask.analysis.comparison.spec import CompareSpec, IntervalSpec, list_pairs
 from sigdask.analysis.comparison.study import Study, prepare_study
 from sigdask.counts import Counts
@@ -96,7 +95,7 @@ def _merge_positions(first: CountPositions, second: CountPositions) -> CountPosi
 def build_source(
     store: Store, cluster: ClusterLike, workers: int | None, progress: Progress | None, note: Callable[[str], None]
 ) -> StatisticsSource:
-    """Return what looks up a run's extracted statistics in the store or the user's cache, or else extracts them."""
+    """Return the source of a run's extracted statistics: store, user's cache, or else extraction on the cluster."""
     tell = getattr(progress, "extracting", None) or ExtractionLog(note)
     return StatisticsSource(
         LayeredCache(store.extraction_cache, get_user_cache()), ClusterExtraction(cluster, workers), tell
@@ -128,7 +127,7 @@ def read_batches(plan: Plan, source: StatisticsSource) -> tuple[list[Batch], dic
 
 
 def _build_record(extraction: ExtractedData) -> dict[str, Any]:
-    """Return, for the run's record, the systems whose outputs were extracted by each metric, and how many were cached."""
+    """Return, for the run's record, which systems' outputs were extracted by each metric, and how many were cached."""
     return {"made": {metric: list(systems) for metric, systems in extraction.made.items()}, "kept": extraction.n_kept}
 
 
@@ -160,7 +159,7 @@ def iter_missing(plan: Plan, test_set: TestSet, counts: Counts) -> Iterator[Comp
     """Yield the requested comparisons that cannot be made because the systems have no item in common."""
     spec = _build_spec(plan, test_set, counts, ())
     pairs = list_pairs(counts, spec.pairs, spec.baseline)
-    for subset, a, b, metric in comparisons.list_left_out(counts, pairs, spec.find_metrics(counts), spec.by):
+    for subset, a, b, metric in list_left_out(counts, pairs, spec.find_metrics(counts), spec.by):
         yield counts.name, subset, a, b, metric
 
 

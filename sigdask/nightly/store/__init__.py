@@ -89,7 +89,7 @@ class Store:
         return ids
 
     def fetch_prefixes(self, ids: NDArray[np.int64], run: int) -> StoredPrefixes:
-        """Return the stored tallies of pair comparisons."""
+        """Return the stored counts of pair comparisons, from the first trial to the first gap."""
         with self.database.transaction() as connection:
             return tallies.read(connection, ids, self._get_keys(ids), run)
 
@@ -101,14 +101,14 @@ class Store:
             return tallies.read_blocks(connection, ids, self._get_keys(ids), run)
 
     def fetch_rounds(self, ids: NDArray[np.int64], run: int, max_stop: NDArray[np.int64]) -> StoredPrefixes:
-        """Return the stored tallies of comparisons, in whole rounds up to a trial each."""
+        """Return the stored counts of comparisons, summed over the whole rounds that end by `max_stop`."""
         with self.database.transaction() as connection:
             return tallies.read_rounds(connection, ids, self._get_keys(ids), run, max_stop)
 
     def fetch_family_prefixes(
         self, sizes: Mapping[int, int], run: int, max_stop: int = MAX_TRIALS
     ) -> dict[int, StoredPrefixes]:
-        """Return the stored tallies of families of given sizes, by number, in rounds up to a trial."""
+        """Return the stored counts of families (number: size), summed over rounds that end by `max_stop`."""
         with self.database.transaction() as connection:
             return tallies.read_families(connection, sizes, run, max_stop)
 
@@ -120,7 +120,7 @@ class Store:
         return self._run
 
     def pack_evaluations(self, evaluations: Mapping[str, Evaluation | Independences]) -> dict[str, Any]:
-        """Return what this run stores of evaluations of rankings and tests of independence."""
+        """Return evaluations of rankings and tests of independence as the run's record stores them."""
         with self.database.transaction() as connection:
             return history.pack_evaluations(connection, self.plan, evaluations)
 
@@ -151,7 +151,7 @@ class Store:
         return changed
 
     def end_run(self, state: str, message: str, details: dict[str, Any], sets: Sequence[Progress] = ()) -> None:
-        """Record how the run ended, and the progress it made."""
+        """Record how the run ended, and the progress of its test sets."""
 
         def write(connection: Any) -> None:
             history.update_run(connection, self._run, enumerate(sets))
@@ -164,7 +164,7 @@ class Store:
         self._commit_once(lambda connection: history.amend_run(connection, number, added))
 
     def fetch_first_looks(self, comparisons: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return each comparison's smallest number of trials with a complete result, 0 for none."""
+        """Return, for each comparison, the fewest trials at which a complete result was recorded, or 0."""
         with self.database.transaction() as connection:
             return results.find_first_looks(connection, self.plan, comparisons)
 
@@ -174,12 +174,12 @@ class Store:
             return history.list_runs(connection, self.plan)[::-1]
 
     def fetch_results(self, alpha: float = math.nan) -> StoredResults:
-        """Return the current results, with a level for their verdicts."""
+        """Return the current results, with a significance level for their verdicts."""
         with self.database.transaction() as connection:
             return results.fetch_current(connection, self.plan, alpha)
 
     def fetch_unchanged(self, earlier_run: int) -> Table:
-        """Return the current results whose outputs are those of an earlier run."""
+        """Return the current results that rest on the same system outputs as after an earlier run."""
         with self.database.transaction() as connection:
             return results.build_results_table(results.find_unchanged(connection, self.plan, earlier_run), math.nan)
 
@@ -189,12 +189,12 @@ class Store:
             return results.build_results_table(results.fetch_results_at(connection, self.plan, number), math.nan)
 
     def _get_keys(self, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """Return the keys of comparisons for checksums."""
+        """Return the numbers that stand for comparisons in the checksums of their rows."""
         numbers, keys = self._known_keys
         return keys[np.searchsorted(numbers, ids)]
 
     def _commit_once(self, write: Callable[[Any], None]) -> None:
-        """Commit one transaction exactly once, although a lost connection may hide that it did."""
+        """Commit one transaction exactly once, even if a lost connection hides whether it was committed."""
         until = time.monotonic() + PATIENCE
         while True:
             try:

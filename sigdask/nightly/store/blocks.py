@@ -1,4 +1,4 @@
-"""Blocks of results: rows that one run found, as columns, and which rows later runs ended."""
+"""Blocks of results: rows that one run recorded, as columns, with the later run that replaced each row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACES: Name = ("places",)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultBlock:
-    """Rows that one run found.
+    """Rows of results that one run recorded, each with the run that replaced it, if any.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def iter_blocks(
 def save_blocks(
     connection: Connection, plan: str, since: int, columns: Columns, *, is_earlier: bool = False
 ) -> list[int]:
-    """Insert rows that a run found; return the numbers of their blocks."""
+    """Insert rows of results that a run recorded; return the numbers of their blocks."""
     insert = text(
         "INSERT INTO found (plan, since, n, earlier, columns) VALUES (:plan, :since, :n, :earlier, :columns) "
         "RETURNING id"
@@ -113,7 +113,7 @@ def save_blocks(
 
 
 def end_rows(connection: Connection, number: int, block: ResultBlock, rows: Integers) -> None:
-    """Record that a run ended some rows of a block."""
+    """Record that some rows of a block are no longer current since a run."""
     insert = text("INSERT INTO ended (block, run, places) VALUES (:block, :run, :places)")
     connection.execute(insert, {"block": block.number, "run": number, "places": pack_columns({PLACES: rows})})
     if (block.until == NEVER_ENDED).sum() == len(rows):
@@ -121,7 +121,7 @@ def end_rows(connection: Connection, number: int, block: ResultBlock, rows: Inte
 
 
 def seal_blocks(connection: Connection, plan: str, number: int, changed: Iterable[int]) -> None:
-    """Write the checksums of blocks that a run found, changed or ended."""
+    """Write the checksums of blocks that a run inserted, changed or ended."""
     seal_rows(
         connection, "found", "WHERE plan = :plan AND (since = :run OR until = :run)", {"plan": plan, "run": number}
     )
@@ -131,5 +131,5 @@ def seal_blocks(connection: Connection, plan: str, number: int, changed: Iterabl
 
 
 def end_block(connection: Connection, number: int, block: int) -> None:
-    """Record that none of a block's rows holds after a run."""
+    """Record that no row of a block is current any longer since a run."""
     connection.execute(text("UPDATE found SET until = :run WHERE id = :block"), {"run": number, "block": block})

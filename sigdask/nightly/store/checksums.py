@@ -34,7 +34,7 @@ UNSEALED = -1
 
 
 def compute_keys(digests: Sequence[bytes]) -> Keys:
-    """Return the keys of comparisons for checksums, each from a whole digest."""
+    """Return a number for each comparison, computed from its whole digest, that enters its rows' checksums."""
     padded = b"".join([bytes(digest[:KEY_BYTES]).ljust(KEY_BYTES, b"\0") for digest in digests])
     words = np.frombuffer(padded, "<u8").reshape(-1, KEY_BYTES // 8)
     return np.asarray(words[:, 0] ^ words[:, 1] * MULTIPLIERS[0] ^ words[:, 2] * MULTIPLIERS[1], np.uint64)
@@ -53,7 +53,7 @@ def compute_tally_checksums(keys: Keys, run: Integers, first: Integers, stop: In
 
 
 def are_possible(first: Integers, stop: Integers, counts: Integers) -> NDArray[np.bool_]:
-    """Return which tallies trials can have given.
+    """Return a mask of tallies whose counts are consistent, so that trials can have produced them.
 
     Whatever is at least as far out on the side of the observed difference is so of two sides too, and what is so of
     two sides is so of one: min(greater, less) <= two-sided <= greater + less.
@@ -116,7 +116,7 @@ SEALED: Mapping[str, SealedTable] = {
 
 
 def is_intact(table: str, row: Any) -> bool:
-    """Return whether a row matches its checksum; true if its version had no checksums."""
+    """Return whether a row matches its checksum, or was stored without one by an earlier version."""
     sealed = SEALED[table]
     return "checksum" not in row or row["checksum"] == compute_checksum(
         [row[name] for name in (*sealed.key, *sealed.values)]

@@ -37,7 +37,7 @@ NON_COLUMNS = (
 
 
 def table_to_columns(table: Table) -> Columns:
-    """Return the plain columns, named by path, without alpha."""
+    """Return a table's data as columns, named by their path in the table, without its significance level."""
     columns: Columns = {(f.name,): getattr(table, f.name) for f in fields(table) if f.name not in NON_COLUMNS}
     n = len(table)
     for name, checked in table.checks.items():
@@ -71,21 +71,21 @@ def _list_columns(start: Name, part: Any) -> Columns:
 
 
 def _build_sparse_column(values: Mapping[int, Any], n: int) -> CodedColumn[Any]:
-    """Return a column of values that some rows have, None in the others."""
+    """Return a column of n rows with the given values by row, and None elsewhere."""
     codes, distinct = np.zeros(n, np.int32), [None, *values.values()]
     codes[list(values)] = np.arange(1, len(distinct))
     return CodedColumn(codes, tuple(distinct))
 
 
 def _expand_column(column: Any, rows: Any, n: int) -> Column:
-    """Return a column of some rows as a column of all rows."""
+    """Return a column of n rows with the given values in some rows, and fillings elsewhere."""
     expanded: NDArray[Any] = _build_filling("", column, n)
     expanded[rows] = column
     return expanded
 
 
 def columns_to_table(columns: Columns, alpha: float) -> Table:
-    """Return a table with a level for its verdicts."""
+    """Return columns as a table of results, with a significance level for verdicts."""
     plain = {name[0]: column for name, column in columns.items() if len(name) == 1 and name != NOTES}
     parts: dict[tuple[str, str], dict[str, Any]] = {}
     for name, column in columns.items():
@@ -145,7 +145,7 @@ def _take(column: Column, rows: Rows | slice) -> Column:
 
 
 def select_rows(columns: Columns, mask: NDArray[np.bool_]) -> Columns:
-    """Return the rows of a mask; if it has all, the columns as they are."""
+    """Return the rows of columns that a mask selects."""
     return columns if mask.all() else take_rows(columns, np.flatnonzero(mask))
 
 
@@ -155,7 +155,7 @@ def count_rows(columns: Columns) -> int:
 
 
 def join_columns(parts: Sequence[Columns]) -> Columns:
-    """Append columns to each other, with fillings for those that one lacks."""
+    """Return the rows of several tables one after the other; a column that a table lacks is filled for its rows."""
     if len(parts) == 1:
         return parts[0]
     examples = {name: column for part in parts for name, column in part.items()}  # one of each name
@@ -174,14 +174,14 @@ def _join_column(columns: Sequence[Any]) -> Column:
 
 
 def _recode(column: CodedColumn[Any], codes_by_value: dict[Any, int]) -> NDArray[np.int32]:
-    """Return the codes of a column in a shared mapping, to which new values are added."""
+    """Return a column's codes in a mapping shared with other columns; new values are added to it."""
     return np.array([codes_by_value.setdefault(value, len(codes_by_value)) for value in column.values], np.int32)[
         column.codes
     ]
 
 
 def _build_filling(field_name: str, example: Column, n: int) -> Any:
-    """Return the values of rows that have none: no number, no verdict, no words."""
+    """Return a column of values that stand for "none", of the same type as an example column."""
     if isinstance(example, CodedColumn):
         return CodedColumn.from_constant(None if field_name in {"kept", "notes"} else "", n)
     kinds = {"f": np.nan, "b": False, "i": -1 if example.dtype == np.int8 else 0}
@@ -191,7 +191,7 @@ def _build_filling(field_name: str, example: Column, n: int) -> Any:
 def are_equal(
     left: Columns, right: Columns, names: Iterable[Name], left_rows: Rows, right_rows: Rows
 ) -> NDArray[np.bool_]:
-    """Return whether rows of one table equal as many rows of another in some columns."""
+    """Return a mask of row pairs, one row from each table, that are equal in the given columns."""
     is_equal = np.ones(len(left_rows), np.bool_)
     for name in names:
         a, b = _get_both(left, right, name)
@@ -217,7 +217,7 @@ def _is_equal(a: Any, b: Any) -> NDArray[np.bool_]:
 
 
 def match_rows(reference: Columns, query: Columns) -> NDArray[np.int64]:
-    """Return for each row of `query` the equal row of `reference`, -1 where there is none.
+    """Return, for each row of `query`, the index of the equal row of `reference`, or -1.
 
     Of several that are the same in both, the first is the first's.
     """
@@ -236,7 +236,7 @@ def match_rows(reference: Columns, query: Columns) -> NDArray[np.int64]:
 
 
 def _count_earlier_equal(key: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each element how many earlier ones have the same key."""
+    """Return for each element of an array how many equal elements come before it."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     numbers = np.empty_like(key)

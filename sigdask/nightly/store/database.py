@@ -98,7 +98,7 @@ class Database:
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
-        """Commit all statements or none, in turn with other writers, so that none deadlock."""
+        """Open a transaction that waits for other writers, so that none deadlock; all of it is committed or nothing."""
         with self.transaction() as connection:
             if not self.is_sqlite:  # a file lets one in at a time anyway
                 connection.execute(sa.text(TAKE_TURN), {"lock": LOCK_ID, "patience": f"{STOPPED_SECONDS}s"})
@@ -117,7 +117,7 @@ def read_clock(connection: Connection) -> float:
 
 
 def fetch_rows(connection: Connection, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
-    """Return a query's rows as the driver gives them, which is fastest for many short rows."""
+    """Return the rows of a query as plain tuples, faster than through SQLAlchemy."""
     result: Any = connection.exec_driver_sql(query, values) if values else connection.exec_driver_sql(query)
     driver: Any = connection.dialect.dbapi
     try:
@@ -130,7 +130,7 @@ def fetch_rows(connection: Connection, query: str, values: Any = ()) -> list[tup
 
 
 def open_to_write(text: str) -> Database:
-    """Open a store, create it if there is none, and bring it to the newest schema.
+    """Open a store and bring it to the newest schema; a missing store is created.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def open_to_write(text: str) -> Database:
 
 
 def open_to_read(text: str) -> Database:
-    """Open a store that exists, changing nothing.
+    """Open an existing store without changing it.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def _convert_error(where: str, error: exc.DBAPIError) -> SigdaskError:
 
 
 def _describe_damage(where: str, words: str) -> str | None:
-    """Return the damage that the words of an error tell of, None for no damage."""
+    """Return a description of the damage that a database error reports, or None if it reports none."""
     if any(sign in words.lower() for sign in DAMAGE_WORDS) and 'role "' not in words and 'database "' not in words:
         return words
     fault = find_file_fault(Path(where))
@@ -288,7 +288,7 @@ def _describe_damage(where: str, words: str) -> str | None:
 
 
 def find_file_fault(path: Path) -> str | None:
-    """Return what is wrong with a SQLite file's header or size; None for sound or other files.
+    """Return what is wrong with a SQLite file's header or size, or None. Files of other kinds are not judged.
 
     While a transaction is under way or to be taken back, its journal lies beside it, and its size says nothing.
     """
@@ -358,7 +358,7 @@ def _set_up_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _check_file(path: Path) -> None:
-    """Raise for an unreadable file; opening it instead would give up locks of this process."""
+    """Raise if a SQLite file is missing or unreadable. Opening it to see would give up locks of this process."""
     mode = _get_mode(path)
     if mode is None or not stat.S_ISREG(mode):
         raise InputError(f"store {path}: no such file; nothing was run yet")
@@ -399,7 +399,7 @@ def _check_folder(url: URL) -> tuple[str, ...]:
 
 
 def find_file_system(folder: Path, mounts: str = "/proc/self/mounts") -> str:
-    """Return the type of a folder's file system, empty if it is not known."""
+    """Return the type of a folder's file system, or "" if unknown."""
     try:
         lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -33,7 +33,7 @@ class StoredExtractionCache:
     ----------
     database : Database
         Open for writing.
-    surely : callable
+    commit_once : callable
         Makes one transaction, under the driver's lease.
     most_bytes : int
         How much is kept.
@@ -50,12 +50,12 @@ class StoredExtractionCache:
         self.most_bytes = most_bytes
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the stored bytes of the keys that are known."""
+        """Return the stored bytes by key, for those keys that the cache has."""
         with self._database.write_transaction() as connection:
             return read(connection, keys)
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Store entries, replacing those of the same key; the longest unused make room."""
+        """Store entries; if the cache is full, those unused for longest are removed."""
 
         def write_all(connection: Connection) -> None:
             write_entries(connection, entries)
@@ -94,7 +94,7 @@ def write_entries(connection: Connection, entries: Mapping[str, bytes]) -> None:
 
 
 def make_room(connection: Connection, most_bytes: int) -> None:
-    """Remove the longest unused entries of a full cache, until a tenth of it is free."""
+    """If the cache is full, remove entries, those unused for longest first, until a tenth of it is free."""
     excess = connection.execute(text("SELECT coalesce(sum(size), 0) FROM extracted")).scalar_one() - most_bytes
     if excess <= 0:
         return

@@ -1,4 +1,4 @@
-"""Runs of plans: when, by whom, how far each test set came, and what belongs to their results."""
+"""Records of runs in the store: when and by whom, the progress of each test set, and what goes with its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sigdask.text import to_plain, value_from_json
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of one test set, summed over its comparisons and runs.
+    """Numbers of comparisons and trials of one test set, in all and counted so far.
 
     Attributes
     ----------
@@ -181,12 +181,12 @@ def _build_run(connection: Connection, row: Any) -> PlanRun:
 
 
 def build_frame(results: Results) -> dict[str, Any]:
-    """Return all fields of a test set's results but the table, as JSON values."""
+    """Return what a test set's results hold besides the table, such as notes, as JSON values."""
     return {f.name: to_plain(getattr(results, f.name), exact=True) for f in fields(Results) if f.name != "table"}
 
 
 def apply_frame(values: dict[str, Any], table: Table) -> Results:
-    """Return results of a table and the other fields that were stored."""
+    """Return results made of a table and of the stored values that `build_frame` returned."""
     results: Results = value_from_json(Results, upgrade_warnings(values) | {"table": None})
     return replace(results, table=table)
 
@@ -213,7 +213,7 @@ EVALUATION_KINDS: dict[str, type[Evaluation | Independences]] = {"rankings": Eva
 def pack_evaluations(
     connection: Connection, plan: str, evaluations_by_name: Mapping[str, Evaluation | Independences]
 ) -> dict[str, Any]:
-    """Return what a run stores of evaluations: each packed, or the run with the same one."""
+    """Return evaluations as a run's record stores them; one that an earlier run stored is referred to by that run."""
     runs = list_runs(connection, plan)
     return {
         section: entries

@@ -35,7 +35,7 @@ BEAT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseHolder:
-    """The holder of a lease; `space` and `born` tell its process from others of the same number."""
+    """The process that holds a lease; `space` and `born` distinguish it from others with the same process number."""
 
     host: str
     pid: int
@@ -56,7 +56,7 @@ class LeaseHolder:
             return LeaseHolder("a host that cannot be told", 0, "", "")
 
     def is_dead(self) -> bool:
-        """Return whether the process is known to have ended; false if it cannot be seen from here."""
+        """Return whether the holder's process is known to have ended; false if this machine cannot tell."""
         if not self.space or (self.host, self.space) != (socket.gethostname(), _get_process_space()):
             return False
         return _get_start_time(self.pid) != self.born
@@ -105,7 +105,7 @@ class Lease:
         return -1 if n_commits is None else int(n_commits)
 
     def release(self) -> None:
-        """End the lease; if the database cannot be reached, it expires."""
+        """Give up the lease; if the database cannot be reached, the lease expires later."""
         self._ended.set()
         self._beating.join(BEAT_SECONDS)
         with suppress(SigdaskError), self.database.transaction() as connection:
@@ -118,7 +118,7 @@ class Lease:
         return f"plan {self.name!r} in store {self.database.where}" if self.name else f"store {self.database.where}"
 
     def _acquire(self) -> None:
-        """Acquire the lease or raise; a holder whose clock is far ahead is watched for a sign of life."""
+        """Acquire the lease or raise. If the holder's clock seems far ahead, wait for the lease to be renewed."""
         future_beat = self._try_to_acquire(None)
         if future_beat is not None:
             log.info("%s: its last sign of life is from the future; watching for another", self._describe())
@@ -126,7 +126,7 @@ class Lease:
             self._try_to_acquire(future_beat)
 
     def _try_to_acquire(self, watched: float | None) -> float | None:
-        """Acquire the lease, or return a beat too far ahead to judge, if it is not the `watched` one."""
+        """Acquire the lease or raise; return the last renewal if it is too far in the future to judge."""
         with self.database.write_transaction() as connection:
             now = read_clock(connection)
             row = connection.execute(
@@ -155,7 +155,7 @@ class Lease:
 
 
 def has_sign_of_life(connection: Connection, names: Sequence[str], host: str, pid: int) -> bool:
-    """Return whether a process of a host is at work as a driver under one of some names."""
+    """Return whether a process of a host holds a current lease under one of some names."""
     now = read_clock(connection)
     for name in names:
         query = text("SELECT holder, beat FROM leases WHERE name = :name")
@@ -178,7 +178,7 @@ def _build_held_error(description: str, holder: LeaseHolder, since: float, silen
 
 
 def _get_start_time(pid: int) -> str:
-    """Return when a process started, empty if there is none, it is a zombie or it cannot be seen."""
+    """Return when a process started, as text; empty if it does not run or cannot be seen."""
     try:
         state, *words = Path(f"/proc/{pid}/stat").read_text("ascii", errors="replace").rpartition(")")[2].split()
         return "" if state in "ZX" else words[18]
@@ -188,7 +188,7 @@ def _get_start_time(pid: int) -> str:
 
 @cache
 def _get_process_space() -> str:
-    """Return what tells this machine's process numbers from another container's or boot's."""
+    """Return text that identifies this boot and container, within which process numbers are unique."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"

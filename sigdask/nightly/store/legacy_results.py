@@ -1,4 +1,4 @@
-"""Results of earlier versions, whose notes were sentences: one row each, mostly as JSON."""
+"""Results stored by earlier versions, with one row each and notes as sentences, read as blocks of columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLAIN_FIELDS = ("test_set", "unit", "a", "b", "metric", "alternative", "score_a"
 
 
 def iter_earlier_blocks(connection: Connection, plan: str) -> Iterator[ResultBlock]:
-    """Yield a plan's results in columns, run by run."""
+    """Yield a plan's results that earlier versions stored, as blocks in the order of runs."""
     query = text(
         "SELECT results.*, comparisons.id AS comparison FROM results "
         "LEFT JOIN comparisons ON comparisons.digest = results.digest "
@@ -41,7 +41,7 @@ def iter_earlier_blocks(connection: Connection, plan: str) -> Iterator[ResultBlo
 
 
 def _read_alpha(connection: Connection, run: int) -> float:
-    """Return the level of a run's verdicts."""
+    """Return the significance level that a run recorded for its verdicts."""
     query = text("SELECT details FROM runs WHERE id = :run")
     details = json.loads(connection.execute(query, {"run": run}).scalar_one())
     return float(details.get("settings", {}).get("alpha", 0.05))

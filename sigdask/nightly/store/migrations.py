@@ -129,7 +129,7 @@ COMPARISONS_AT_ONCE = 50_000
 
 
 def _add_checksums(connection: Connection) -> None:
-    """Add checksums to all rows except tallies that no trials can have given."""
+    """Add checksums to all rows except tallies whose counts no trials can have produced."""
     _build_step(CHECKSUMS)(connection)
     max_id = connection.execute(text("SELECT max(id) FROM comparisons")).scalar_one()
     for low in range(0, (max_id or 0) + 1, COMPARISONS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""Packing of columns as bytes, each compressed by itself so that some can be read alone.
+"""Packing of columns as bytes. Each column is compressed separately, so that some can be read alone.
 
 Integers are kept in the smallest type, as steps where these are smaller; numbers of which few are distinct
 as places among them; the bytes of equal weight together. All that is packed carries its checksum (zlib's).
@@ -95,7 +95,7 @@ def _pack_floats(column: Values) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def _pack_integers(values: Values) -> tuple[str, bytes]:
-    """Return integers, or their steps, in the smallest type; a type of steps starts with +."""
+    """Return the type and compressed bytes of integers, or of their differences ("+" before the type) if smaller."""
     steps = np.diff(values, prepend=values[:1])
     steps[:1] = values[:1]
     plain, stepped = (_find_smallest_type(array) for array in (values, steps))
@@ -116,7 +116,7 @@ def _find_smallest_type(values: Values) -> np.dtype[Any]:
 
 
 def _compress(values: Values) -> bytes:
-    """Return compressed values, with the bytes of equal weight together."""
+    """Return values compressed by zlib, with the first bytes of all values together, then the second, and so on."""
     byte_rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.itemsize)
     return zlib.compress(np.ascontiguousarray(byte_rows.T).tobytes(), LEVEL)
 

@@ -1,4 +1,4 @@
-"""Results of runs, each stored once for as long as it holds.
+"""Results of runs. Each is stored once, for as many consecutive runs as it stays the same.
 
 A block is what one run found new or otherwise; a row of it holds until a run finds otherwise, which then says
 so beside the block (`ended`). So a night in which nothing changes adds one row of a run and nothing else, and
@@ -75,7 +75,7 @@ OUTCOME_COLUMNS: tuple[Name, ...] = tuple(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredResults:
-    """Results with what the store knows of them; arrays of shape (n,).
+    """Results with their comparisons' numbers in the store and whether they are complete; arrays of shape (n,).
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class StoredResults:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultChanges:
-    """Results that changed: first those that there are now, in order, then those that are gone.
+    """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class ResultChanges:
 
 
 def save_results(connection: Connection, plan: str, number: int, run_results: Sequence[StoredResults]) -> int:
-    """Save a run's results: unchanged rows stay, others end. Return how many are new, changed or gone."""
+    """Save a run's results; unchanged rows are kept. Return how many results are new, changed or gone."""
     current, live = (
         _join_run_results(run_results),
         _LiveRows.from_blocks(list(iter_stored_blocks(connection, plan, "AND until IS NULL"))),
@@ -140,7 +140,7 @@ def save_results(connection: Connection, plan: str, number: int, run_results: Se
 
 
 def fetch_results_at(connection: Connection, plan: str, number: int | None) -> Columns:
-    """Return the columns of results that held after a run (None: that hold now), in order."""
+    """Return the columns of results that were current after a run (None: those that are now), in order."""
     last_run = NEVER_ENDED - 1 if number is None else number
     condition = f"AND since <= {last_run} AND (until IS NULL OR until > {last_run})"
     return _join_in_order(
@@ -149,7 +149,7 @@ def fetch_results_at(connection: Connection, plan: str, number: int | None) -> C
 
 
 def fetch_current(connection: Connection, plan: str, alpha: float) -> StoredResults:
-    """Return the results that hold now, with what the store knows of them."""
+    """Return the current results, with their comparisons' numbers and whether they are complete."""
     columns = fetch_results_at(connection, plan, None)
     store_columns = [np.asarray(columns[name]) if columns else np.zeros(0, np.int64) for name in (COMPARISON, COMPLETE)]
     return StoredResults(build_results_table(columns, alpha), store_columns[0], store_columns[1].astype(np.bool_))
@@ -180,7 +180,7 @@ def find_changes(connection: Connection, plan: str, from_run: int, to_run: int) 
 
 
 def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Columns:
-    """Return the current results whose p is of the same outputs as after an earlier run, in order.
+    """Return the current results that rest on the same system outputs as after an earlier run, in order.
 
     The outputs are known by the digest of what was counted; where there is none, by all numbers that were found.
     """
@@ -197,13 +197,13 @@ def find_unchanged(connection: Connection, plan: str, earlier_run: int) -> Colum
 
 
 def count_changed(connection: Connection, plan: str) -> dict[int, int]:
-    """Return how many results each run found new or changed."""
+    """Return, for each run, how many results were new or changed."""
     query = text("SELECT since, sum(n) FROM found WHERE plan = :plan GROUP BY since")
     return {int(row[0]): int(row[1]) for row in connection.execute(query, {"plan": plan})}
 
 
 def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -> Integers:
-    """Return each comparison's smallest number of trials with a complete result, 0 for none."""
+    """Return, for each comparison, the fewest trials at which a complete result was recorded, or 0."""
     distinct, inverse = np.unique(comparisons, return_inverse=True)
     smallest = np.full(len(distinct) + 1, NEVER_ENDED)  # the last is that of all others
     for row in iter_packed_blocks(connection, plan):
@@ -216,7 +216,7 @@ def find_first_looks(connection: Connection, plan: str, comparisons: Integers) -
 
 
 def build_results_table(columns: Columns, alpha: float) -> Table:
-    """Return the table of results, without the store's own columns."""
+    """Return results as a table, without the columns that only the store uses."""
     if not columns:
         return results_to_table([], alpha)
     return columns_to_table({name: column for name, column in columns.items() if name not in STORE_COLUMNS}, alpha)
@@ -224,7 +224,7 @@ def build_results_table(columns: Columns, alpha: float) -> Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LiveRows:
-    """Rows that hold, with the block and row of each: arrays of shape (n,)."""
+    """The current rows of a plan, with the block and the row in it of each: arrays of shape (n,)."""
 
     blocks: list[ResultBlock]
     columns: Columns
@@ -257,7 +257,7 @@ def _join_run_results(run_results: Sequence[StoredResults]) -> Columns:
 
 
 def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Integers) -> Truths:
-    """Return whether old results and as many new ones are the same.
+    """Return a mask of row pairs, an old and a new result each, that are the same.
 
     Others in its family, and another version that finds the same, leave a result as it is; so does that it is now
     known what it comes from, which earlier versions did not keep.
@@ -273,7 +273,7 @@ def _is_unchanged(old: Columns, new: Columns, old_rows: Integers, new_rows: Inte
 
 
 def select_identity(columns: Columns) -> Columns:
-    """Return the columns by which one result is the successor of another."""
+    """Return the columns that identify a comparison, by which a new result is matched with an old one."""
     identity = {name: column for name, column in columns.items() if name in IDENTITY}
     metric: Any = identity.get(METRIC)
     return (
@@ -298,14 +298,14 @@ def iter_stored_blocks(
 
 
 def _group_by_block(live: _LiveRows, rows: Integers) -> Iterator[tuple[ResultBlock, Integers]]:
-    """Yield each block that rows are of, with the indices of its rows in `rows`."""
+    """Yield each block that holds some of the rows, with the indices in `rows` of those rows."""
     block_indices = live.block[rows]
     for k in np.unique(block_indices).tolist():
         yield live.blocks[k], np.flatnonzero(block_indices == k)
 
 
 def _rewrite_rows(connection: Connection, live: _LiveRows, rows: Integers, columns: Columns) -> list[int]:
-    """Write new values of current rows into blocks of an earlier version; return their numbers."""
+    """Write new values into current rows of blocks that an earlier version stored; return the blocks' numbers."""
     change = text("UPDATE found SET columns = :columns, earlier = :earlier WHERE id = :block")
     changed = []
     for block, indices in _group_by_block(live, rows):

@@ -53,17 +53,17 @@ class Status:
 
     @property
     def state(self) -> str:
-        """running, finished, stopped, failed, or killed: no end recorded and no sign of life."""
+        """The run's state: running, finished, stopped, failed, or killed (no recorded end and no sign of life)."""
         return "killed" if self.run.state == "running" and not self.is_alive else self.run.state
 
     @property
     def n_counted(self) -> int:
-        """Number of trials in the store, of those that the plan wants."""
+        """Number of trials in the store that the plan requests."""
         return sum(p.kept + p.counted for p in self.run.progress)
 
     @property
     def n_wanted(self) -> int:
-        """Number of trials that the plan wants."""
+        """Number of trials that the plan requests."""
         return sum(p.wanted for p in self.run.progress)
 
     @property
@@ -74,7 +74,7 @@ class Status:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until all is counted, as the driver estimates, else at this rate; None if unknown."""
+        """Seconds until all trials are counted, by the driver's estimate or this run's rate; None if unknown."""
         n_left = self.n_wanted - self.n_counted
         if n_left <= 0:
             return 0.0
@@ -85,7 +85,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A result that changed; None on the side where there is none."""
+    """A result before and after a change; None before if it is new, None now if it is gone."""
 
     before: Result | None
     now: Result | None
@@ -97,7 +97,7 @@ KINDS = ("new", "gone", "scores", "gained", "lost", "p")
 
 @dataclass(frozen=True, eq=False)
 class Changes(Sequence[Change]):
-    """Results that changed: first those that there are now, in order, then those that are gone.
+    """Results that differ between two runs: first new or changed ones, in order, then those that are gone.
 
     Attributes
     ----------
@@ -135,12 +135,12 @@ class Changes(Sequence[Change]):
 
     @property
     def sides(self) -> tuple[tuple[Table, NDArray[np.int64]], tuple[Table, NDArray[np.int64]]]:
-        """The old and the new results, each with the row of every change."""
+        """Two tables, of old and of new results, each with the row of every change (-1 where it has none)."""
         return (self.old, self.old_rows), (self.new, self.new_rows)
 
     @cached_property
     def marks(self) -> NDArray[np.bool_]:
-        """Which of `KINDS` each change is, shape (n, n_kinds)."""
+        """Mask of the kinds (`KINDS`) that apply to each change, shape (n, n_kinds)."""
         is_new, is_gone = self.old_rows < 0, self.new_rows < 0
         is_changed = ~is_new & ~is_gone
         old_significant = (
@@ -166,7 +166,7 @@ class Changes(Sequence[Change]):
 
     @cached_property
     def kinds(self) -> list[tuple[str, ...]]:
-        """The kinds of each change: new, gone, scores, gained, lost, p; else details."""
+        """Names of the kinds of each change, such as new or gained; "details" if no kind applies."""
         distinct, inverse = np.unique(self.marks, axis=0, return_inverse=True)
         words = [tuple(kind for kind, applies in zip(KINDS, row, strict=True) if applies) for row in distinct]
         return [words[k] or ("details",) for k in inverse.ravel().tolist()]
@@ -177,7 +177,7 @@ P_COLUMNS = ("p_value", "p_adjusted", "n_trials")
 
 
 def is_significant(table: Table) -> NDArray[np.bool_]:
-    """Return for each row whether p (adjusted if it was) is at most alpha, or its rule's decision."""
+    """Return for each row whether its verdict is significant: by (adjusted) p, or by its stopping rule's decision."""
     p = np.where(np.isnan(table.p_adjusted), table.p_value, table.p_adjusted)
     significant = p <= table.alpha
     for stops in table.stops:
@@ -304,7 +304,7 @@ NUMBERS: tuple[Name, ...] = tuple((name,) for name in ("score_a", "score_b", "p_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nights:
-    """Results of runs; arrays of shape (n_comparisons, n_runs), NaN where a run had none.
+    """Scores and p-values of comparisons after each run: arrays of shape (n_comparisons, n_runs), NaN for no result.
 
     Attributes
     ----------
@@ -325,11 +325,11 @@ class Nights:
 
     @property
     def p(self) -> NDArray[np.float64]:
-        """The p of verdicts: adjusted, where it was."""
+        """P-values that verdicts use: the adjusted ones where there are any."""
         return np.where(np.isnan(self.p_adjusted), self.p_value, self.p_adjusted)
 
     def take(self, rows: slice) -> Nights:
-        """Return some comparisons."""
+        """Return the nights of some comparisons."""
         return replace(self, **{name: getattr(self, name)[rows] for (name,) in NUMBERS})
 
 
@@ -381,5 +381,5 @@ def _fill_arrays(
 
 
 def _is_current(block: ResultBlock, rows: NDArray[np.int64], runs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return after which runs some rows of a block held, shape (n_rows, n_runs)."""
+    """Return whether each of some rows of a block was current after each run, shape (n_rows, n_runs)."""
     return np.asarray((block.since <= runs) & (runs < block.until[rows, None]))

@@ -39,7 +39,7 @@ OVERREAD_FACTOR = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredTallies:
-    """Tallies of some comparisons over one round of trials, from its start.
+    """Tallies of some comparisons to be stored, over the trials of one round from its start.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class StoredTallies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredPrefixes:
-    """Stored counts of some comparisons in one run, of trials 0 to n - 1.
+    """Stored counts of some comparisons over trials 0 to n - 1, without a gap.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class StoredPrefixes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TallyRows:
-    """Rows of comparisons in one run, by comparison and trial: arrays of shape (n_rows,).
+    """Stored rows of tallies, sorted by comparison and trial: arrays of shape (n_rows,).
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class TallyRows:
 
     @staticmethod
     def from_unsorted(place: Integers, first: Integers, stop: Integers, counts: Integers) -> TallyRows:
-        """Sort rows, and find those that follow each other without a gap."""
+        """Return rows sorted by comparison and trial, with a mark on those that no gap precedes."""
         order = np.lexsort((first, place))
         place, first, stop, counts = place[order], first[order], stop[order], counts[order]
         is_new = np.diff(place, prepend=-1) != 0
@@ -118,7 +118,7 @@ class TallyRows:
         return TallyRows(place, first, stop, counts, n_gaps == np.repeat(at_start, np.diff(starts, append=len(place))))
 
     def sum_prefixes(self, n: int) -> StoredPrefixes:
-        """Return the total counts of n comparisons, as far as their rows have no gap."""
+        """Return the counts of n comparisons, each summed over its rows before the first gap."""
         n_trials, gap = np.zeros(n, np.int64), np.zeros(n, np.int64)
         counts = np.zeros((n, *self.counts.shape[1:]), np.int64)
         before = counts.copy()
@@ -151,7 +151,7 @@ def fetch_ids(connection: Connection, digests: NDArray[np.void], labels: Sequenc
 
 
 def _read_ids(connection: Connection, digests: Sequence[bytes]) -> dict[bytes, int]:
-    """Return the numbers of stored comparisons, also of others if most are asked for."""
+    """Return the numbers of stored comparisons by digest; it may hold more comparisons than requested."""
     [(max_id,)] = fetch_rows(connection, "SELECT max(id) FROM comparisons")
     if OVERREAD_FACTOR * len(digests) > (max_id or 0):
         return {bytes(digest): number for digest, number in fetch_rows(connection, SELECT_IDS)}
@@ -182,7 +182,7 @@ def _insert_comparisons(connection: Connection, new: Mapping[bytes, str]) -> Non
 
 
 def read(connection: Connection, ids: Integers, keys: Keys, run: int) -> StoredPrefixes:
-    """Read the stored tallies of pair comparisons, in the order of `ids`; `keys` are for checksums.
+    """Return the stored counts of pair comparisons, from the first trial to the first gap.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def _read_rows(connection: Connection, ids: Integers, keys: Keys, run: int) -> T
 
 
 def _to_array(rows: Sequence[tuple[Any, ...]]) -> Integers:
-    """Return rows as an array; what is no number becomes -1, which no sound row holds."""
+    """Return rows of tallies as an array; values that are not integers become -1, which is invalid."""
     try:
         values = np.fromiter(chain.from_iterable(rows), np.int64)
     except (TypeError, ValueError):
@@ -244,7 +244,7 @@ def _to_array(rows: Sequence[tuple[Any, ...]]) -> Integers:
 
 
 def are_intact(keys: Keys, run: Integers, values: Integers) -> NDArray[np.bool_]:
-    """Return which rows (`COLUMNS` but the first) match their checksums and are possible counts."""
+    """Return a mask of rows of tallies that match their checksums, lie in one round and have possible counts."""
     first, stop, counts, checksum = values[:, 0], values[:, 1], values[:, 2:5], values[:, 5]
     start, end = find_rounds(first)
     is_round = (first == start) & (first < stop) & (stop <= end)
@@ -261,7 +261,7 @@ def describe_row(comparison: int, run: int, first: int, stop: int, table: str = 
 
 
 def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, max_stop: Integers) -> StoredPrefixes:
-    """Read the whole rounds of comparisons that end at or before a trial each, shape (n,)."""
+    """Return stored counts of comparisons, summed over the whole rounds that end by each one's `max_stop`."""
     _, stops, counts = read_blocks(connection, ids, keys, run)
     is_within = (stops > 0) & (stops <= max_stop)
     n_trials, summed = np.where(is_within, stops, 0).max(axis=0, initial=0), (counts * is_within[..., None]).sum(axis=0)
@@ -271,7 +271,7 @@ def read_rounds(connection: Connection, ids: Integers, keys: Keys, run: int, max
 def read_families(
     connection: Connection, sizes: Mapping[int, int], run: int, max_stop: int
 ) -> dict[int, StoredPrefixes]:
-    """Read the stored tallies of families of given sizes, by number, in rounds up to a trial."""
+    """Return stored counts of families, given their sizes by number, over the rounds that end by `max_stop`."""
     rows: dict[int, list[Mapping[str, Any]]] = {number: [] for number in sizes}
     for chunk in _split(list(sizes)):
         condition = f"WHERE run = :run AND comparison IN ({','.join(map(str, chunk))})"
@@ -289,7 +289,7 @@ def read_families(
 
 
 def _sum_family(rows: Sequence[Mapping[str, Any]], size: int, max_stop: int) -> StoredPrefixes:
-    """Return the total counts of a family's rows, in rounds that end at or before a trial."""
+    """Return the counts of a family's rows, summed over the rounds that end by `max_stop`."""
     first, stop = (np.array([row[name] for row in rows], np.int64) for name in ("first", "stop"))
     counts = np.array([unpack_counts(row["counts"]) for row in rows], np.int64).reshape(-1, size)
     if len(rows) == 1 and first[0] == 0 and stop[0] <= max_stop:
@@ -299,7 +299,7 @@ def _sum_family(rows: Sequence[Mapping[str, Any]], size: int, max_stop: int) -> 
 
 
 def is_sound(row: Mapping[str, Any], size: int | None = None) -> bool:
-    """Return whether a family's row is intact, of a given size, and a possible count."""
+    """Return whether a family's row is intact, has the given size, and has possible counts."""
     if not is_intact("arrays", row):
         return False
     try:
@@ -310,7 +310,7 @@ def is_sound(row: Mapping[str, Any], size: int | None = None) -> bool:
 
 
 def write_tallies(connection: Connection, new_tallies: Sequence[StoredTallies], keys: Sequence[Keys]) -> None:
-    """Write tallies, each replacing a shorter row of the same first trial; `keys` are for checksums."""
+    """Write tallies, each of which replaces a row of the same round with fewer trials."""
     for entry, entry_keys in zip(new_tallies, keys, strict=True):
         if entry.whole:
             _write_family(connection, entry)

@@ -1,7 +1,7 @@
-"""Families under the studentised bootstrap: joint resamples, compared by the largest statistic.
+"""Families of hypotheses under the studentised bootstrap, tested on joint resamples by their largest statistic.
 
 Each resample gives every hypothesis the statistic (t* - t) / se*, with the standard error of that same resample.
-Where differences are skewed and their means equal, nothing may be exchanged and max-T finds too much. The resamples
+Where differences are skewed and their means equal, swaps are not valid and max-T rejects too often. The resamples
 then keep the skewness, and the standard error follows it.
 
 What a unit contributes to a difference is linearised at each system's own sums: exact for means over units of
@@ -73,16 +73,16 @@ Sums = tuple[Integers, Floats, Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitMoments:
-    """Contributions of some hypotheses to the units of one test set, as integers.
+    """What units of each kind in one test set contribute to the differences of some hypotheses, as integers.
 
     Attributes
     ----------
     rows : int64 array, shape (n_hypotheses,)
         Which of the hypotheses at hand these are.
     first, second : float64 array, shape (n_hypotheses, n_kinds)
-        Whole numbers, and their squares.
+        Contributions of a unit of each kind, as whole numbers, and their squares.
     base : float64 array, shape (n_hypotheses,)
-        Sums of the first over all units.
+        Sums of the contributions over all units.
     """
 
     rows: Integers
@@ -93,7 +93,7 @@ class UnitMoments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResampledSet:
-    """One test set whose units are resampled.
+    """One test set whose units are resampled, with the units grouped into kinds.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class ResampledSet:
 @known_as("StudentisedBootstrap", "family n_units")
 @dataclass(frozen=True, eq=False)
 class StudentisedBootstrap:
-    """Hypotheses under the step-down studentised bootstrap (Romano & Wolf 2005).
+    """A family of hypotheses tested by the step-down studentised bootstrap (Romano & Wolf 2005).
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class StudentisedBootstrap:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows of the counts (hypotheses, then cells of the largest) and of metrics, always 1."""
+        """Number of rows of the counts (hypotheses, then histogram of largest statistics), and 1 for the metric."""
         return self.n_hypotheses + CELL_ROWS, 1
 
     @property
@@ -158,7 +158,7 @@ class StudentisedBootstrap:
 
     @property
     def n_drawn(self) -> int:
-        """Units that a resample draws from all test sets."""
+        """Number of units that one resample draws, summed over the test sets."""
         return sum(dict(zip((m.panel.key for m in self.family.members), self.n_units, strict=True)).values())
 
     @property
@@ -168,12 +168,12 @@ class StudentisedBootstrap:
 
     @property
     def n_arrangements(self) -> int:
-        """Number of equally likely resamples, too many to count all."""
+        """Number of equally likely resamples, which is too large to count them all."""
         return math.prod(n**n for n in set(self.n_units))
 
     @cached_property
     def test_sets(self) -> tuple[ResampledSet, ...]:
-        """The test sets, by the keys of their streams."""
+        """The test sets whose units are resampled, sorted by the keys of their random streams."""
         members = self.family.members
         keys = sorted({member.panel.key for member in members})
         return tuple(
@@ -187,7 +187,7 @@ class StudentisedBootstrap:
 
     @cached_property
     def statistics(self) -> Floats:
-        """Observed statistics as compared, shape (n_hypotheses,); -inf if units do not vary."""
+        """Observed statistics, signed so that larger is more extreme, (n_hypotheses,); -inf if units do not vary."""
         family = self.family
         extreme = np.abs(family.observed) if family.side == 0 else family.side * family.observed
         varies = self.errors > 0
@@ -199,7 +199,7 @@ class StudentisedBootstrap:
         return sort_statistics(self.statistics)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count resamples `first` to `first + n_trials - 1` of a run, all hypotheses together."""
+        """Count, for each hypothesis, the resamples of a range whose largest statistic is at least its observed one."""
         counts = np.zeros((self.n_hypotheses, len(TAILS)), np.int64)
         cells = np.zeros(N_CELLS, np.int64)
         varies, slack = self.errors > 0, self._errors_and_slack[1]
@@ -221,7 +221,7 @@ class StudentisedBootstrap:
         return self
 
     def get_tail_and_order(self, method: str) -> tuple[int, Integers | None]:
-        """Return the tail of a method's p-values, and the order of a step-down method (else None)."""
+        """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
         return (SINGLE_STEP, None) if method == "single-step-max-t" else (STEP_DOWN, self.order)
 
     def compute_digests(self) -> Digests:
@@ -229,7 +229,7 @@ class StudentisedBootstrap:
         return compute_family_digest(self, self.family.members)
 
     def build_enumeration(self) -> StudentisedBootstrap:
-        """Return the family itself: resamples are never enumerated."""
+        """Return the family to enumerate, which is the family itself, as resamples are never enumerated."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -237,7 +237,7 @@ class StudentisedBootstrap:
         return StudentisedBootstrap, (self.family, self.n_units)
 
     def _build_resampled_set(self, key: Key, members: list[int]) -> ResampledSet:
-        """Arrange the contributions of the members of one test set by kinds of units."""
+        """Return one test set with its units grouped into kinds, and the contributions of each kind to its members."""
         n_units, set_members = self.n_units[members[0]], [self.family.members[k] for k in members]
         panels = {id(member.panel): member.panel for member in set_members}
         kinds, first_units = find_kinds(
@@ -250,7 +250,7 @@ class StudentisedBootstrap:
 
     @cached_property
     def _position_of(self) -> dict[int, tuple[int, int]]:
-        """The test set of each member, and its index among the members of that set."""
+        """For each member, the index of its test set and its own index among the members of that test set."""
         return {
             k: (s, position)
             for s, resampled in enumerate(self.test_sets)
@@ -258,7 +258,7 @@ class StudentisedBootstrap:
         }
 
     def _compute_contributions(self, hypotheses: Integers) -> list[tuple[Integers, Floats]]:
-        """Return each kind of unit's contributions to some differences, for each test set, in score units.
+        """Return, by test set, what a unit of each kind contributes to some hypotheses' differences, in score units.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class StudentisedBootstrap:
         return contributions
 
     def _compute_member_contributions(self, k: int, resampled: ResampledSet, position: int, rows: Integers) -> Floats:
-        """Return each kind of unit's contributions to the differences of some pairs of one member."""
+        """Return what a unit of each kind contributes to some pairs' differences in one member, in score units."""
         member, g, below = self.family.members[k], resampled.systems[position], resampled.below[position]
         panel, metric = member.panel, member.metric
         i, j = panel.pairs[rows].T
@@ -294,7 +294,7 @@ class StudentisedBootstrap:
 
     @cached_property
     def _is_integral(self) -> bool:
-        """Whether contributions are integers whose squares sum exactly."""
+        """Whether all contributions are integers so small that float64 sums their squares exactly."""
         if self.family.parts.shape[1] > 1:
             return False
         linear = all(member.panel.linear[member.metric] for member in self.family.members)
@@ -306,16 +306,16 @@ class StudentisedBootstrap:
 
     @cached_property
     def _step_values(self) -> Floats:
-        """Value of a contribution step of each member in the family, shape (n_members,)."""
+        """Weighted score that one step of each member's integer contributions is worth, shape (n_members,)."""
         return np.array([abs(m.weight) * get_contribution_step(m.panel, m.metric) for m in self.family.members])
 
     @cached_property
     def _n_bits(self) -> int:
-        """Bits of a contribution such that the sum of squares over all units is exact."""
+        """Number of bits that a contribution may have so that float64 sums squares over all units exactly."""
         return (EXACT_BITS - math.ceil(math.log2(max(self.n_drawn, 2)))) // 2
 
     def _compute_moments(self, hypotheses: Integers) -> tuple[list[UnitMoments], Floats]:
-        """Return contributions of some hypotheses as integers, for each test set, and the value of a step."""
+        """Return, by test set, contributions to some hypotheses as integers, and the scores that one step is worth."""
         contributions = self._compute_contributions(hypotheses)
         if self._is_integral:
             step = self._step_values[self.family.parts[hypotheses, 0, 0]]
@@ -349,12 +349,12 @@ class StudentisedBootstrap:
 
     @property
     def _chunk_size(self) -> int:
-        """Hypotheses whose contributions are computed at a time."""
+        """Number of hypotheses whose contributions are computed at a time."""
         n_kinds = sum(len(resampled.multiplicity) for resampled in self.test_sets)
         return int(np.clip(MOST_NUMBERS // (2 * max(n_kinds, 1)), 1, CHUNK))
 
     def _iter_blocks(self, run: int, first: int, n_trials: int) -> Iterator[tuple[Floats, Iterator[Sums]]]:
-        """Yield for blocks of resamples an array for the maximum, and the sums of hypotheses in order."""
+        """Yield, for ranges of resamples, an array for their largest statistics and the hypotheses' sums in order."""
         n_kinds = [len(entry.multiplicity) for entry in self.test_sets]
         size = int(np.clip(MOST_NUMBERS // max(sum(n_kinds), 1), 1, min(TRIALS, n_trials)))
         batches = list(iter_chunks(self.order, self._chunk_size))
@@ -370,7 +370,7 @@ class StudentisedBootstrap:
     def _iter_sums(
         self, batches: list[Integers], cached: list[list[UnitMoments]] | None, draw_counts: list[Floats]
     ) -> Iterator[Sums]:
-        """Yield hypotheses with their sums over drawn units, minus the observed sums, and their variances."""
+        """Yield hypotheses in batches, with the resampled minus the observed sums of each, and their variances."""
         for k, batch in enumerate(batches):
             moments = self._compute_moments(batch)[0] if cached is None else cached[k]
             num, var = np.zeros((2, len(batch), len(draw_counts[0])))
@@ -382,14 +382,14 @@ class StudentisedBootstrap:
 
 
 def _iter_columns(panel: Panel, n_units: int) -> Iterator[NDArray[Any]]:
-    """Yield the values of each system and field of a panel by unit of the test set, shape (n_units,)."""
+    """Yield, for each system and field of a panel, the values of all units of the test set, shape (n_units,)."""
     for s in range(panel.values.shape[1]):
         for f in range(panel.values.shape[2]):
             yield _expand_to_all_units(panel.values[:, s, f], panel, n_units)
 
 
 def _expand_to_all_units(values: NDArray[Any], panel: Panel, n_units: int) -> NDArray[Any]:
-    """Return values of a panel's units for all units of the test set: 0 for units not in the panel."""
+    """Extend values of a panel's units to all units of the test set, with 0 for units that the panel lacks."""
     if len(panel.addresses) == n_units:
         return values
     expanded = np.zeros((n_units, *values.shape[1:]), values.dtype)
@@ -398,7 +398,7 @@ def _expand_to_all_units(values: NDArray[Any], panel: Panel, n_units: int) -> ND
 
 
 def get_contribution_step(panel: Panel, metric: int) -> float:
-    """Return the value of a step of a contribution; contributions to means are integers."""
+    """Return the score that a contribution of 1 stands for: a step of a mean, or 1 for scores that are no means."""
     return panel.compute_step_value(metric) if panel.linear[metric] else 1.0
 
 
@@ -443,19 +443,19 @@ def compute_system_contributions(panel: Panel, metric: int, n_units: int) -> tup
 
 
 def find_cells(largest: Floats) -> Integers:
-    """Return the cells of statistics from the bits of 1 + statistic, free of rounding in logarithms."""
+    """Return the histogram cell of each statistic, read from the bits of 1 + statistic to avoid rounded logarithms."""
     bits = np.ascontiguousarray(1.0 + np.maximum(largest, 0.0)).view(np.int64)
     return np.asarray(np.minimum((bits >> (52 - 9)) - (1023 << 9), N_CELLS - 1))
 
 
 def compute_lower_edges() -> Floats:
-    """Return the least statistic of each cell, shape (N_CELLS,)."""
+    """Return the least statistic that falls into each histogram cell, shape (N_CELLS,)."""
     cells = np.arange(N_CELLS, dtype=np.int64) + (1023 << 9)
     return np.asarray((cells << (52 - 9)).view(np.float64) - 1.0)
 
 
 def find_critical_value(tally: Tally, alpha: float) -> float:
-    """Return the statistic that at most a share alpha of resamples reaches; infinite if they are too few.
+    """Return the critical value of the largest statistic at level alpha; infinite if there are too few resamples.
 
     A hypothesis whose statistic is above it has a single-step p of at most alpha.
     """
@@ -468,7 +468,7 @@ def find_critical_value(tally: Tally, alpha: float) -> float:
 
 @cached_njit()
 def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add one test set's sums over drawn units, minus the observed sums, and their variances."""
+    """Add one test set's resampled minus observed sums of hypotheses to `num`, and the variances of these to `var`."""
     for k in range(rows.shape[0]):
         h = rows[k]
         for t in range(num.shape[1]):
@@ -480,7 +480,7 @@ def add_moments(rows, above, square, base, n_units, num, var):  # type: ignore[n
 
 @cached_njit()
 def raise_largest(num, var, thresholds, side, largest, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Update each resample's largest statistic, hypotheses ascending; count those at least as large.
+    """Raise each resample's largest statistic by hypotheses in turn, and count how often it reaches each threshold.
 
     A resample in which units do not vary gives no statistic, as such data give none.
     """

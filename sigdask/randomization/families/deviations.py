@@ -1,9 +1,9 @@
-"""How far swapping each unit moves a pair's difference of scores; families divide by this.
+"""Standard deviations of pairs' differences under swaps, and skewness of units' differences.
 
-d_u is what a unit contributes to the difference; an exchange turns its sign and changes neither its
-size nor any other d_u. So the standard deviation of the shuffled difference, sqrt(sum_u d_u^2), is
-the same for every arrangement. It is exact for means, and linearised at the pooled sums of the two
-systems, which no exchange changes, for other scores.
+Families divide by these standard deviations. d_u is what a unit contributes to the difference. A
+swap turns the sign of d_u and changes neither its size nor any other d_u. So the standard deviation
+of the swapped difference, sqrt(sum_u d_u^2), is the same for every arrangement. It is exact for
+means, and linearised at the pooled sums of the two systems, which no swap changes, for other scores.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def compute_swap_deviations(panel: ScoredSums, metric: int, rows: Sequence[int] 
 
 
 def compute_skewness(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
-    """Return the skewness of the units' differences, concordant units included; 0 if constant."""
+    """Return, for each pair, the skewness of its units' differences, concordant units included; 0 if constant."""
     return compute_moment_skewness(sum_unit_powers(panel, metric, rows) / max(panel.n_units, 1))
 
 
 def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None = None) -> Array:
-    """Sum the units' differences, squares and cubes, shape (3, n_rows); each pair on its own scale."""
+    """Return sums of each pair's unit differences, their squares and cubes, (3, n_rows), on a scale of its own."""
     if (sums := sum_powers_by_products(panel, metric, rows, exact=False)) is not None:
         return sums
     scaled = (_scale_rows(d)[0] for d in _iter_contributions(panel, metric, rows))
@@ -76,7 +76,7 @@ def sum_unit_powers(panel: ScoredSums, metric: int, rows: Sequence[int] | None =
 
 
 def compute_system_skewness(panel: ScoredSums, metric: int) -> Array:
-    """Return the skewness of each system's unit contributions around the mean system, shape (n_systems,)."""
+    """Return the skewness of what units add to each system's score beyond the mean of all systems, (n_systems,)."""
     sums = panel.to_arguments(metric, panel.totals)
     slope = compute_gradient(panel.metrics[metric].form, np.asarray(sums.mean(axis=0), np.float64))
     largest = max((float(np.abs(d).max(initial=0.0)) for d in _iter_centred(panel, metric, slope)), default=0.0)
@@ -90,7 +90,7 @@ def compute_system_skewness(panel: ScoredSums, metric: int) -> Array:
 
 
 def _iter_centred(panel: ScoredSums, metric: int, slope: Array) -> Iterator[Array]:
-    """Yield the contributions of units relative to the mean system, shape (n_some, n_systems)."""
+    """Yield what batches of units add to each system's score beyond the mean of all systems, (n_some, n_systems)."""
     step = max(1, MOST_NUMBERS // max(len(panel.totals), 1))
     for start in range(0, len(panel.addresses), step):
         moved = np.asarray(panel.to_arguments(metric, panel.values[start : start + step]) @ slope)
@@ -107,10 +107,10 @@ def compute_moment_skewness(moments: Array) -> Array:
 
 
 def sum_powers_by_products(panel: ScoredSums, metric: int, rows: Sequence[int] | None, *, exact: bool) -> Array | None:
-    """Sum d_u, d_u^2 and d_u^3 of many pairs under a mean by matrix products, shape (3, n_rows).
+    """Return sums of units' differences, their squares and cubes, for many pairs by matrix products, (3, n_rows).
 
-    In steps of `_get_unit`. None where pairs are few or the score is no mean, and where `exact` is wanted and the
-    squares of the integers are too large for it.
+    Sums are in steps of `_get_unit`. The result is None if pairs are few, if the score is no mean, or if `exact` sums
+    are requested and the squares of the integers are too large for them.
     """
     pairs = panel.pairs if rows is None else panel.pairs[np.asarray(rows, np.int64)]
     n_units, n_systems = panel.values.shape[:2]
@@ -139,12 +139,12 @@ def _scale_rows(d: Array) -> tuple[Array, Array]:
 
 
 def compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
-    """Return d_u of some pairs, shape (n_rows, n_kept), in score units."""
+    """Return what each kept unit contributes to the differences of some pairs, (n_rows, n_kept), in score units."""
     return _compute_contributions(panel, metric, rows) * _get_unit(panel, metric)
 
 
 def compute_resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> Array:
-    """Return up to which deviation differences may be rounding alone, shape (n_rows,), in score units."""
+    """Return the standard deviation that rounding alone may give each difference, shape (n_rows,), in score units."""
     if panel.linear[metric]:
         return np.asarray(2.0 * panel.slack[list(rows), metric] * _get_unit(panel, metric))
     form, sums = panel.metrics[metric].form, panel.to_arguments(metric, panel.totals)
@@ -153,7 +153,7 @@ def compute_resolution(panel: ScoredSums, metric: int, rows: Sequence[int]) -> A
 
 
 def _compute_size(form: Form, pooled: Array) -> float:
-    """Return the size of a score and its terms; 0 for a formula that takes integer sums only."""
+    """Return the size of a score and its linearised terms, to judge rounding; 0 if a formula takes only integers."""
     try:
         score = abs(float(form.score(pooled[None])[0]))
     except InputError:
@@ -162,7 +162,7 @@ def _compute_size(form: Form, pooled: Array) -> float:
 
 
 def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | None) -> Iterator[Array]:
-    """Yield the contributions of batches of pairs that fit in memory, in steps of `_get_unit`."""
+    """Yield what units contribute to the differences of pairs, in batches of pairs and in steps of `_get_unit`."""
     rows = range(len(panel.pairs)) if rows is None else rows
     size = max(1, MOST_NUMBERS // max(len(panel.addresses), 1))
     for start in range(0, len(rows), size):
@@ -170,7 +170,7 @@ def _iter_contributions(panel: ScoredSums, metric: int, rows: Sequence[int] | No
 
 
 def _get_unit(panel: ScoredSums, metric: int) -> float:
-    """Return the value of a step of contributions: those to means are integers, whose squares sum exactly."""
+    """Return the score that a contribution of 1 stands for: a step of a mean, or 1 for scores that are no means."""
     return panel.compute_step_value(metric) if panel.linear[metric] else 1.0
 
 
@@ -198,7 +198,7 @@ def _compute_contributions(panel: ScoredSums, metric: int, rows: Sequence[int]) 
 
 
 def _is_smooth(narrow: Array, wide: Array) -> bool:
-    """Return whether small and large steps give a formula the same slope, and a nonzero one."""
+    """Return whether slopes of a formula measured by small and by large steps are nonzero and nearly equal."""
     narrow_norm, wide_norm = _compute_norm(narrow), _compute_norm(wide)
     return bool(narrow_norm > 0 and abs(narrow_norm - wide_norm) < 0.25 * narrow_norm)
 
@@ -215,7 +215,7 @@ def _average_sums(sums: NDArray[np.float64], panel: ScoredSums, row: int) -> Arr
 
 
 def _estimate_unit_size(panel: ScoredSums, metric: int, row: int) -> float:
-    """Return one size for all units that differ, for a score that jumps, from sampled swaps."""
+    """Estimate from sampled swaps how much a discordant unit moves a score that jumps: one size for all units."""
     fields, (i, j) = list(panel.metrics[metric].fields), panel.pairs[row]
     moved = panel.values[:, j].astype(np.int64) - panel.values[:, i]  # (n_kept, n_fields)
     differs = moved[:, fields].any(axis=1)
@@ -241,6 +241,6 @@ def compute_relabel_deviation(panel: ScoredSums, metric: int) -> float:
 
 
 def compute_root_mean_square(deviations: NDArray[np.float64]) -> float:
-    """Return the scale of a group of hypotheses; 1 if nothing varies."""
+    """Return the root mean square of the deviations of a group of hypotheses; 1 if it is 0 or not finite."""
     size = math.sqrt(float((deviations**2).mean())) if len(deviations) else 0.0
     return size if math.isfinite(size) and size > 0 else 1.0

@@ -91,7 +91,7 @@ class MaxTFamily:
 
     @cached_property
     def observed(self) -> NDArray[np.float64]:
-        """Observed statistics, signed, shape (n_hypotheses,)."""
+        """Observed weighted sum of differences of each hypothesis, signed, shape (n_hypotheses,)."""
         total = np.zeros(len(self.parts))
         for k, member in enumerate(self.members):
             differences = member.panel.differences[:, member.metric] * member.weight
@@ -102,14 +102,14 @@ class MaxTFamily:
 
     @cached_property
     def is_integral(self) -> bool:
-        """Whether its statistics are differences of integer totals of one member."""
+        """Whether each hypothesis is one difference of exact integer totals, all of the same member."""
         panel, m = self.members[0].panel, self.members[0].metric
         single = len(self.members) == 1 and self.parts.shape[1] == 1
         return single and panel.linear[m] and not panel.slack[:, m].any()
 
     @cached_property
     def scales(self) -> NDArray[np.float64]:
-        """Factor of each hypothesis's difference in its statistic, (n_hypotheses,); 0 if nothing varies."""
+        """Factor from each hypothesis's difference to its statistic, (n_hypotheses,); 0 if no swap changes it."""
         if not self.studentised:
             return np.ones(len(self.parts))
         deviations = self._deviations
@@ -118,7 +118,7 @@ class MaxTFamily:
 
     @property
     def rounding(self) -> float:
-        """Relative distance within which two statistics may tie; slopes of formulas are measured."""
+        """Relative distance within which two statistics tie; it is larger where slopes of formulas are measured."""
         forms = (member.panel.metrics[member.metric].form for member in self.members)
         return MEASURED if any(isinstance(form, Formula) for form in forms) else TIE
 
@@ -141,7 +141,7 @@ class MaxTFamily:
         return deviations
 
     def _compute_joint_deviations(self, hypotheses: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return deviations of hypotheses with several parts, which may share units (subsets of documents)."""
+        """Return standard deviations under swaps of hypotheses that sum several differences, which may share units."""
         positions, parts = self._unit_positions, self.parts[hypotheses]
         total = np.zeros((len(hypotheses), len(positions)))
         for part in range(parts.shape[1]):
@@ -154,7 +154,7 @@ class MaxTFamily:
 
     @property
     def _resolution(self) -> NDArray[np.float64]:
-        """Deviation of each hypothesis that rounding alone may cause, shape (n_hypotheses,)."""
+        """Standard deviation that rounding alone may give each hypothesis, shape (n_hypotheses,)."""
         resolutions = np.zeros(len(self.parts))
         for k, member in enumerate(self.members):
             for part in range(self.parts.shape[1]):
@@ -165,7 +165,7 @@ class MaxTFamily:
 
     @cached_property
     def statistics(self) -> NDArray[np.float64]:
-        """Observed statistics as compared, shape (n_hypotheses,); -inf if nothing varies."""
+        """Observed statistics, signed so that larger is more extreme, (n_hypotheses,); -inf if no swap changes one."""
         extreme = np.abs(self.observed) if self.side == 0 else self.side * self.observed
         return np.where(self.scales > 0, extreme * self.scales, -np.inf)
 
@@ -189,7 +189,7 @@ class MaxTFamily:
 
     @cached_property
     def _unit_positions(self) -> dict[tuple[tuple[int, int], int], int]:
-        """Position of each kept unit (stream key, address) among those of all panels."""
+        """Position of each kept unit, given as (stream key, address), among the kept units of all panels."""
         units = {(panel.key, int(a)): None for panel in self.panels for a in panel.addresses}
         return {unit: k for k, unit in enumerate(sorted(units))}
 
@@ -202,7 +202,7 @@ class MaxTFamily:
         return self
 
     def get_tail_and_order(self, method: str) -> tuple[int, NDArray[np.int64] | None]:
-        """Return the tail of a method's p-values, and the order of a step-down method (else None)."""
+        """Return the tail index of a method's p-values, and the order of hypotheses if it is step-down (else None)."""
         if method == "single-step-max-t":
             return FAMILY_TAILS.index("single-step"), None
         return FAMILY_TAILS.index("step-down"), self.order
@@ -212,7 +212,7 @@ class MaxTFamily:
         return compute_family_digest(self, self.members)
 
     def build_enumeration(self) -> MaxTFamily:
-        """Return the family of all arrangements of the kept units."""
+        """Return the family whose trials are all arrangements of the kept units."""
         positions = self._unit_positions
         moved = {
             id(panel): replace(
@@ -263,7 +263,7 @@ def tally_family(family: MaxTFamily, *, run: int, first: int, n_trials: int) -> 
 
 
 def _compute_max_trials(family: MaxTFamily) -> int:
-    """Return how many trials a slab may have so that those of all panels fit in memory."""
+    """Return how many trials a slab may have so that one slab of each panel fits in memory."""
     bytes_per_trial = sum(
         WORD_BYTES + get_layout(panel).n_columns * SUM_BYTES + panel.totals.nbytes for panel in family.panels
     )
@@ -273,7 +273,7 @@ def _compute_max_trials(family: MaxTFamily) -> int:
 def _add_integers(
     family: MaxTFamily, by_member: list[TrialSlab], _room: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> None:
-    """Add the counts of one slab of integer statistics."""
+    """Add the exceedances in one slab to `counts`, for a family whose differences are integers."""
     slab, order, member = by_member[0], family.order, family.members[0]
     moved, totals = slab.get_prepared(member.metric)
     pairs = slab.panel.pairs[family.parts[:, 0, 1]]
@@ -298,7 +298,7 @@ def _add_integers(
 def _add_floats(
     family: MaxTFamily, by_member: list[TrialSlab], room: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> None:
-    """Add the counts of one slab, a chunk of hypotheses at a time."""
+    """Add the exceedances in one slab to `counts`, computing the differences of a few hypotheses at a time."""
     observed, scales, n_trials = family.observed, family.scales, by_member[0].n_trials
     thresholds = (
         _lower_by_rounding(family.statistics, scales, family.rounding) if family.studentised else family.statistics
@@ -318,7 +318,7 @@ def _add_floats(
 def _lower_by_rounding(
     statistics: NDArray[np.float64], scales: NDArray[np.float64], rounding: float = TIE
 ) -> NDArray[np.float64]:
-    """Return the thresholds of the maximum: ties of scales count; a scale of 0 is always reached."""
+    """Return statistics lowered by their rounding error, so that ties count; -inf, always reached, for a scale of 0."""
     return np.where(scales > 0, statistics - rounding * np.abs(statistics), -np.inf)
 
 
@@ -335,7 +335,7 @@ def _write_differences(
     out: NDArray[np.float64],
     tie: NDArray[np.float64],
 ) -> None:
-    """Write the statistics of some hypotheses, shape (n_some, n_trials), and their slack."""
+    """Write the differences of some hypotheses in each trial to `out`, and their slack to `tie`, (n_some, n_trials)."""
     out[:], tie[:] = 0.0, 0.0
     parts = family.parts[hypotheses]
     for part in range(parts.shape[1]):

@@ -31,7 +31,7 @@ SYSTEM = 0.1
 
 
 def find_skewed(family: MaxTFamily) -> NDArray[np.bool_]:
-    """Return for which hypotheses the skewness diagnosis fires, shape (n_hypotheses,).
+    """Return which hypotheses are too skewed for a studentised maximum to be trusted, shape (n_hypotheses,).
 
     A sample can lack the rare units that make a difference skewed, while other comparisons of the same system show
     them. So where a tenth of a system's comparisons are skewed, all of them count as skewed. Where the system ahead
@@ -43,13 +43,13 @@ def find_skewed(family: MaxTFamily) -> NDArray[np.bool_]:
 
 
 def count_skewed(family: MaxTFamily) -> int:
-    """Count the comparisons of a studentised family that are too skewed; 0 if chance explains them."""
+    """Count the comparisons of a studentised family that are too skewed; 0 if so few that chance explains them."""
     n = int(np.count_nonzero(_diagnose(family, spread=False)))
     return n if n >= SHARE * len(family.parts) else 0
 
 
 def compute_skewness_limit(n_units: int) -> float:
-    """Return the skewness beyond which so many units count as skewed.
+    """Return the skewness above which a comparison of `n_units` units counts as skewed.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _diagnose(family: MaxTFamily, *, spread: bool) -> NDArray[np.bool_]:
 def _find_skewed_pairs(
     member: FamilyMember, rows: NDArray[np.int64], lean: NDArray[np.float64], *, spread: bool
 ) -> NDArray[np.bool_]:
-    """Return which pairs of a member are skewed because their systems are, in opposite directions."""
+    """Return which pairs of a member count as skewed; with `spread`, all pairs of a system do if many of them are."""
     panel = member.panel
     i, j = panel.pairs[rows].T
     is_eligible = panel.sign_counts[rows, member.metric, 0] < 0  # else all differences have one size

@@ -1,4 +1,4 @@
-"""Relabellings, and joint counts of how often the largest range of scores reaches a difference."""
+"""Randomised Tukey HSD: relabel systems in trials, and count how often the range of scores reaches a difference."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Relabelling:
         return self
 
     def get_tail_and_order(self, _method: str) -> tuple[int, None]:
-        """Return the tail of the p-values, which is the only one, and no order."""
+        """Return the index of the tail that is counted, always 0, and None, since no method here is step-down."""
         return 0, None
 
     def compute_digests(self) -> Digests:
@@ -96,12 +96,12 @@ class Relabelling:
         return compute_family_digest(self, self.members)
 
     def build_enumeration(self) -> Relabelling:
-        """Return the family of all relabellings of the kept units."""
+        """Return the family whose trials are all relabellings of the kept units."""
         return replace(self, enumerated=True)
 
 
 def tally_relabelling(family: Relabelling, *, run: int, first: int, n_trials: int) -> Tally:
-    """Count trials whose largest range of scores is at least each |difference|.
+    """Count, for each hypothesis, the trials whose largest range of scores is at least its |difference|.
 
     References
     ----------
@@ -135,7 +135,7 @@ def _raise_ranges(member: FamilyMember, run: int, first: int, ranges: NDArray[np
 
 
 def _compute_slack(member: FamilyMember, sums: NDArray[np.int64]) -> Any:
-    """Return how far a range may miss a true tie, in score units: a number, or one for each trial."""
+    """Return the slack of a range of scores, in score units: one number, or one for each trial."""
     panel, m = member.panel, member.metric
     if panel.is_approximate(m):
         return 2 * panel.compute_error_bounds(m, sums).max(axis=1) + panel.observed_error_bounds[:, m].max()

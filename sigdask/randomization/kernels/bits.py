@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 
 @intrinsic  # type: ignore[untyped-decorator]
 def popcount(_context: Any, word: Any) -> Any:
-    """Return the number of set bits (LLVM's ctpop)."""
+    """Return the number of set bits of a word (LLVM's ctpop)."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])

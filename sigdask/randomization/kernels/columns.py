@@ -1,4 +1,4 @@
-"""Distinct columns of a panel: contributions of a system and field relative to a base, up to sign.
+"""Distinct columns of a panel: a system's contributions to a field minus those of its base system, up to sign.
 
 They are views of the panel's contributions: a panel of 1,000 systems and 10^5 items is not held twice.
 """
@@ -16,16 +16,16 @@ from sigdask.io.compiled_cache import cached_njit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistinctColumns:
-    """Distinct nonzero columns.
+    """The distinct nonzero columns of a panel: contributions to a field minus those of a base system, up to sign.
 
     Attributes
     ----------
     values : int array, shape (n_units, n_systems, n_fields)
-        Contributions to the panel that they are of, in a type that holds their differences.
+        The panel's contributions, in a type that holds their differences.
     systems, bases, fields : int64 array, shape (n_columns,)
-        Where each stands first, and the system that it is measured from.
+        The first system that has the column, the base system that is subtracted, and the field.
     signs : int array, shape (n_columns,)
-        1 or -1: what makes its first number positive.
+        1 or -1, so that each column's first nonzero number is positive.
     """
 
     values: NDArray[Any]

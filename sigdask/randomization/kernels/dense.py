@@ -25,13 +25,13 @@ EXACT = 2**24
 
 
 def has_exact_sums(sizes: NDArray[Any]) -> bool:
-    """Return whether the sums of every chunk of units are exact, given the sizes of a column's values."""
+    """Return whether float32 holds a column's sums over every chunk of units exactly, given the sizes of its values."""
     chunks = np.add.reduceat(sizes, np.arange(0, len(sizes), UNITS), dtype=np.int64)
     return int(chunks.max(initial=0)) < EXACT
 
 
 def estimate_seconds(n_columns: int, n_units: int) -> float:
-    """Return about how many seconds a trial takes on this machine, by measurement."""
+    """Return the estimated seconds that this machine takes to sum one trial by matrix products, from measured rates."""
     product_seconds, expansion_seconds, addition_seconds = _measure_rates()
     chunks = -(-n_units // UNITS)
     return n_columns * n_units * product_seconds + n_units * expansion_seconds + n_columns * chunks * addition_seconds
@@ -52,7 +52,7 @@ def _measure_rates() -> tuple[float, float, float]:
 
 
 def measure_fastest(call: Any, *arguments: Any) -> float:
-    """Return the seconds of the fastest of several calls."""
+    """Return the seconds that the fastest of several identical calls takes."""
     call(*arguments)
     times = []
     for _ in range(9):
@@ -63,7 +63,10 @@ def measure_fastest(call: Any, *arguments: Any) -> float:
 
 
 class _BlasLimit:
-    """Limits BLAS to one thread while any thread multiplies, since tasks are the threads here."""
+    """A limit of BLAS to one thread, in force while any thread of the process multiplies.
+
+    Tasks already run in parallel threads.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -102,7 +105,7 @@ def limit_blas_threads() -> Iterator[None]:
 
 @cached_njit()
 def expand_swaps(words, positions, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Write the swaps of some units of one column of 128 as 0 and 1 to `out`, shape (n_units, n_trials)."""
+    """Write whether each trial swaps each of some units, as 1.0 or 0.0, to `out`, shape (n_units, n_trials)."""
     for k in range(positions.shape[0]):
         word = words[positions[k] // 32]
         shift = np.uint32(positions[k] % 32)
@@ -113,7 +116,7 @@ def expand_swaps(words, positions, out):  # type: ignore[no-untyped-def]  # noqa
 
 @cached_njit()
 def add_rounded(products, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add whole numbers stored as float32 to integers."""
+    """Add `products`, whole numbers stored as float32, to the integers in `out`."""
     number = out.dtype.type
     for c in range(out.shape[0]):
         for t in range(out.shape[1]):

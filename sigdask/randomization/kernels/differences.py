@@ -19,7 +19,7 @@ from sigdask.randomization.kernels.scored import TILE, score_tile
 
 @cached_njit()
 def add_linear(moved, pairs, observed, slack, weights, out, tie):
-    """Add the differences of integer totals.
+    """Add each pair's differences after swaps, and their slack, for scores that are integer sums of contributions.
 
     Parameters
     ----------
@@ -42,7 +42,10 @@ def add_linear(moved, pairs, observed, slack, weights, out, tie):
 
 @cached_njit()
 def add_ratio(above, below, total_above, total_below, pairs, zero_division, weights, out, tie):
-    """Add the differences of one ratio a system; parameters as in `count_ratio` and `add_linear`."""
+    """Add each pair's differences after swaps, and their slack, for scores that are one ratio of sums.
+
+    Parameters are as in `count_ratio` and `add_linear`.
+    """
     for p in range(pairs.shape[0]):
         i, j = pairs[p, 0], pairs[p, 1]
         weight = weights[p]
@@ -60,7 +63,10 @@ def add_ratio(above, below, total_above, total_below, pairs, zero_division, weig
 
 @cached_njit(error_model="numpy")
 def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, tie):
-    """Add the differences of one fused score; parameters as in `count_scored` and `add_linear`."""
+    """Add each pair's differences after swaps, and their slack, for macro averages, BLEU or chrF.
+
+    Parameters are as in `count_scored` and `add_linear`.
+    """
     scores = np.empty((2, TILE))
     room = np.empty((2, TILE))
     for p in range(pairs.shape[0]):
@@ -78,7 +84,10 @@ def add_scored(kind, above, below, number, moved, totals, pairs, weights, out, t
 
 @cached_njit()
 def add_scores(a, b, slack, weight, out, tie):
-    """Add the differences of one pair's scores; a, b and slack as in `count_scores`."""
+    """Add one pair's differences after swaps, and their slack, given both systems' scores after swaps.
+
+    `a`, `b` and `slack` are as in `count_scores`.
+    """
     for k in range(a.shape[0]):
         out[k] += (a[k] - b[k]) * weight
         tie[k] += (2.0 * TIE * (abs(a[k]) + abs(b[k])) + slack[k]) * weight
@@ -86,7 +95,7 @@ def add_scores(a, b, slack, weight, out, tie):
 
 @cached_njit()
 def mark_extreme(differences, tie, observed, extreme):
-    """Mark which differences of one pair are exceedances.
+    """Mark which differences of one pair are exceedances, in each of three tails.
 
     Parameters
     ----------
@@ -104,7 +113,9 @@ def mark_extreme(differences, tie, observed, extreme):
 
 @cached_njit()
 def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, counts):
-    """Count hypotheses, given in ascending order of their observed statistic.
+    """Count each hypothesis's exceedances by its own difference, and by the largest statistic so far (max-T).
+
+    Hypotheses are given in ascending order of their observed statistic.
 
     Parameters
     ----------
@@ -143,7 +154,9 @@ def raise_maxima(differences, tie, observed, scales, thresholds, side, largest, 
 
 @cached_njit()
 def raise_linear(moved, pairs, observed, side, largest, counts):
-    """Count hypotheses that are pairs of integer totals, without storing any difference.
+    """Count exceedances as for max-T, by each hypothesis's own and the largest statistic so far, for integer sums.
+
+    No difference is stored.
 
     Parameters
     ----------
@@ -187,7 +200,9 @@ def raise_linear(moved, pairs, observed, side, largest, counts):
 
 @cached_njit()
 def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, counts):
-    """Count hypotheses that are pairs of integer totals, each on its own scale.
+    """Count exceedances as for max-T, by each hypothesis's own and the largest statistic so far, for scaled sums.
+
+    Sums are integers, and each hypothesis has its own scale.
 
     Parameters
     ----------
@@ -224,7 +239,7 @@ def raise_scaled(moved, pairs, observed, scales, thresholds, side, largest, coun
 
 @cached_njit(fastmath={"nnan", "nsz"})  # no NaN comes here: comparisons become vectors
 def _raise_row(statistics, scale, threshold, largest):  # noqa: ANN202
-    """Raise the maximum by one hypothesis's statistics; return how often it reaches `threshold`."""
+    """Update each trial's maximum with a hypothesis's statistic; return in how many trials it reaches `threshold`."""
     if scale == 0.0:
         return largest.shape[0]
     n_reached = np.int64(0)

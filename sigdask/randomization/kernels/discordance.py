@@ -1,4 +1,4 @@
-"""How many units differ between the systems of each pair, and how. Bits are counted 64 at a time."""
+"""Count the units on which the two systems of each pair differ, and on which either has more."""
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
 
@@ -32,7 +32,7 @@ def sum_discordant_weights(
     Parameters
     ----------
     values : int array, shape (n_units, n_systems, n_fields)
-        What each contributes.
+        Contributions of each unit.
     fields : sequence of int
         Where a difference counts.
     pairs : int64 array, shape (n_pairs, 2)
@@ -73,7 +73,7 @@ def _sum_by_bits(
 
 
 def _pack_bits(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:
-    """Pack bit k of rows of numbers (modulo their type), 64 a word: shape (n_rows, n_bits, n_words)."""
+    """Return the lowest bits of rows of numbers, packed 64 numbers to a word, shape (n_rows, n_bits, n_words)."""
     n_rows, n_numbers = numbers.shape
     room = np.zeros((n_rows, n_bits, -(-n_numbers // WORD) * 8), np.uint8)
     for k in range(n_bits):
@@ -84,7 +84,7 @@ def _pack_bits(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint64]:
 
 @cached_njit()
 def _add_discordant(bits, weights, pairs, counts):
-    """Add the weight of the bits in which two systems differ.
+    """Add to `counts`, for each pair, the total weight of the units on which its systems differ.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def add_signs(
     wins: NDArray[np.int64],
     losses: NDArray[np.int64],
 ) -> None:
-    """Count the units in which a pair's first system has more or less; track the size of differences.
+    """Add each pair's numbers of wins and losses, and update the smallest and largest size of its nonzero differences.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def add_signs(
         In a type that holds their differences as well.
     pairs : int64 array, shape (n_pairs, 2)
     least, most : int64 array, shape (n_pairs,)
-        The smallest and the largest difference but 0, without its sign: made smaller and larger.
+        The smallest and the largest size of a nonzero difference so far; updated.
     wins, losses : int64 array, shape (n_pairs,)
         Added to.
     """
@@ -140,7 +140,7 @@ def add_signs(
 
 @cached_njit()
 def _add_signs_compiled(values, pairs, least, most, wins, losses):
-    """Do the same as `add_signs`, but skip pairs whose differences are known to vary."""
+    """Add wins and losses, and update the sizes of differences, except for pairs whose sizes are known to vary."""
     number = values.dtype.type
     for p in range(pairs.shape[0]):
         if least[p] < most[p]:  # not alike: what follows cannot change that

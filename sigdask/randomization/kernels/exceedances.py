@@ -21,7 +21,7 @@ LARGEST_32 = 2**30
 
 @cached_njit()
 def compare_tails(number, difference, bar, size, tie):
-    """Return whether a difference is at least, at most, and as far from 0 as the observed one; ties count.
+    """Return whether a difference is at least, at most, and at least as far from 0 as the observed one; ties count.
 
     This is the rule of every kernel; numba makes it part of each.
 
@@ -30,11 +30,11 @@ def compare_tails(number, difference, bar, size, tie):
     number : type
         In which they are compared: 32-bit sums in 32-bit lanes.
     difference : number
-        The shuffled one.
+        The difference after swaps.
     bar, size : number
         The observed difference and its size, on the same scale.
     tie : number
-        How far the shuffled one may miss them.
+        How far the difference after swaps may be off and still tie.
     """
     lower, upper, far = number(bar - tie), number(bar + tie), number(size - tie)
     return difference >= lower, difference <= upper, number(abs(difference)) >= far
@@ -42,7 +42,7 @@ def compare_tails(number, difference, bar, size, tie):
 
 @cached_njit()
 def count_linear(moved, pairs, observed, slack, counts):
-    """Count exceedances of pairs of integer totals.
+    """Add each pair's exceedances to `counts`, for scores that are integer sums of contributions.
 
     Parameters
     ----------
@@ -80,14 +80,16 @@ def count_linear(moved, pairs, observed, slack, counts):
 
 @cached_njit()
 def count_ratio(above, below, total_above, total_below, pairs, zero_division, observed, counts):
-    """Count exceedances of pairs of one ratio a system, cross-multiplied so that no division rounds.
+    """Add each pair's exceedances to `counts`, for scores that are one ratio of sums.
+
+    Ratios are compared by cross-multiplication, so that no division rounds.
 
     With A = u/x and B = v/y, A - B >= t is u y - v x >= t x y; ties within TIE (|A| + |B|).
 
     Parameters
     ----------
     above, below : float64 array, shape (n_systems, n_trials)
-        What is moved of numerators and denominators; integers in value.
+        Sums of numerators and denominators over swapped units, relative to the first system; integers in value.
     total_above, total_below : float64 array, shape (n_systems,)
     pairs : int64 array, shape (n_pairs, 2)
     zero_division : float
@@ -123,7 +125,7 @@ def count_ratio(above, below, total_above, total_below, pairs, zero_division, ob
 
 @cached_njit()
 def count_scores(a, b, slack, observed, counts):
-    """Count exceedances of one pair from its scores.
+    """Add one pair's exceedances to `counts`, given both systems' scores after the swaps of each trial.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Arrange panels for summing: distinct columns, and the bit planes, tables or matrix that sum them.
 
-A column is what one system and field contribute beside the first system. Nothing wider than the panel's
-own type is kept of them, and no object of Python a column of units: a panel of 1,000 systems and 10^5
-items has 782,000 of these.
+A column holds one system's contributions to one field, minus those of its base system. Columns are held in
+no type wider than the panel's, and no Python object is made for a column and 128 units: a panel of 1,000
+systems and 10^5 items has 782,000 of these.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _layouts: WeakKeyDictionary[ScoredSums, SumLayout] = WeakKeyDictionary()
 
 
 def get_layout(panel: ScoredSums) -> SumLayout:
-    """Arrange a panel for summing. The layout is cached as long as the panel lives."""
+    """Return a panel's layout for summing, which is built once and cached as long as the panel lives."""
     cached = _layouts.get(panel)
     if cached is None:
         cached = _layouts[panel] = _build_layout(panel)
@@ -46,7 +46,7 @@ def get_layout(panel: ScoredSums) -> SumLayout:
 
 
 def set_layout(panel: ScoredSums, arranged: SumLayout) -> None:
-    """Set the layout of a panel."""
+    """Cache a given layout as the layout of a panel."""
     _layouts[panel] = arranged
 
 
@@ -84,7 +84,10 @@ def _build_layout(panel: ScoredSums) -> SumLayout:
 
 
 def _is_dense(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> bool:
-    """Return whether a matrix product is faster; evenly spread units stand for a long panel."""
+    """Return whether a matrix product is estimated to sum the columns faster than bit planes and byte tables do.
+
+    For a long panel, the estimate is made from evenly spaced groups of units.
+    """
     if len(columns) < FEWEST_DENSE:
         return False
     starts = _find_starts(addresses)
@@ -99,12 +102,12 @@ def _is_dense(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any
 
 
 def _find_starts(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the first unit in each column of 128."""
+    """Return the index of the first unit in each group of 128 addresses."""
     return np.flatnonzero(np.diff(addresses // COLUMN, prepend=-1))
 
 
 def _build_pieces(columns: DistinctColumns, addresses: NDArray[np.int64], dtype: Any) -> ContributionPieces:
-    """Decompose columns into bit planes and tables, some columns of 128 units at a time."""
+    """Return the columns as bit planes and byte tables, decomposed some groups of 128 units at a time."""
     starts = _find_starts(addresses)
     runs = _iter_runs(starts, len(addresses), len(columns))
     parts = [_decompose(columns, addresses, run, dtype) for run in runs]
@@ -126,7 +129,10 @@ def _compute_borders(numbers: tuple[NDArray[np.int64], ...]) -> NDArray[np.int64
 
 
 def _iter_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Iterator[NDArray[np.int64]]:
-    """Yield runs of the starts of columns of units, each with its end; an empty run if there are none."""
+    """Yield the borders of groups of 128 units, in runs of as many groups as are decomposed at once.
+
+    Without units, the only run has no group.
+    """
     ends = np.append(starts, n_units)
     step = max(1, MOST_NUMBERS // (COLUMN * max(n_columns, 1)))
     for k in range(0, max(len(starts), 1), step):
@@ -136,7 +142,7 @@ def _iter_runs(starts: NDArray[np.int64], n_units: int, n_columns: int) -> Itera
 def _decompose(
     columns: DistinctColumns, addresses: NDArray[np.int64], ends: NDArray[np.int64], dtype: Any
 ) -> tuple[NDArray[Any], ...]:
-    """Return planes and tables of some columns of units, as in `ContributionPieces`, and their numbers."""
+    """Return how many bit planes and tables each group of 128 units has, and their arrays for `ContributionPieces`."""
     units, n_blocks = slice(ends[0], ends[-1]), len(ends) - 1
     slots = np.repeat(np.arange(n_blocks), np.diff(ends)) * COLUMN + addresses[units] % COLUMN
     numbers = np.zeros((len(columns), n_blocks * COLUMN), columns.values.dtype)
@@ -164,14 +170,17 @@ def _decompose(
 
 
 def _choose_tables(n_planes: NDArray[np.int64], dtype: Any) -> NDArray[np.bool_]:
-    """Return which columns to sum by tables. Nothing is measured if all have few planes."""
+    """Return whether to sum by byte tables instead of bit planes, for each group of units and column.
+
+    Nothing is measured if all have few planes.
+    """
     if n_planes.max(initial=0) <= ALWAYS_PLANES:
         return np.zeros(n_planes.shape, np.bool_)
     return n_planes > compute_max_planes(np.dtype(dtype).itemsize)
 
 
 def _pack_planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:
-    """Return the units whose number has bit k, shape (n_blocks, n_columns, n_bits, 4), two's complement."""
+    """Return bit k of the units' numbers (two's complement) as masks, shape (n_blocks, n_columns, n_bits, 4)."""
     n_columns, n_blocks, _ = numbers.shape
     planes = np.empty((n_blocks, n_columns, n_bits, 4), np.uint32)
     for k in range(n_bits):
@@ -181,7 +190,7 @@ def _pack_planes(numbers: NDArray[Any], n_bits: int) -> NDArray[np.uint32]:
 
 
 def _count_bits(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many bits each number has; none is negative."""
+    """Return the bit length of each number; no number is negative."""
     n_bits, remaining = np.zeros(numbers.shape, np.int64), numbers
     while remaining.any():
         n_bits += remaining > 0

@@ -1,4 +1,4 @@
-"""Agreements of labellings with one that is permuted over the items (purpose 2 of the stream).
+"""Count agreements of labellings with a labelling that is permuted over the items (purpose 2 of the stream).
 
 The items stand in canonical order, those of a stratum together. In trial t a Fisher-Yates shuffle of each stratum
 in turn, from its last item down, takes its draws from the words at counters (t, call), in turn; each draw is unbiased
@@ -18,14 +18,14 @@ from sigdask.randomization.stream.swaps import call_philox
 
 @cached_njit()
 def count_agreements(key, run_word, first, starts, meant, given, part, out):
-    """Count for each trial, part of the labels and labelling the items in which they agree.
+    """Count, for each trial, system and part of the labels, the items on which the system agrees with permuted labels.
 
     Parameters
     ----------
     key : uint32 array, shape (2,)
         Of the stream.
     run_word : uint32
-        Run and purpose, `shuffles.permute_word`.
+        Run and purpose, from `stream.swaps.get_permute_word`.
     first : int
         The first trial.
     starts : int64 array, shape (n_strata + 1,)
@@ -54,7 +54,7 @@ def count_agreements(key, run_word, first, starts, meant, given, part, out):
 
 @cached_njit()
 def permute(key, trial, run_word, starts, words, permuted):
-    """Permute the items of each stratum in place.
+    """Permute the labels of the items within each stratum at random, in place.
 
     The calls that suffice without a rejection are made in one loop, which vectorises; `words`, shape (4, n_calls), is
     room for them.

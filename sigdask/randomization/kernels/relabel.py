@@ -1,4 +1,4 @@
-"""Sums after the systems are relabelled within each unit (purpose 1 of the stream).
+"""Sums of contributions after the systems' labels are permuted within each unit (purpose 1 of the stream).
 
 A Fisher-Yates shuffle of the systems of unit u in trial t takes its draws from the words at
 counters (t, u, call), in turn; each draw is unbiased (Lemire 2019), a rejected word is followed by
@@ -17,14 +17,14 @@ from sigdask.randomization.stream.swaps import call_philox
 
 @cached_njit()
 def sum_relabelled(key, run_word, first, addresses, values, fixed, enumerated, out):
-    """Write the sums of each pseudo-system.
+    """Write, for each trial, the sums of contributions per label after relabelling the systems within each unit.
 
     Parameters
     ----------
     key : uint32 array, shape (2,)
         Of the stream.
     run_word : uint32
-        Run and purpose, `shuffles.relabel_word`.
+        Run and purpose, from `stream.swaps.get_relabel_word`.
     first : int
         The first trial.
     addresses : int64 array, shape (n_kept,)
@@ -54,13 +54,16 @@ def sum_relabelled(key, run_word, first, addresses, values, fixed, enumerated, o
 
 @cached_njit()
 def allocate_words(n_systems):
-    """Return memory for the words of the calls that suffice without a rejection, at least one."""
+    """Return memory for the random words that relabel one unit if no draw is rejected, at least four words."""
     return np.empty((4, max(n_systems + 2, 4) // 4), np.uint32)
 
 
 @cached_njit()
 def _relabel_by_digits(rest, labels):
-    """Relabel by the lowest digits of `rest`, one of base i + 1 for each step; return the remaining ones."""
+    """Set `labels` to the permutation encoded by the lowest digits of `rest`; return `rest` without these digits.
+
+    The digit for step i of the Fisher-Yates shuffle has base i + 1.
+    """
     for s in range(labels.shape[0]):
         labels[s] = s
     for i in range(labels.shape[0] - 1, 0, -1):
@@ -73,10 +76,10 @@ def _relabel_by_digits(rest, labels):
 
 @cached_njit()
 def _relabel_by_draws(key, trial, run_word, unit, words, labels):
-    """Relabel by unbiased draws from the words of one unit and trial.
+    """Set `labels` to a random permutation, by unbiased draws from the words of one unit and trial.
 
-    The calls that suffice without a rejection are made in one loop, which vectorises; further ones take the
-    place of the last of these.
+    The calls that suffice without a rejection are made in one loop, which vectorises. The words of further calls
+    overwrite those of the last call.
     """
     for s in range(labels.shape[0]):
         labels[s] = s

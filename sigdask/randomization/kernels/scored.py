@@ -1,4 +1,4 @@
-"""Exceedances of scores that are not a single ratio: score both pseudo-systems and compare, fused.
+"""Count exceedances of scores that are not a single ratio: one loop scores both systems after swaps and compares.
 
 One kernel for macro averages, BLEU and chrF, so that a trial of a pair costs nanoseconds and no
 array of pairs x trials is made.
@@ -39,7 +39,7 @@ def get_parameters(form: Form) -> Parameters | None:
 
 @cached_njit(error_model="numpy")
 def count_scored(kind, above, below, number, moved, totals, pairs, observed, counts):
-    """Count exceedances of pairs of one fused score.
+    """Add each pair's exceedances to `counts`, for macro averages, BLEU or chrF, which are scored in the same loop.
 
     Scores are made tile by tile, field by field in plain loops over trials, which LLVM turns into
     vector code.
@@ -84,7 +84,7 @@ def count_scored(kind, above, below, number, moved, totals, pairs, observed, cou
 
 @cached_njit(error_model="numpy")
 def score_tile(kind, above, below, number, total, x, y, out, room):
-    """Score the sums total + y - x, shape (n_fields, n_trials), into `out`."""
+    """Write the score of each trial's sums, total + y - x of shape (n_fields, n_trials), to `out`."""
     if kind == MACRO:
         _score_macro(above, below, number, total, x, y, out, room)
     elif kind == BLEU:

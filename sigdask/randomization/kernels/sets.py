@@ -1,8 +1,9 @@
-"""Count distinct terms of both pseudo-systems of a pair in ranges of trials; bit-parallel and exact.
+"""Count the distinct terms that both systems of a pair have after swaps, for ranges of trials; bit-parallel and exact.
 
-A swap row holds the swap bits of one unit, one bit a trial. Of a pair (i, j), a term that some unit
-has in both lists is always present in both pseudo-systems. Any other is absent from A* in the trials
-in which all units where i alone holds it are swapped and all units where j alone holds it are not:
+A swap row holds the swap bits of one unit, one bit a trial. A* and B* are the systems of a pair (i, j)
+after swaps. A term that some unit has in both systems' lists is always present in both. Any other term is
+absent from A* in the trials in which all units where i alone holds it are swapped and all units where j
+alone holds it are not:
 the conjunction of rows and complements; absent from B* in the opposite case. Terms of one discordant
 unit, most of them, are present in exactly one of the two: a weighted sum of rows.
 
@@ -37,41 +38,41 @@ ALL_BITS = np.uint32(0xFFFFFFFF)
 
 
 class SetPanel(Protocol):
-    """Interface of a panel of sets."""
+    """Interface of a panel whose scores depend on the distinct terms that each system has in its units."""
 
     @property
     def key(self) -> Key:
-        """Return the key of the stream."""
+        """Key of the stream."""
         ...
 
     @property
     def addresses(self) -> NDArray[np.int64]:
-        """Return the address of each unit."""
+        """Address of each unit in the stream."""
         ...
 
     @property
     def holdings(self) -> tuple[NDArray[np.int64], ...]:
-        """Return which terms each system holds in which units."""
+        """For each system, the terms of its units, coded as term * n_units + unit."""
         ...
 
     @property
     def golden(self) -> NDArray[np.bool_]:
-        """Return which terms are gold terms."""
+        """Whether each term is a gold term."""
         ...
 
     @property
     def pairs(self) -> NDArray[np.int64]:
-        """Return the systems compared."""
+        """The two systems of each pair."""
         ...
 
     @property
     def enumerated(self) -> bool:
-        """Whether trials are all arrangements."""
+        """Whether the trials enumerate all arrangements instead of sampling them."""
         ...
 
     @property
     def n_units(self) -> int:
-        """Return the number of units."""
+        """Number of units."""
         ...
 
     def find_discordant_units(self, pair: int) -> NDArray[np.int64]:
@@ -81,7 +82,7 @@ class SetPanel(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairTerms:
-    """Terms of one pair, arranged for its trials.
+    """The terms of one pair of systems, arranged for counting the terms present after swaps.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class PairTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetLayout:
-    """A panel arranged for counting.
+    """A panel of sets, arranged for counting the distinct terms after swaps.
 
     Attributes
     ----------
@@ -137,7 +138,7 @@ _arrangements: WeakKeyDictionary[SetPanel, SetLayout] = WeakKeyDictionary()
 
 
 def get_arrangement(panel: SetPanel) -> SetLayout:
-    """Arrange a panel for counting. The arrangement is cached as long as the panel lives."""
+    """Return a panel's layout for counting, which is built once and cached as long as the panel lives."""
     cached = _arrangements.get(panel)
     if cached is None:
         cached = _arrangements[panel] = _arrange_panel(panel)
@@ -179,7 +180,7 @@ def _build_pair_terms(panel: SetPanel, pair: int, row_of: NDArray[np.int64]) -> 
 def _sum_single_rows(
     entries: NDArray[np.int64], gold: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Sum one-unit terms by row: those of i count 1, those of j -1; gold terms separately."""
+    """Return swap rows with one-unit terms, how many more of these i has than j, and whether they are gold terms."""
     keys, inverse = np.unique(entries // 2 * 2 + gold, return_inverse=True)
     weights = np.zeros(len(keys), np.int64)
     np.add.at(weights, inverse, 1 - 2 * (entries % 2))
@@ -195,7 +196,7 @@ def _count_base_terms(
     weights: NDArray[np.int64],
     row_gold: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the distinct terms, shape (2, 2), minus the constant part of the counted rows.
+    """Return the numbers of terms of A* and B* from which counted absences are subtracted, (other, gold), shape (2, 2).
 
     With x the swap bit of its row and w its weight, A* lacks (terms of j alone) + sum of w x of the
     one-unit terms; a negative w x is w + |w| (1 - x), and only |w| x or |w| (1 - x) is counted.
@@ -214,7 +215,10 @@ def _count_base_terms(
 def iter_distinct_terms(
     panel: SetPanel, *, run: int, first: int, n_trials: int
 ) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """Yield (pair, counts): right terms in counts[s, 0], all terms in counts[s, 1]; shape (2, 2, n)."""
+    """Yield pairs of systems, each with the numbers of right terms and of all terms of both systems after swaps.
+
+    For some trials, `counts[s, 0]` are the right terms of system s and `counts[s, 1]` all its terms; shape (2, 2, n).
+    """
     arranged = get_arrangement(panel)
     for start in range(first, first + n_trials, arranged.slab_size):
         size = min(arranged.slab_size, first + n_trials - start)
@@ -231,7 +235,7 @@ def iter_distinct_terms(
 
 
 def build_swap_rows(panel: SetPanel, arranged: SetLayout, *, run: int, first: int, n_words: int) -> NDArray[np.uint32]:
-    """Return swap bits by unit, shape (n_rows, n_words): bit r of word g is trial first + r * n_words + g."""
+    """Return each unit's swap bits, shape (n_rows, n_words): bit r of word g is trial first + r * n_words + g."""
     rows = np.empty((len(arranged.columns), 4, WORD * n_words), np.uint32)
     for k, column in enumerate(arranged.columns):
         if panel.enumerated:
@@ -269,7 +273,7 @@ def transpose_blocks(blocks):
 
 @cached_njit()
 def _add_row(planes, waiting, full, level, row):
-    """Add 2^level times a row of bits to a vertical counter; `row` is overwritten."""
+    """Add 2^level times a row of bits, one for each trial, to a counter of bit planes; `row` is overwritten."""
     k = level
     while full[k]:
         plane, waiting_row = planes[k], waiting[k]
@@ -286,7 +290,7 @@ def _add_row(planes, waiting, full, level, row):
 
 @cached_njit()
 def _add_waiting_rows(planes, waiting, full, row):
-    """Add the rows that still wait."""
+    """Add the rows of bits that wait for a carry-save addition to the bit planes of a counter."""
     row[:] = 0
     for k in range(planes.shape[0]):
         plane, waiting_row = planes[k], waiting[k]
@@ -302,7 +306,7 @@ def _add_waiting_rows(planes, waiting, full, row):
 
 @cached_njit()
 def count_terms(rows, single_rows, weights, row_gold, starts, entries, term_gold, base, planes, waiting, counts):
-    """Count the distinct terms of one pair.
+    """Write the numbers of right terms and of all terms that both systems of one pair have after swaps.
 
     Parameters
     ----------
@@ -345,7 +349,7 @@ def count_terms(rows, single_rows, weights, row_gold, starts, entries, term_gold
 
 @cached_njit()
 def _mark_absent(rows, entries, a, b):
-    """Set the bits of the trials in which A* (`a`) or B* (`b`) lacks a term; return if there are any."""
+    """Set the bits of the trials in which A* (`a`) or B* (`b`) lacks a term; return whether any bit is set."""
     a[:] = ALL_BITS
     b[:] = ALL_BITS
     any_a, any_b = True, True
@@ -367,7 +371,7 @@ def _mark_absent(rows, entries, a, b):
 
 @cached_njit()
 def _unpack_counters(planes, base, counts):
-    """Convert vertical counters to counts for each trial."""
+    """Write the numbers of right terms and of all terms in each trial, from counters of bit planes."""
     for gold in range(2):
         for s in range(2):
             counts[s, 1 - gold, :] = base[s, gold]
@@ -382,7 +386,7 @@ def _unpack_counters(planes, base, counts):
 
 @cached_njit()
 def _subtract_counter(planes, sign, out):
-    """Subtract `sign` times a vertical counter from `out`, shape (32 * n_words,)."""
+    """Subtract `sign` times each trial's count in a counter of bit planes from `out`, shape (32 * n_words,)."""
     n_words = planes.shape[1]
     one = np.uint32(1)
     for k in range(planes.shape[0]):
@@ -399,7 +403,7 @@ def _subtract_counter(planes, sign, out):
 
 @cached_njit(error_model="numpy")
 def score_counts(counts, n_gold, above, below, zero_division, out):
-    """Score counts of right and all terms into `out`, shape (n_trials,)."""
+    """Write the score of each trial's numbers of right terms and of all terms to `out`, shape (n_trials,)."""
     for t in range(out.shape[0]):
         numerator = above[0] * counts[0, t] + above[1] * counts[1, t] + above[2] * n_gold
         denominator = below[0] * counts[0, t] + below[1] * counts[1, t] + below[2] * n_gold
@@ -408,7 +412,7 @@ def score_counts(counts, n_gold, above, below, zero_division, out):
 
 
 def compute_scores(counts: NDArray[np.int32], n_gold: int, form: Ratios) -> NDArray[np.float64]:
-    """Return the scores of both pseudo-systems, shape (2, n_trials)."""
+    """Return the scores of both systems after swaps, from their numbers of terms, shape (2, n_trials)."""
     above, below = (np.array(weights[0], np.float64) for weights in (form.numerators, form.denominators))
     out = np.empty((2, counts.shape[2]))
     for s in (0, 1):

@@ -39,7 +39,7 @@ SLAB_BYTES = 2**20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContributionPieces:
-    """Contributions of 128 units each to the summed columns, in flat arrays sorted by block of units.
+    """All contributions of a panel, split into bit planes and byte tables for each group of 128 units.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ContributionPieces:
     values: NDArray[Any]
 
     def estimate_seconds(self, itemsize: int) -> float:
-        """Return about how many seconds a trial takes to sum on this machine."""
+        """Return the estimated seconds that this machine takes to sum one trial."""
         plane, table = measure_piece_seconds(itemsize)
         halves = np.where(self.masks[:, 2:].any(axis=1), 1.0, 0.5).sum()
         return float(halves * plane + self.values.reshape(-1, 4, 32).any(axis=2).sum() / 4 * table)
@@ -77,7 +77,7 @@ class ContributionPieces:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SumLayout:
-    """A panel's contributions, arranged for summing.
+    """A panel's contributions, arranged so that they can be summed over the units that each trial swaps.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class SumLayout:
     dense : DistinctColumns, or None
         The columns themselves, where a matrix product is faster than `pieces`.
     block_sums : tuple of MovedSums, or None
-        Sums that were made elsewhere, block by block, of a panel that is not here.
+        Sums that were computed elsewhere, one block of systems at a time, if the panel is not held here.
     """
 
     n_columns: int
@@ -111,7 +111,7 @@ class SumLayout:
         return self.get_dtype(1)
 
     def get_dtype(self, weight: int) -> Any:
-        """Return int32 if sums of `weight` columns and their differences cannot overflow, else int64."""
+        """Return the type for sums of `weight` columns: int32 if their differences cannot overflow, else int64."""
         return np.int32 if self.largest * weight < 2**29 else np.int64
 
     @property
@@ -128,7 +128,7 @@ class SumLayout:
 
     @property
     def bytes_per_chunk(self) -> int:
-        """Bytes needed for a chunk of contributions during multiplication, for any number of trials."""
+        """Bytes that the matrix product needs for one chunk of units, however many trials there are; 0 without one."""
         return 0 if self.dense is None else 4 * self.n_columns * min(self.dense.n_units, dense.UNITS)
 
     @property
@@ -138,12 +138,12 @@ class SumLayout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MovedSums:
-    """Sums of some systems of a panel in a range of trials.
+    """Sums over the units swapped in each trial of a range, for some of a panel's systems.
 
     Attributes
     ----------
     arranged : SumLayout
-        Where the systems' columns stand; the first system is that of the whole panel.
+        Which column each of these systems has; the first system is the first of the whole panel.
     first : int
         The first trial.
     sums : int array, shape (n_columns, n_trials)
@@ -158,7 +158,7 @@ class MovedSums:
 def compute_moved_sums(
     panel: ScoredSums, arranged: SumLayout, *, run: int, first: int, n_trials: int, room: SlabMemory | None = None
 ) -> NDArray[Any]:
-    """Return the sums over swapped units, shape (n_columns, n_trials)."""
+    """Return the sum of each distinct column over the units that each trial swaps, shape (n_columns, n_trials)."""
     room = room or SlabMemory.from_layout(arranged, n_trials)
     words, out = room.get_trial_arrays(n_trials)
     if arranged.block_sums is not None:
@@ -176,7 +176,7 @@ def compute_moved_sums(
 
 
 def _copy_block_sums(blocks: Sequence[MovedSums], first: int, out: NDArray[Any]) -> None:
-    """Write the sums of all blocks from trial `first` on."""
+    """Copy the sums that were computed for each block of systems to `out`, from trial `first` on."""
     row = 0
     for block in blocks:
         start = first - block.first
@@ -193,7 +193,7 @@ def _add_pieces(
     room: SlabMemory,
     out: NDArray[Any],
 ) -> None:
-    """Add bit planes and byte tables to `out`, a column of units at a time."""
+    """Add the sums over swapped units to `out` by bit planes and byte tables, 128 units at a time."""
     borders = zip(pairwise(pieces.planes.tolist()), pairwise(pieces.tables.tolist()), strict=True)
     for column, (planes, tables) in zip(pieces.columns.tolist(), borders, strict=True):
         if not panel.enumerated:
@@ -216,7 +216,7 @@ def _add_products(
     room: SlabMemory,
     out: NDArray[Any],
 ) -> None:
-    """Add matrix products of contributions and swaps to `out`, a chunk of units at a time."""
+    """Add the sums over swapped units to `out`, as matrix products of contributions and swaps for chunks of units."""
     n_columns, n_trials = out.shape
     column = -1
     for start in range(0, columns.n_units, dense.UNITS):
@@ -238,7 +238,7 @@ def _add_products(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlabMemory:
-    """Memory for one slab, allocated once a task and reused for each slab.
+    """Memory for the arrays of one slab, allocated once for each task and reused for all its slabs.
 
     Fresh arrays for each slab would be mapped and unmapped by the system every time, which stalls
     all threads of the process.
@@ -250,7 +250,7 @@ class SlabMemory:
     named_arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def get_array(self, name: str, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """Return uninitialised memory, the same for the same name."""
+        """Return an uninitialised array, in the same memory each time the same name is given."""
         size = int(np.prod(shape))
         if (
             name not in self.named_arrays
@@ -261,7 +261,7 @@ class SlabMemory:
         return self.named_arrays[name][:size].reshape(shape)
 
     def get_trial_arrays(self, n_trials: int) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-        """Return the arrays of swap words and sums for so many trials, without gaps between rows."""
+        """Return the arrays of swap words and sums for `n_trials` trials, without gaps between rows."""
         words, sums = (
             array.ravel()[: len(array) * n_trials].reshape(-1, n_trials) for array in (self.words, self.sums)
         )
@@ -280,7 +280,7 @@ class SlabMemory:
 def sum_fields(
     arranged: SumLayout, moved: NDArray[Any], fields: Sequence[int], weights: Sequence[int], out: NDArray[Any]
 ) -> NDArray[Any]:
-    """Write weighted sums of fields of all systems to `out`, shape (n_systems, n_trials)."""
+    """Write each system's weighted sum of some fields over the swapped units to `out`, shape (n_systems, n_trials)."""
     columns = np.ascontiguousarray(arranged.column_of[:, list(fields)])
     signed = (arranged.sign_of[:, list(fields)] * np.asarray(weights)).astype(out.dtype)
     combine_columns(moved, columns, signed, out)
@@ -288,7 +288,7 @@ def sum_fields(
 
 
 def compute_max_planes(itemsize: int) -> int:
-    """Return up to how many bit planes are faster than byte tables on this machine, by measurement.
+    """Return the largest number of bit planes that this machine sums faster than byte tables, by measurement.
 
     Machines without a vector popcount look up tables sooner. The choice changes no sum.
     """
@@ -298,7 +298,7 @@ def compute_max_planes(itemsize: int) -> int:
 
 @lru_cache(maxsize=2)
 def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
-    """Measure the seconds a trial of one bit plane, and of one set of byte tables, of 128 units."""
+    """Measure the seconds per trial that one bit plane takes, and one set of byte tables, each of 128 units."""
     dtype = {4: np.int32, 8: np.int64}[itemsize]
     words, sums = np.full((4, 2048), 0x5A5A5A5A, np.uint32), np.zeros(2048, dtype)
     masks, weights = np.full((8, 4), 0x0F0F0F0F, np.uint32), np.ones(8, dtype)
@@ -309,7 +309,7 @@ def measure_piece_seconds(itemsize: int) -> tuple[float, float]:
 
 @cached_njit()
 def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add 2^k popcount(words & plane_k) over planes to `out`, shape (n_trials,)."""
+    """Add one column's sums over the swapped units to `out`, shape (n_trials,), by counting bits of planes."""
     for p in range(masks.shape[0]):
         m0, m1, m2, m3 = masks[p, 0], masks[p, 1], masks[p, 2], masks[p, 3]
         weight = weights[p]
@@ -326,21 +326,21 @@ def add_planes(words, masks, weights, out):  # type: ignore[no-untyped-def]  # n
 
 @cached_njit()
 def add_all_planes(words, targets, masks, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add planes to their target rows of `out`, shape (n_columns, n_trials)."""
+    """Add the sums of bit planes over swapped units, each to its target row of `out`, shape (n_columns, n_trials)."""
     for p in range(targets.shape[0]):
         add_planes(words, masks[p : p + 1], weights[p : p + 1], out[targets[p]])
 
 
 @cached_njit()
 def add_all_tables(words, targets, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add values of swapped units to their target rows of `out`, shape (n_columns, n_trials)."""
+    """Add the sums of swapped units' values, by byte tables, to target rows of `out`, shape (n_columns, n_trials)."""
     for p in range(targets.shape[0]):
         add_tables(words, values[p], table, out[targets[p]])
 
 
 @cached_njit()
 def combine_columns(moved, columns, weights, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Set out[s] to the sum over k of weights[s, k] * moved[columns[s, k]]; column -1 is zero."""
+    """Write weighted sums of columns: out[s] = sum_k weights[s, k] * moved[columns[s, k]], where column -1 is 0."""
     for s in range(columns.shape[0]):
         out[s, :] = 0
         for k in range(columns.shape[1]):
@@ -353,7 +353,7 @@ def combine_columns(moved, columns, weights, out):  # type: ignore[no-untyped-de
 
 @cached_njit()
 def add_tables(words, values, table, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Add the values of the swapped units to `out`, shape (n_trials,), by tables of 8 units."""
+    """Add the sum of the swapped units' values to `out`, shape (n_trials,), by tables of all sums of 8 units."""
     for g in range(16):
         table[g, 0] = 0
         for k in range(8):

@@ -1,7 +1,7 @@
 """Panels: sums, sets and whole outputs of the systems of a test set, and families of hypotheses.
 
 Approximate randomization, Yeh 2000 ("More accurate tests for the statistical significance of result
-differences"), after Noreen 1989: exchange the outputs of each unit with probability 1/2, score again, and
+differences"), after Noreen 1989: swap the outputs of each unit with probability 1/2, score again, and
 count the trials whose difference is at least as extreme as the observed one.
 """
 
@@ -76,7 +76,7 @@ class ComparedPanel(AnyPanel, Protocol):
 
     @property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units that differ in the metric's own fields, shape (n_pairs, n_metrics)."""
+        """Number of units in which a pair differs in the metric's own fields, shape (n_pairs, n_metrics)."""
         ...
 
     def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None, /) -> ComparedPanel:
@@ -84,15 +84,15 @@ class ComparedPanel(AnyPanel, Protocol):
         ...
 
     def hash_contents(self, column: int, /) -> NDArray[np.uint64]:
-        """Return hashes of what both systems of each pair have under a metric, shape (n_pairs, 2)."""
+        """Return content hashes of both systems of each pair, from what one metric uses, shape (n_pairs, 2)."""
         ...
 
     def iter_enumerations(
         self, rows: NDArray[np.int64], column: int, /
     ) -> Iterator[tuple[NDArray[np.int64], AnyPanel]]:
-        """Yield some pairs, and the panel of all their arrangements under one metric, until all are done.
+        """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric.
 
-        The pairs of one such panel have as many discordant units: its rows, in this order.
+        The pairs of a group have equally many discordant units. They are the rows of its panel, in this order.
         """
         ...
 
@@ -112,15 +112,15 @@ class ComparedPanel(AnyPanel, Protocol):
 
     @property
     def sign_counts(self) -> NDArray[np.int64]:
-        """Wins and losses if all nonzero differences of a mean have one size, (n_pairs, n_metrics, 2).
+        """Numbers of wins and losses if a mean's nonzero unit differences have one size, (n_pairs, n_metrics, 2).
 
-        -1 where they are not, and of scores that are no means.
+        -1 if they have several sizes, and for scores that are no means.
         """
         ...
 
     @property
     def zero_division_scores(self) -> NDArray[np.float64]:
-        """Score given to a 0/0 if either score of a pair has one, else NaN, (n_pairs, n_metrics, 2)."""
+        """Scores that were given in place of 0/0, and NaN for all other scores of pairs, (n_pairs, n_metrics, 2)."""
         ...
 
     def is_mean(self, column: int, /) -> bool:
@@ -128,5 +128,5 @@ class ComparedPanel(AnyPanel, Protocol):
         ...
 
     def get_score_step(self, column: int, /) -> float:
-        """Return the resolution to which scores are told apart; 0 if exactly."""
+        """Return the step to which a metric's item scores are rounded; 0 if they are exact."""
         ...

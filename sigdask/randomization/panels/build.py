@@ -36,14 +36,14 @@ LARGEST_SUM = 1e304
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedPanel:
-    """A panel, and the indices of its pairs among those requested.
+    """A panel, and the indices of its pairs in the list of requested pairs.
 
     Attributes
     ----------
     panel : Panel
         What is counted.
     pair_indices : int64 array, shape (n_pairs,)
-        The place of each of its pairs.
+        Index of each of its pairs in that list.
     """
 
     panel: Panel
@@ -155,7 +155,7 @@ class PanelGroups:
 def number_by_items(
     counts: Counts, pairs: NDArray[np.int64], held: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:
-    """Return group numbers of pairs by the items that both systems have, shape (n_pairs,)."""
+    """Return a group number for each pair, equal for pairs that have the same items in common, shape (n_pairs,)."""
     gaps = [mask for mask in (counts.present, held) if mask is not None]
     if not gaps:
         return np.zeros(len(pairs), np.int64)
@@ -168,7 +168,7 @@ def number_by_items(
 def _number_by_lattice(
     scales: Sequence[ScoreScale], pairs: NDArray[np.int64], n_items: int
 ) -> tuple[NDArray[np.int64], list[Lattice]]:
-    """Return group numbers of pairs by the lattice of one field, and the lattice of each number."""
+    """Return a group number for each pair, equal for pairs with one lattice of a field, and each group's lattice."""
     digits = max((s.digits for s in scales if s.digits is not None), default=None)
     numbering: dict[ScoreScale, int] = {}
     codes = np.array([numbering.setdefault(scale, len(numbering)) for scale in scales], np.int64)
@@ -185,7 +185,7 @@ def _number_by_lattice(
 def _find_lossy_pairs(
     field: NDArray[Any], codes: NDArray[np.int64], lattices: Sequence[Lattice], pairs: NDArray[np.int64], counts: Counts
 ) -> NDArray[np.bool_]:
-    """Return which pairs have differences in a field below a step of their lattice, shape (n_pairs,)."""
+    """Return which pairs have differences in a field that rounding to their lattice would lose, shape (n_pairs,)."""
     is_lossy = np.zeros(len(pairs), np.bool_)
     if field.shape[1] == 1 or not any(lattice.slack for lattice in lattices):
         return is_lossy
@@ -266,7 +266,7 @@ def _find_scales(
 
 
 def _get_column(field: NDArray[Any], system: int, counts: Counts) -> NDArray[np.float64]:
-    """Return one system's scores; 0 where it has no item."""
+    """Return one system's scores in a field, with 0 for items that the system lacks."""
     column = np.ascontiguousarray(field[:, 0 if field.shape[1] == 1 else system], np.float64)
     return column if counts.present is None else np.where(counts.present[:, system], column, 0.0)
 
@@ -334,7 +334,7 @@ def _sum_units(
     index: NDArray[np.int64],
     hashes: NDArray[np.uint64],
 ) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.uint64]]:
-    """Return sums over units (each system contiguous), their totals, and content hashes of each system.
+    """Return fields summed over each unit's items (each system contiguous), their totals, and content hashes.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def _sum_units(
 
 
 def _compute_moves(scores: NDArray[np.float64], lattice: Lattice) -> NDArray[np.int64]:
-    """Return the steps that preserve small differences of a coarse lattice, shape (n_items, 2).
+    """Return steps to add to both systems' integers so that a coarse lattice loses no difference, (n_items, 2).
 
     The larger of two numbers that the lattice does not tell apart is moved away from the smaller one.
     """

@@ -1,7 +1,7 @@
-"""Content hashes of systems on a test set, which no file, format, name or order of items changes.
+"""Content hashes of systems on a test set, which depend on no file, format, name or order of items.
 
-Where digests of pairs (`digests`) say whether counts may be used again, contents say of each system alone whether
-it is the one that a result was of, so that a signature can name the one that is another.
+Digests of pairs (`digests`) say whether counts may be used again. Content hashes say of each system alone whether it
+is the one that a result was computed from, so that a signature can name the system that has changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Contents = NDArray[np.uint64]
 
 
 def build_empty() -> Contents:
-    """Return the empty contents of panels whose contents are not needed."""
+    """Return an empty array of content hashes, for panels whose hashes are not needed."""
     return np.empty(0, np.uint64)
 
 
@@ -48,7 +48,7 @@ def hash_column(sums: NDArray[Any], hashes: Contents, lattice: Lattice) -> int:
 
 
 def hash_fields(contents: Contents, lattices: Sequence[Lattice], fields: Sequence[int]) -> Contents:
-    """Combine contents of shape (n_systems, n_fields) into one hash of some fields, shape (n_systems,)."""
+    """Combine content hashes, shape (n_systems, n_fields), into one hash of some fields, shape (n_systems,)."""
     hashes = np.full(len(contents), hash_content(tuple(identify_lattice(lattices[f]) for f in fields)), np.uint64)
     for f in fields:
         hashes = mix_bits(hashes ^ contents[:, f])

@@ -39,7 +39,7 @@ MOST_NUMBERS = 2**16
 """Contributions that are hashed at a time."""
 
 Digests = NDArray[np.void]
-"""Of `BYTES` bytes each."""
+"""Of `DIGEST_BYTES` bytes each."""
 
 
 def compute_pair_digests(panel: ScoredSums, m: int) -> Digests:
@@ -75,7 +75,7 @@ def _extend_digest(start: Any, data: bytes) -> bytes:
 
 
 def _hash_systems(panel: ScoredSums, fields_used: list[int], scales: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Sum hashes of the contributions of each system over units, shape (n_systems, 2).
+    """Return two hashes of each system's contributions, each a sum of hashes of units, shape (n_systems, 2).
 
     In the difference of two systems' sums, units to which both contribute the same cancel, so that
     it does not matter which units a panel keeps for the sake of other systems.
@@ -108,20 +108,20 @@ def mix_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def mark_widened(panel: ScoredSums, m: int) -> tuple[str, ...]:
-    """Return a mark for counts with wider ties than version 0.1: inexact sums, and weighted ones."""
+    """Return a mark for the digest if ties are wider than in version 0.1 (inexact or weighted sums), else nothing."""
     plain = max((panel.lattices[f].slack for f in panel.list_compared_fields(m)), default=0)
     return ("widened",) if panel.is_approximate(m) or panel.count_slack_steps(m) > plain else ()
 
 
 def identify_lattice(lattice: Lattice) -> tuple[Any, ...]:
-    """Return the part of a lattice that belongs to a pair; decimals mean the same scores on any lattice."""
+    """Return what a pair's digest has of a lattice: the same for all decimal lattices, on which scores are exact."""
     if isinstance(lattice, RoundedLattice):
         return "rounded", lattice.exponent, lattice.rounding
     return ("decimal", 0) if lattice.digits is not None else ("binary", lattice.exponent)
 
 
 def get_factor(lattice: Lattice) -> int:
-    """Return the factor for integers on a lattice that makes equal decimals equal on any lattice."""
+    """Return the factor for integers on a lattice that makes equal decimals equal on all decimal lattices."""
     return 10 ** (MOST_DIGITS - lattice.digits) if lattice.digits is not None and lattice.digits <= MOST_DIGITS else 1
 
 
@@ -139,14 +139,14 @@ def digest(value: Any) -> str:
 
 
 def hash_content(value: Any) -> int:
-    """Return a 64-bit hash of a value, which does not depend on the version of counting."""
+    """Return a 64-bit hash of a value, which unlike `digest` does not depend on `COUNTING_VERSION`."""
     hasher = hashlib.blake2b(digest_size=8)
     _add_value(hasher, value)
     return int.from_bytes(hasher.digest(), "little")
 
 
 def _add_value(hasher: Any, value: Any) -> None:
-    """Add a value's type and content, each part delimited."""
+    """Add a value's type and content to a hash, with each part delimited."""
     value = _as_hashed(value)
     identity = _find_identity(type(value))
     hasher.update(f"<{identity.tag if identity else type(value).__name__}>".encode())
@@ -171,7 +171,7 @@ def _add_value(hasher: Any, value: Any) -> None:
 
 
 def _as_hashed(value: Any) -> Any:
-    """Return the value from which an array or view was made."""
+    """Return the plain value that is hashed in place of a scalar of NumPy or a view, or else the value itself."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, ExactNumbers) and not value.rounding:
@@ -180,7 +180,7 @@ def _as_hashed(value: Any) -> Any:
 
 
 def _find_identity(target: Any) -> Identity | None:
-    """Return the identity of a class or function; None for code from elsewhere, identified by its name."""
+    """Return the identity of a class or function, or None for code outside sigdask that has none."""
     identity, module = get_identity(target), getattr(target, "__module__", "") or ""
     if identity is None and module.partition(".")[0] == "sigdask":
         raise InputError(
@@ -227,7 +227,8 @@ def _identify_source(function: Any) -> str:
 def _find_imports(file: Path, module: str) -> list[Path]:
     """Return a module's file and the user's own files that it imports, directly or not.
 
-    Its own are those below the folder that its name starts from; of an installed package the file alone.
+    The user's own files are those below the folder that contains the module's top-level package. For an installed
+    package, only the module's file is returned.
     """
     folder = file.parents[module.count(".") + (file.name == "__init__.py")]
     if folder.name in INSTALLED or (folder / "site-packages").is_dir():
@@ -246,7 +247,7 @@ INSTALLED = ("site-packages", "dist-packages")
 
 @functools.lru_cache(2**14)
 def _list_imports(file: Path, folder: Path, _changed: int) -> tuple[Path, ...]:
-    """Return the files below a folder that the import statements of one of them name."""
+    """Return the files below a folder that the import statements of one file name."""
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):

@@ -1,8 +1,7 @@
-"""Exact p-values, and parts of their counts, as trials that tasks, stores and deadlines can handle.
+"""Panels that compute exact p-values in trials, so that tasks, stores and deadlines treat them like any panel.
 
-A number is told in bits, each counted by itself: a trial adds 0 or 1 to the count of each bit of what it gives. So
-a tally of them is one of trials like any other (whole numbers, none above its trials, that add, the same in any
-partition), whatever they stand for.
+A number is stored by its bits: a trial adds 0 or 1 to the count of each bit of its result. So the tally is like any
+other: its counts are whole numbers, at most the number of trials, they add up, and they are the same in any partition.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ N_LIMITS, N_COUNTS = 6, 2
 @known_as("Scoring", "form lattices")
 @dataclass(frozen=True, slots=True)
 class IntegerScoring:
-    """A form of integer sums for an exact problem, which can travel to workers.
+    """A score as a function of integer sums, for an exact problem that is sent to workers.
 
     Attributes
     ----------
@@ -58,12 +57,12 @@ class IntegerScoring:
 @known_as("Exact p", "problem", apart_from="chosen")
 @dataclass(frozen=True, eq=False)
 class ExactPanel:
-    """The exact p-values of one pair under one metric, as one trial or one for each part of the count.
+    """A panel that computes the exact p-values of one pair under one metric, in one trial or one for each part.
 
     Attributes
     ----------
     problem : Problem
-        What units move, and what a score makes of it.
+        What the p-values are computed from.
     chosen : ChosenMethod
         How it is solved.
     """
@@ -78,7 +77,7 @@ class ExactPanel:
 
     @property
     def n_trials(self) -> int:
-        """Parts of the count, each a trial; 1 if the problem is solved at once."""
+        """Number of parts in which arrangements are counted, each a trial; 1 if the problem is solved at once."""
         return self.chosen.n_parts
 
     @property
@@ -93,7 +92,7 @@ class ExactPanel:
         return self.chosen.seconds / self.n_trials
 
     def tally(self, *, run: int = 0, first: int = 0, n_trials: int = 1) -> Tally:  # noqa: ARG002  # no run differs
-        """Solve the problem, or count some of its parts."""
+        """Solve the problem, or count some of its parts, and return the bits of the numbers found as counts."""
         numbers = np.zeros((n_trials, N_LIMITS), np.uint64)
         if self.n_trials == 1:
             numbers[0] = exact.solve(self.problem, self.chosen).limits.ravel().view(np.uint64)
@@ -113,7 +112,7 @@ class ExactPanel:
         return exact.combine_parts(self.problem, self.chosen, numbers[:N_COUNTS].astype(np.int64)).limits
 
     def get_guarantee(self, limits: NDArray[np.float64]) -> str:
-        """Return the guarantee of limits; those that counting leaves very close are certified."""
+        """Return the guarantee of limits of p. If counting leaves them apart, it is "certified" or else "bounds"."""
         low, high = limits.T
         if self.chosen.guarantee not in {"exact", "bounds"} or (low == high).all():
             return self.chosen.guarantee
@@ -124,7 +123,7 @@ class ExactPanel:
         return self
 
     def compute_digests(self) -> Digests:
-        """Return its digest by content, shape (1, 1): no seed, no alternative, no names."""
+        """Return the digest of the problem and method, shape (1, 1): no seed, no alternative, no names."""
         chosen = self.chosen
         content = ("exact", VERSION, chosen.method, chosen.n_parts, *_list_contents(self.problem))
         return pack_digests([bytes.fromhex(digest(content))]).reshape(1, 1)

@@ -38,6 +38,6 @@ def compute_family_digest(family: Any, members: Sequence[FamilyMember]) -> Diges
 
 
 def iter_chunks(order: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield runs of hypotheses in order, `size` at a time."""
+    """Yield the hypotheses of an order in consecutive parts of at most `size`."""
     for start in range(0, len(order), size):
         yield order[start : start + size]

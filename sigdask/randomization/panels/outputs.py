@@ -1,4 +1,4 @@
-"""Panels of whole outputs for black-box metrics: one pair, and one call for each system and trial."""
+"""Panels of whole outputs for black-box metrics: one pair each, with one metric call for each system and trial."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OutputsPanel:
     a, b : object array, shape (n_items,)
         Outputs of the two systems.
     gold : object array, shape (n_items,), or None
-        What was right.
+        The gold standard.
     index : int64 array, shape (n_items,)
         Address of each item's unit; when enumerated, the bit of each discordant unit or -1.
     n_units : int
@@ -76,7 +76,7 @@ class OutputsPanel:
     def from_counts(
         counts: Counts, units: SwapUnits, metric: BlackBox, pair: Pair, subset: NDArray[np.bool_] | None = None
     ) -> OutputsPanel:
-        """Select one pair from `counts`, on the items that both have."""
+        """Return the panel of one pair of systems in `counts`, on the items that both have."""
         if counts.replicates:
             raise InputError(
                 f"metric {metric.name!r} is one of whole outputs, which takes no replicates; give one file a system, "
@@ -96,7 +96,7 @@ class OutputsPanel:
 
     @property
     def nbytes(self) -> float:
-        """Size of its outputs, which is unknown and never small."""
+        """Size of its outputs in bytes, given as infinite, since it is unknown and may be large."""
         return math.inf
 
     @cached_property
@@ -107,7 +107,7 @@ class OutputsPanel:
 
     @property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units in which the systems differ, shape (1, 1)."""
+        """Number of units in which the systems differ, shape (1, 1)."""
         return np.array([[len(self.discordant_units)]])
 
     @cached_property
@@ -116,7 +116,7 @@ class OutputsPanel:
         return np.array([[s] for s in self.score(np.zeros(len(self.a), np.bool_))])
 
     def score(self, swapped: NDArray[np.bool_]) -> tuple[float, float]:
-        """Score both pseudo-systems after the items of `swapped`, shape (n_items,), are swapped."""
+        """Return the scores of both systems after the items marked in `swapped`, shape (n_items,), are swapped."""
         gold = None if self.gold is None else self.gold.tolist()
         pseudo = (np.where(swapped, self.b, self.a), np.where(swapped, self.a, self.b))
         first, second = (self._score_outputs(outputs.tolist(), gold) for outputs in pseudo)
@@ -147,7 +147,7 @@ class OutputsPanel:
         return len(self.a), len(np.unique(self.index))
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of the pair, with the same guarantees as `Panel.tally`."""
+        """Count exceedances of the pair in a range of trials, the same on any machine and in any partition."""
         [(a, b)] = self.compute_trial_scores(run=run, first=first, n_trials=n_trials)
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
         observed = self.scores[0, 0] - self.scores[1, 0]
@@ -155,7 +155,7 @@ class OutputsPanel:
         return Tally(n_trials, counts)
 
     def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
-        """Return the scores of both pseudo-systems, shape (1, 2, n_trials)."""
+        """Return the scores of both systems after the swaps of each trial, shape (1, 2, n_trials)."""
         scores = np.empty((1, 2, n_trials))
         for start in range(0, n_trials, SWAPS):
             n_block = min(SWAPS, n_trials - start)
@@ -168,11 +168,11 @@ class OutputsPanel:
         return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
-        """Return hashes of the outputs of both systems, shape (1, 2)."""
+        """Return content hashes of the outputs of both systems, shape (1, 2)."""
         return np.array([[hash_outputs(outputs, self.gold, self.index) for outputs in (self.a, self.b)]])
 
     def estimate_swap_deviations(self) -> NDArray[np.float64]:
-        """Return the standard deviation of the difference in the first trials of the first run."""
+        """Estimate the standard deviation of the difference under swaps from the first trials, shape (1, 1)."""
         [(a, b)] = self.compute_trial_scores(run=0, first=0, n_trials=DEVIATION_TRIALS)
         return np.array([[float(np.sqrt(np.mean((a - b) ** 2)))]])  # about 0, the mean of shuffled differences
 
@@ -187,21 +187,21 @@ class OutputsPanel:
         return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
 
     def is_mean(self, _column: int) -> bool:
-        """Return False: how a black box scores is not known."""
+        """Return whether the score is a mean: always False, since a black box may compute anything."""
         return False
 
     @property
     def sign_counts(self) -> NDArray[np.int64]:
-        """-1, since items have no scores of their own."""
+        """Numbers of wins and losses, shape (1, 1, 2): always -1 (undefined), since items have no scores."""
         return np.full((1, 1, 2), -1, np.int64)
 
     def get_score_step(self, _column: int) -> float:
-        """Return 0: scores are compared exactly."""
+        """Return the step to which item scores are rounded: always 0, since black-box scores are taken as exact."""
         return 0.0
 
     @property
     def zero_division_scores(self) -> NDArray[np.float64]:
-        """NaN, since a black box returns finite scores only."""
+        """Scores that were given in place of 0/0, shape (1, 1, 2): always NaN, since black boxes report none."""
         return np.full((1, 1, 2), np.nan)
 
     def select(self, _rows: Sequence[int] | NDArray[np.int64], _columns: Sequence[int] | None = None) -> OutputsPanel:
@@ -211,11 +211,11 @@ class OutputsPanel:
     def iter_enumerations(
         self, rows: NDArray[np.int64], _column: int = 0
     ) -> Iterator[tuple[NDArray[np.int64], OutputsPanel]]:
-        """Yield the panel of all arrangements of its pair."""
+        """Yield the pair with the panel whose trials are all arrangements of its discordant units."""
         yield rows, self.build_enumeration()
 
     def build_enumeration(self, _pair: int = 0, _metric: int = 0) -> OutputsPanel:
-        """Return the panel of all arrangements; the arguments are those of other panels."""
+        """Return the panel whose trials are all arrangements of the discordant units. The arguments are ignored."""
         bit_of = np.full(self.n_units, -1, np.int64)
         bit_of[self.discordant_units] = np.arange(len(self.discordant_units))
         return replace(self, index=bit_of[self.index], enumerated=True)

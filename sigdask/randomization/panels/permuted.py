@@ -1,8 +1,8 @@
-"""Panels of labellings and one permuted over the items, to test if their agreement is beyond chance.
+"""Panels that permute one labelling over the items, to test if its agreement with others is beyond chance.
 
 Van Asch, "Approximate randomization" (after Noreen 1989): under the null hypothesis that one labelling is independent
-of another, every order of its labels over the items is as likely. How often each gives a label stays, so that a score
-of labels hangs on nothing but in how many items of each label they agree.
+of another, every order of its labels over the items is equally likely. No permutation changes how often a labelling
+uses a label, so a score depends only on the number of items of each label on which both labellings agree.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ TILE = 2**18
 @known_as("Agreeing", "columns limits form fixed")
 @dataclass(frozen=True, slots=True, eq=False)
 class AgreementScore:
-    """A score of the agreements of two labellings, and the limits beyond which it counts as extreme.
+    """A score of the agreements of two labellings, and the thresholds from which it counts as extreme.
 
     Attributes
     ----------
     columns : int64 or float64 array, shape (n_sums, n_parts)
         What an agreement in each part of the labels adds to each sum.
     limits : tuple of four int or float
-        Values from which on one is at least as large as the observed one, and as small; and, two-sided, as far above
-        what independence leads to expect, and below.
+        Thresholds of extreme values: at least the first (greater), at most the second (less), and two-sided, at least
+        the third or at most the fourth.
     form : Form or None
         The score of the sums; None where the one sum is compared itself.
     fixed : int64 array, shape (n_sums,)
-        What no permutation changes of the sums.
+        The part of each sum that no permutation changes.
     """
 
     columns: NDArray[Any]
@@ -55,27 +55,27 @@ class AgreementScore:
         return getattr(self.form, "name", "")
 
     def compute_values(self, agreed: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the compared values, given agreements of shape (..., n_parts)."""
+        """Return the score, or the sum that is compared in its place, given agreements of shape (..., n_parts)."""
         sums = agreed @ self.columns.T + self.fixed
         return np.asarray(sums[..., 0] if self.form is None else self.form.score(sums))
 
     def is_extreme(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which values are extreme in each tail, shape (n_tails, ...)."""
+        """Return which scores are at least as extreme as the observed one in each tail, shape (n_tails, ...)."""
         greater, less, above, below = self.limits
         return np.stack([values >= greater, values <= less, (values >= above) | (values <= below)])
 
     def select_labels(self, labels: Sequence[Any]) -> AgreementScore:
-        """Return the score with a part for each of some labels."""
+        """Return the score for agreements that are counted for some labels only, one part for each."""
         return replace(self, columns=self.columns[:, labels])
 
     @property
     def parts(self) -> list[NDArray[np.intp]]:
-        """The labels that count, grouped if their agreements count the same."""
+        """The labels that affect the score, in groups of labels whose agreements have the same weight."""
         return group_columns(self.columns)
 
 
 def group_columns(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
-    """Return groups of equal columns, without those of zeros."""
+    """Return the indices of equal columns in groups, leaving out columns of zeros."""
     kinds, kind = np.unique(columns, axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     return [np.flatnonzero(kind == k) for k in range(kinds.shape[1]) if kinds[:, k].any()]
@@ -84,7 +84,7 @@ def group_columns(columns: NDArray[Any]) -> list[NDArray[np.intp]]:
 @known_as("Permuted", "key starts meant given scores")
 @dataclass(frozen=True, eq=False)
 class PermutedPanel:
-    """Labellings of one test set, and one that is permuted, under several metrics.
+    """Labellings of one test set, a labelling that is permuted against them, and metrics of their agreement.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class PermutedPanel:
 
     @property
     def metrics(self) -> tuple[AgreementScore, ...]:
-        """Metrics of the first labelling, by which functions of users are found on workers."""
+        """Scores of the first labelling under each metric, where code that sends panels looks for users' functions."""
         return self.scores[0]
 
     @property
@@ -127,11 +127,11 @@ class PermutedPanel:
 
     @cached_property
     def parts(self) -> list[NDArray[np.intp]]:
-        """The labels that count for any score, grouped if they count the same for all scores."""
+        """The labels that affect any score, in groups of labels that have the same weight in every score."""
         return group_columns(np.concatenate([score.columns for row in self.scores for score in row]))
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances; the same on any machine, in any partition."""
+        """Count exceedances of each labelling and metric in a range of trials, the same in any partition."""
         parts, counts = self.parts, np.zeros((*self.shape, len(TAILS)), np.int64)
         part_of = np.full(self.scores[0][0].columns.shape[1], -1, np.int32)
         for k, labels in enumerate(parts):

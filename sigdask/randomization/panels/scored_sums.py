@@ -1,4 +1,4 @@
-"""Integer sums of systems' units and their scores, as kernels and digests need them."""
+"""Units' contributions to systems as integers, with sums and scores: what kernels and digests need of a panel."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class ScoredSums:
     def differences(self) -> NDArray[np.float64]:
         """Observed differences of scores, shape (n_pairs, n_metrics).
 
-        Of linear metrics by their numerators: scores of a large size and a small difference cancel.
+        For linear metrics, computed from the numerators: subtracting large scores would cancel a small difference.
         """
         result = np.asarray(self.scores[self.pairs[:, 0]] - self.scores[self.pairs[:, 1]])
         for m in np.flatnonzero(self.linear):
@@ -120,7 +120,7 @@ class ScoredSums:
         return np.asarray(result)
 
     def get_ratio(self, metric: int) -> Ratios:
-        """Return the form of a one-ratio metric; every linear metric is one."""
+        """Return the form of a metric that is one ratio, as every linear metric is."""
         form = self.metrics[metric].form
         assert isinstance(form, Ratios)
         return form
@@ -134,19 +134,19 @@ class ScoredSums:
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units in which a pair differs in the metric's own fields, shape (n_pairs, n_metrics)."""
+        """Number of units in which a pair differs in the metric's own fields, shape (n_pairs, n_metrics)."""
         return self._sum_discordant_weights(NO_WEIGHTS)
 
     @cached_property
     def slack(self) -> NDArray[np.int64]:
-        """Lattice steps within which a sum may miss a true tie, shape (n_pairs, n_metrics)."""
+        """Rounding error within which differences of sums tie, in lattice steps, shape (n_pairs, n_metrics)."""
         steps = [self.count_slack_steps(m) for m in range(len(self.metrics))]
         if not any(steps):
             return np.zeros(self.shape, np.int64)
         return np.asarray(self._sum_discordant_weights(self.sizes) * np.array(steps))
 
     def count_slack_steps(self, m: int) -> int:
-        """Return the steps of slack of a discordant item under one metric."""
+        """Return the rounding error that one discordant item adds to a difference under a metric, in lattice steps."""
         metric = self.metrics[m]
         if not self.linear[m]:
             return max((self.lattices[f].slack for f in metric.fields), default=0)
@@ -158,13 +158,13 @@ class ScoredSums:
         return not self.linear[metric] and self.is_rounded(metric)
 
     def is_rounded(self, metric: int) -> bool:
-        """Return whether a metric's score, compared as a float, would take inexact sums."""
+        """Return whether a metric's sums are inexact when its form takes them as floats."""
         panel_metric = self.metrics[metric]
         lattices = [self.lattices[f] for f in panel_metric.fields]
         return any(x.slack for x in lattices) or (has_formula(panel_metric.form) and any(x.digits for x in lattices))
 
     def compute_error_bounds(self, metric: int, totals: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how far a metric's scores may be from those of the true sums.
+        """Return how far rounding in the sums may take a metric's scores from their true values.
 
         Parameters
         ----------
@@ -190,9 +190,9 @@ class ScoredSums:
 
     @cached_property
     def observed_error_bounds(self) -> NDArray[np.float64]:
-        """How far observed differences may be from the true ones, shape (n_pairs, n_metrics).
+        """How far rounding may take observed differences from their true values, shape (n_pairs, n_metrics).
 
-        Of metrics that are approximate; the ties of others are known in steps (`slack`) or exactly.
+        0 for metrics that are not approximate, whose ties are known in steps (`slack`) or exactly.
         """
         bounds = np.zeros(self.shape)
         for m in range(len(self.metrics)):
@@ -209,28 +209,28 @@ class ScoredSums:
         return np.asarray((lowest >= 0) & (rest >= 0).all(axis=0))
 
     def list_compared_fields(self, metric: int) -> list[int]:
-        """Return the fields whose sums are compared; of a linear metric those of the numerator."""
+        """Return the fields whose sums are compared: all of a metric's, or those in a linear metric's numerator."""
         panel_metric = self.metrics[metric]
         if not self.linear[metric]:
             return list(panel_metric.fields)
         return [f for f, w in zip(panel_metric.fields, self.get_ratio(metric).numerators[0], strict=True) if w]
 
     def _sum_discordant_weights(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sum the weights of the units that differ, shape (n_pairs, n_metrics); none means 1 each."""
+        """Return the total weight of each pair's discordant units, (n_pairs, n_metrics); no weights mean 1 each."""
         by_fields = {m.fields: sum_discordant_weights(self.values, m.fields, self.pairs, weights) for m in self.metrics}
         return np.column_stack([by_fields[m.fields] for m in self.metrics])
 
     def _iter_unit_blocks(self) -> Iterator[slice]:
-        """Yield slices of the units, shorter ones if there are many systems."""
+        """Yield slices of the kept units that fit in memory, shorter if there are many systems."""
         step = max(MOST_NUMBERS // max(len(self.totals), 1), 1)
         for start in range(0, len(self.addresses), step):
             yield slice(start, start + step)
 
     @cached_property
     def sign_counts(self) -> NDArray[np.int64]:
-        """Wins and losses if all nonzero differences of a mean have one size, (n_pairs, n_metrics, 2).
+        """Numbers of wins and losses if a mean's nonzero unit differences have one size, (n_pairs, n_metrics, 2).
 
-        -1 where they are not, and of scores that are no means.
+        -1 if they have several sizes, and for scores that are no means.
         """
         result = np.full((*self.shape, 2), -1, np.int64)
         for m in np.flatnonzero(self.linear):
@@ -240,7 +240,7 @@ class ScoredSums:
         return result
 
     def _count_signs(self, metric: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return whether the nonzero differences of each pair have one size, and wins and losses."""
+        """Return whether each pair's nonzero unit differences all have one size, and how many are wins and losses."""
         n = len(self.pairs)
         least, most = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
         wins, losses = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -285,7 +285,7 @@ class ScoredSums:
         return np.where((codes[i] == codes[j]) & (totals[i] == totals[j]), np.maximum(totals[i], 0), 0)
 
     def _get_denominator_weights(self, m: int) -> NDArray[np.int64] | None:
-        """Return the denominator's weights if the metric is one ratio on one scale each, else None."""
+        """Return the denominator's weights if a metric is one ratio of sums on one lattice each, else None."""
         form, fields = self.metrics[m].form, list(self.metrics[m].fields)
         if not isinstance(form, Ratios) or len(form.numerators) != 1:
             return None
@@ -294,11 +294,11 @@ class ScoredSums:
         return np.array(form.denominators[0])
 
     def get_base_system(self, _system: int) -> int:
-        """Return the system relative to which the contributions of another are stored."""
+        """Return the system whose contributions are subtracted from another's before summing: the first."""
         return 0
 
     def get_unit_sizes(self, _systems: slice) -> NDArray[np.int64]:
-        """Return the items in each kept unit of some systems, shape (n_kept, n_systems) or (n_kept, 1)."""
+        """Return the number of items in each kept unit, for some systems, shape (n_kept, n_systems) or (n_kept, 1)."""
         return self.sizes[:, None]
 
 
@@ -319,5 +319,5 @@ def as_arguments(sums: NDArray[Any], lattices: Sequence[Lattice], fields: Sequen
 
 
 def _find_scales(lattices: Sequence[Lattice], fields: Sequence[int], weights: Sequence[float]) -> set[Lattice]:
-    """Return the scales of the fields with a weight; that of counts if there is none."""
+    """Return the distinct lattices of fields whose weight is not 0, or the lattice of integers if none is."""
     return {lattices[f] for f, w in zip(fields, weights, strict=True) if w} or {INTEGER_LATTICE}

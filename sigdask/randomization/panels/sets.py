@@ -1,7 +1,7 @@
-"""Panels of sets: the terms that each system gave anywhere, recomputed after each trial's swaps.
+"""Panels for scores of sets: the terms that a system has in any unit, recomputed after each trial's swaps.
 
-A term counts for a pseudo-system if at least one of its units holds it, so the score is no sum over
-units; which units hold a term, for each system, is all that a trial needs.
+A term counts for a system after swaps if at least one of its units holds it, so the score is no sum over
+units. A trial needs only which units hold each term, for each system.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PresencePanel:
         return self.n_items, self.n_units
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count exceedances of pairs under set metrics, with the same guarantees as `Panel.tally`."""
+        """Count exceedances of each pair and metric in a range of trials, the same on any machine, in any partition."""
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
         n_gold = int(self.totals[0, 2])
         observed = self.scores[self.pairs[:, 0]] - self.scores[self.pairs[:, 1]]  # (n_pairs, n_metrics)
@@ -92,14 +92,14 @@ class PresencePanel:
         return Tally(n_trials, counts)
 
     def compute_trial_scores(self, *, run: int, first: int, n_trials: int) -> NDArray[np.float64]:
-        """Return both pseudo-systems' scores of each pair under the first metric, (n_pairs, 2, n_trials)."""
+        """Return both systems' scores after each trial's swaps, under the first metric, (n_pairs, 2, n_trials)."""
         blocks: list[list[NDArray[np.float64]]] = [[] for _ in self.pairs]
         for p, term_counts in iter_distinct_terms(self, run=run, first=first, n_trials=n_trials):
             blocks[p].append(compute_scores(term_counts, int(self.totals[0, 2]), self.metrics[0].form))
         return np.stack([np.concatenate(pair_blocks, axis=1) for pair_blocks in blocks])
 
     def compute_digests(self) -> Digests:
-        """Return digests of pairs of sets, from the units that hold each term; term numbers do not matter."""
+        """Return the digest of each pair and metric, shape (n_pairs, n_metrics), from the units that hold each term."""
         units = mix_bits(self.addresses.astype(np.uint64))
         n_terms = len(self.golden)
         holders = np.zeros((len(self.holdings), n_terms), np.uint64)  # of each term, a sum over the units that hold it
@@ -120,14 +120,14 @@ class PresencePanel:
         return pack_digests(map(bytes.fromhex, hex_digests)).reshape(self.shape)
 
     def hash_contents(self, _column: int) -> NDArray[np.uint64]:
-        """Return hashes of both systems' terms and the gold terms for each pair, shape (n_pairs, 2)."""
+        """Return content hashes of both systems of each pair, each with the gold terms, shape (n_pairs, 2)."""
         gold_hash = mix_bits(self.terms[self.golden]).sum(dtype=np.uint64)
         n = max(self.n_units, 1)
         system_hashes = [hash_terms(self.terms[held // n], self.addresses[held % n]) for held in self.holdings]
         return mix_bits(np.array(system_hashes, np.uint64) ^ gold_hash)[self.pairs]
 
     def estimate_swap_deviations(self) -> NDArray[np.float64]:
-        """Return the standard deviation of the difference in the first trials of the first run."""
+        """Estimate each difference's standard deviation under swaps from the first trials, (n_pairs, n_metrics)."""
         squares = np.zeros(self.shape)
         n_gold = int(self.totals[0, 2])
         for p, terms in iter_distinct_terms(self, run=0, first=0, n_trials=DEVIATION_TRIALS):
@@ -147,21 +147,21 @@ class PresencePanel:
         return np.asarray(float(TIE) * np.abs(self.pair_scores).sum(axis=2))
 
     def is_mean(self, _column: int) -> bool:
-        """Return False: items of the sets have no scores of their own."""
+        """Return whether a score is a mean: always False, since items of the sets have no scores of their own."""
         return False
 
     @property
     def sign_counts(self) -> NDArray[np.int64]:
-        """-1 throughout, since items of the sets have no scores of their own."""
+        """Numbers of wins and losses, (n_pairs, n_metrics, 2): always -1 (undefined), since items have no scores."""
         return np.full((*self.shape, 2), -1, np.int64)
 
     def get_score_step(self, _column: int) -> float:
-        """Return 0: scores of numbers of terms are compared exactly."""
+        """Return the step to which a metric's item scores are rounded: always 0, since numbers of terms are exact."""
         return 0.0
 
     @property
     def zero_division_scores(self) -> NDArray[np.float64]:
-        """Score given to a 0/0 if either score of a pair is one, else NaN, (n_pairs, n_metrics, 2)."""
+        """Scores that were given in place of 0/0, and NaN for all other scores of pairs, (n_pairs, n_metrics, 2)."""
         scores = np.full((len(self.totals), len(self.metrics)), np.nan)
         for m, metric in enumerate(self.metrics):
             scores[metric.form.is_undefined(self.totals[:, list(metric.fields)]), m] = metric.form.zero_division
@@ -184,7 +184,7 @@ class PresencePanel:
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
-        """Distinct right terms, distinct terms and distinct gold terms, shape (n_systems, 3)."""
+        """Numbers of distinct right terms, of distinct terms and of distinct gold terms, shape (n_systems, 3)."""
         system_terms = [np.unique(held // self.n_units) for held in self.holdings]
         n_gold = np.count_nonzero(self.golden)
         return np.array([[np.count_nonzero(self.golden[terms]), len(terms), n_gold] for terms in system_terms])
@@ -196,7 +196,7 @@ class PresencePanel:
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units in which the systems have different terms, shape (n_pairs, n_metrics)."""
+        """Number of units in which the systems of a pair have different terms, shape (n_pairs, n_metrics)."""
         counts = [[len(self.find_discordant_units(pair))] * len(self.metrics) for pair in range(len(self.pairs))]
         return np.array(counts, np.int64).reshape(self.shape)
 
@@ -206,7 +206,7 @@ class PresencePanel:
         return np.unique(np.setxor1d(self.holdings[i], self.holdings[j], assume_unique=True) % self.n_units)
 
     def build_enumeration(self, pair: int, metric: int) -> PresencePanel:
-        """Return the panel of all arrangements of one pair under one metric."""
+        """Return the panel of one pair under one metric, whose trials are all arrangements."""
         units = self.find_discordant_units(pair)
         addresses = np.full(self.n_units, -1, np.int64)
         addresses[units] = np.arange(len(units))
@@ -222,7 +222,7 @@ class PresencePanel:
     def iter_enumerations(
         self, rows: NDArray[np.int64], column: int
     ) -> Iterator[tuple[NDArray[np.int64], PresencePanel]]:
-        """Yield each of some pairs, and the panel of all its arrangements under one metric."""
+        """Yield each of some pairs with the panel whose trials are all its arrangements under one metric."""
         for row in rows:
             yield np.array([row]), self.build_enumeration(int(row), column)
 
@@ -243,12 +243,12 @@ def build_set_panels(
     *,
     subset: NDArray[np.bool_] | None = None,
 ) -> list[tuple[PresencePanel, NDArray[np.int64]]]:
-    """Build the panels of one test set or a subset of its items, as `build_panels` does.
+    """Build the panels of set metrics on one test set or a subset of its items, one for each group of pairs.
 
     Returns
     -------
     list of (PresencePanel, int64 array)
-        Panels, and where their pairs stand among those asked for.
+        Panels of pairs that have the same items, and the indices of their pairs in `pairs`.
     """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     groups = group_rows(number_rows(number_by_items(counts, pairs)))
@@ -297,9 +297,9 @@ _incidences: WeakKeyDictionary[Outputs, Incidence] = WeakKeyDictionary()
 
 
 def get_incidence(outputs: Outputs) -> Incidence:
-    """Return (items, terms) of the gold lists and of each system's, and a hash of each distinct term.
+    """Return which items hold which terms, for the gold standard and each system, and a hash of each term.
 
-    Kept as long as the outputs: every subset and unit of a test set takes it.
+    The result is cached as long as the outputs live, since every subset and unit of a test set needs it.
     """
     cached = _incidences.get(outputs)
     if cached is None:

@@ -110,7 +110,7 @@ class Panel(ScoredSums):
     Attributes
     ----------
     contents : uint64 array, shape (n_systems, n_fields)
-        What each system has in each field, over all units; nothing where it is not asked for.
+        Content hash of each system in each field, over all units; empty if not needed.
     """
 
     contents: NDArray[np.uint64] = field(default_factory=build_empty)
@@ -149,7 +149,7 @@ class Panel(ScoredSums):
         return np.stack([compute_pair_digests(self, m) for m in range(len(self.metrics))], axis=1)
 
     def hash_contents(self, column: int) -> NDArray[np.uint64]:
-        """Return hashes of what both systems of each pair have under a metric, shape (n_pairs, 2)."""
+        """Return content hashes of both systems of each pair, from the fields of one metric, shape (n_pairs, 2)."""
         return hash_fields(self.contents, self.lattices, self.metrics[column].fields)[self.pairs]
 
     def estimate_swap_deviations(self) -> NDArray[np.float64]:
@@ -180,18 +180,18 @@ class Panel(ScoredSums):
         return self.linear[column]
 
     def is_coarse(self, column: int) -> bool:
-        """Return whether some scores of a metric differ by less than a step of their lattice."""
+        """Return whether some of a metric's item scores differ by less than a step of their lattice."""
         return any(isinstance(self.lattices[f], CoarseLattice) for f in self.list_compared_fields(column))
 
     def get_score_step(self, column: int) -> float:
-        """Return the resolution to which scores are told apart; 0 if exactly, negative if some differ by less."""
+        """Return the step to which a metric's item scores are rounded; 0 if exact, negative if some differ by less."""
         lattices = [self.lattices[f] for f in self.metrics[column].fields]
         largest_step = max((lattice.step for lattice in lattices if lattice.slack), default=0.0)
         return -largest_step if self.is_coarse(column) else largest_step
 
     @property
     def zero_division_scores(self) -> NDArray[np.float64]:
-        """Score given to a 0/0 if either score of a pair has one, else NaN, (n_pairs, n_metrics, 2)."""
+        """Scores that were given in place of 0/0, and NaN for all other scores of pairs, (n_pairs, n_metrics, 2)."""
         scores = np.full((len(self.totals), len(self.metrics)), np.nan)
         for m, metric in enumerate(self.metrics):
             if isinstance(metric.form, Ratios):
@@ -199,21 +199,22 @@ class Panel(ScoredSums):
         return np.moveaxis(scores[self.pairs], 1, 2)
 
     def iter_enumerations(self, rows: NDArray[np.int64], column: int) -> Iterator[tuple[NDArray[np.int64], Panel]]:
-        """Yield some pairs, and the panel of all their arrangements under one metric, until all are done."""
+        """Yield some pairs in groups, each with a panel whose trials are all arrangements under one metric."""
         for members in self._group_alike(rows, column):
             size = compute_max_together(int(self.n_discordant[members[0], column]), len(self.metrics[column].fields))
             for start in range(0, len(members), size):
                 yield members[start : start + size], self._build_arrangements(members[start : start + size], column)
 
     def build_enumeration(self, row: int, column: int) -> Panel:
-        """Return the panel of all arrangements of one pair under one metric."""
+        """Return the panel of one pair under one metric, whose trials are all arrangements."""
         return self._build_arrangements(np.array([row]), column)
 
     def _group_alike(self, rows: NDArray[np.int64], column: int) -> Iterator[NDArray[np.int64]]:
-        """Yield pairs whose arrangements are counted together.
+        """Yield groups of pairs whose arrangements can be counted in one panel.
 
-        They have as many discordant units, and denominators that swaps change in all of them or in none. A
-        score of inexact sums is counted by itself, as its ties are as wide as all sums of its panel want.
+        The pairs of a group have equally many discordant units, and swaps change denominators in all of them or in
+        none. A pair with a score of inexact sums is a group by itself, as the sums of all pairs in a panel would
+        widen its ties.
         """
         linear = self.compute_constant_denominators(rows, column) > 0
         is_separate = ~linear & self.is_rounded(column)
@@ -223,7 +224,7 @@ class Panel(ScoredSums):
         yield from (rows[members] for members in group_rows(numbers))
 
     def _build_arrangements(self, rows: NDArray[np.int64], column: int) -> EnumeratedPairs:
-        """Return the panel of all arrangements of pairs with the same number of discordant units."""
+        """Return a panel whose trials are all arrangements of pairs with equally many discordant units."""
         metric, system_pairs = self.metrics[column], self.pairs[rows]
         fields = list(metric.fields)
         units = self._find_discordant_units(rows, column)  # (n_rows, d)
@@ -245,7 +246,7 @@ class Panel(ScoredSums):
         )
 
     def _find_discordant_units(self, rows: NDArray[np.int64], column: int) -> NDArray[np.int64]:
-        """Return the kept units in which pairs differ, the same number for each, (n_rows, n_discordant)."""
+        """Return the kept units in which each pair differs, equally many for all, shape (n_rows, n_discordant)."""
         fields = list(self.metrics[column].fields)
         size = max(1, MOST_NUMBERS // max(len(self.values) * len(fields), 1))
         blocks, n_discordant = [], int(self.n_discordant[rows[0], column])
@@ -274,14 +275,14 @@ class Panel(ScoredSums):
 
 
 def is_whole_selection(rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int], shape: tuple[int, int]) -> bool:
-    """Return whether rows and columns are all of a panel, in its order."""
+    """Return whether selected rows and columns are all pairs and metrics of a panel, in its order."""
     if (len(rows), len(columns)) != shape:
         return False
     return all(np.array_equal(selected, np.arange(n)) for selected, n in ((rows, shape[0]), (columns, shape[1])))
 
 
 def compute_max_together(n_discordant: int, n_fields: int) -> int:
-    """Return the maximum number of pairs with so many discordant units to count together."""
+    """Return how many pairs at most to count in one panel of all arrangements, given their discordant units."""
     fitting = MOST_NUMBERS // max(2 * n_discordant * n_fields, 1)
     return min(max(TOGETHER >> n_discordant, FEWEST_TOGETHER), MOST_TOGETHER, max(fitting, 1))
 
@@ -293,10 +294,10 @@ def compute_max_together(n_discordant: int, n_fields: int) -> int:
 )
 @dataclass(frozen=True, eq=False)
 class EnumeratedPairs(Panel):
-    """All arrangements of several pairs under one metric, with equally many discordant units.
+    """A panel whose trials are all arrangements of several pairs, which have equally many discordant units.
 
-    Pair k is of systems 2k and 2k + 1, and has units of its own: place u is the u-th that differs in it.
-    `sizes`, shape (n_kept, n_pairs), are of these. Where pairs of several panels are joined, the numbers of
+    There is one metric. Pair k has systems 2k and 2k + 1 and units of its own: unit u is the u-th that differs in it,
+    with `sizes` of shape (n_kept, n_pairs). Where pairs of several panels are joined, the numbers of
     items and units are those of the first.
     """
 
@@ -324,25 +325,25 @@ class EnumeratedPairs(Panel):
 
     @cached_property
     def n_discordant(self) -> NDArray[np.int64]:
-        """Units of each pair, shape (n_pairs, 1); all differ."""
+        """Number of discordant units of each pair, shape (n_pairs, 1), which are all its units here."""
         return np.full(self.shape, len(self.addresses), np.int64)
 
     @cached_property
     def slack(self) -> NDArray[np.int64]:
-        """Lattice steps within which a sum may miss a true tie, shape (n_pairs, 1)."""
+        """Rounding error within which differences of sums tie, in lattice steps, shape (n_pairs, 1)."""
         return np.asarray(self.sizes.sum(axis=0)[:, None] * self.count_slack_steps(0))
 
     @cached_property
     def linear(self) -> tuple[bool, ...]:
-        """Whether each pair has a denominator that no swap can change."""
+        """Whether no swap can change the denominator of any pair, as a tuple of one for the one metric."""
         return (bool(self.compute_constant_denominators(np.arange(len(self.pairs)), 0).all()),)
 
     def get_base_system(self, system: int) -> int:
-        """Return the first system of the pair."""
+        """Return the system whose contributions are subtracted from another's before summing: the pair's first."""
         return system // 2 * 2
 
     def get_unit_sizes(self, systems: slice) -> NDArray[np.int64]:
-        """Return the items in each unit of the pairs of some systems, shape (n_kept, n_systems)."""
+        """Return the number of items in each unit of the pairs that some systems belong to, (n_kept, n_systems)."""
         return np.repeat(self.sizes, 2, axis=1)[:, systems]
 
     def select(self, rows: Sequence[int] | NDArray[np.int64], columns: Sequence[int] | None = None) -> EnumeratedPairs:

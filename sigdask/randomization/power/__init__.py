@@ -1,1 +1,1 @@
-"""Samples of other sizes, drawn from a tilted population of observed pairs of units, and tested."""
+"""Power by simulation: samples of any size are drawn from the observed units under a tilt, and tested."""

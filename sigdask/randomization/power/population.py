@@ -1,4 +1,4 @@
-"""Observed pairs of units of two systems: what they add to each score and to the difference."""
+"""The observed units of two systems as a population to sample from, with their influence on the difference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_KEPT = 2**20
 
 @dataclass(frozen=True, eq=False)
 class ObservedPair:
-    """Units of one pair under one metric, in the order of their influence on the difference.
+    """Units of one pair of systems under one metric, in the order of their influence on the difference.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class ObservedPair:
 
     @cached_property
     def _panel_differences(self) -> NDArray[np.int64]:
-        """Difference between the numerators of a mean in each unit, in the panel's order."""
+        """Each unit's difference between the systems' contributions to a mean's numerator, in the panel's order."""
         above = self.panel.compute_numerators(0, self.panel.values)
         return np.asarray(above[:, 0] - above[:, 1])
 
     @cached_property
     def _panel_arguments(self) -> Array:
-        """What units add to the arguments of the score, in the panel's order, (n_units, 2, n_fields)."""
+        """What each unit adds to the sums that a score is made of, in the panel's order, (n_units, 2, n_fields)."""
         panel = self.panel
         return np.asarray(
             as_arguments(panel.values.astype(np.int64), panel.lattices, panel.metrics[0].fields), np.float64
@@ -85,17 +85,17 @@ class ObservedPair:
 
     @cached_property
     def numerator_differences(self) -> NDArray[np.int64]:
-        """Difference between the numerators of a mean in each unit, shape (n_units,)."""
+        """Each unit's difference between the systems' contributions to a mean's numerator, shape (n_units,)."""
         return self._panel_differences[self.order]
 
     @cached_property
     def arguments(self) -> Array:
-        """What units add to the arguments of the score, shape (n_units, 2, n_fields)."""
+        """What each unit adds to the sums that a score is made of, shape (n_units, 2, n_fields)."""
         return self._panel_arguments[self.order]
 
     @cached_property
     def swap_shifts(self) -> NDArray[Any]:
-        """What a swap of each unit moves from B to A, (n_units, n_fields), in 32 bits if these are exact."""
+        """What swapping each unit adds to A's sums and takes from B's, (n_units, n_fields), in 32 bits if exact."""
         shifts = self.arguments[:, 1] - self.arguments[:, 0]
         is_count = all(lattice == INTEGER_LATTICE for lattice in self.panel.lattices)
         fits = is_count and np.abs(shifts).max(initial=0.0) * (MOST_DRAWN // shifts.shape[1]) < EXACT_32
@@ -103,13 +103,13 @@ class ObservedPair:
 
     @cached_property
     def slack(self) -> NDArray[np.int64]:
-        """Lattice steps within which each unit may miss a true tie, shape (n_units,)."""
+        """Slack that each unit brings to a sum, in steps, shape (n_units,); 0 where the systems do not differ."""
         sizes = self.panel.sizes[self.order] * self.panel.count_slack_steps(0)
         values = self.panel.values[self.order]
         return np.asarray(np.where((values[:, 0] != values[:, 1]).any(axis=1), sizes, 0))
 
     def compute_error_bounds(self, totals: Array) -> Array:
-        """Return how far scores may be from those of true sums, given arguments of shape (..., n_fields)."""
+        """Return bounds on the error of scores that comes from rounded sums, given sums of shape (..., n_fields)."""
         panel = self.panel
         if not panel.is_approximate(0):
             return np.zeros(totals.shape[:-1])
@@ -123,7 +123,7 @@ class ObservedPair:
 
     @property
     def n_fields(self) -> int:
-        """How many numbers a unit contributes to; 1 for a mean."""
+        """Number of sums that a unit contributes to; 1 for a mean."""
         return 1 if self.panel.linear[0] else len(self.panel.metrics[0].fields)
 
     @property
@@ -137,7 +137,7 @@ class ObservedPair:
         return float(self.panel.differences[0, 0])
 
     def compute_difference(self, weights: Array) -> float:
-        """Return the difference of scores of expected sums, with units drawn by given probabilities."""
+        """Return the difference of scores at the expected sums, if units are drawn with given probabilities."""
         if self.is_plain_mean:
             return float(weights @ self.influences)
         form = self.panel.metrics[0].form
@@ -152,7 +152,7 @@ class ObservedPair:
 
     @cached_property
     def sign_counts(self) -> tuple[int, int] | None:
-        """Units won and lost, if all nonzero differences of a mean have one size."""
+        """Numbers of units won and lost, if all nonzero differences of a mean have one size; else None."""
         wins, losses = self.panel.sign_counts[0, 0]
         return None if wins < 0 or not self.panel.linear[0] else (int(wins), int(losses))
 
@@ -172,12 +172,12 @@ class ObservedPair:
 
 @dataclass(frozen=True, eq=False)
 class SystemPairs:
-    """Pairs of systems of a panel that has all units, under one metric; each is analysed on demand.
+    """Pairs of systems of a panel under one metric; indexing with a row returns the observed units of a pair.
 
     Attributes
     ----------
     panel : Panel
-        Of one metric.
+        With all units, under one metric.
     """
 
     panel: Panel

@@ -1,4 +1,4 @@
-"""Decide if the randomization test rejects a sample: same statistic, tails and ties, fewest swaps.
+"""Decide whether the randomization test rejects a sample, with as few trials as possible.
 
 Of a mean, a sample whose statistic is beyond the bound of Bentkus & Dzindzalieta 2015 ("A tight Gaussian bound for
 weighted sums of Rademacher random variables", Bernoulli 21: P(sum >= x) <= 3.18 P(Z >= x)) is rejected by every number
@@ -44,21 +44,21 @@ MOST_SWAPS = 2**24
 
 
 class SampleStatistic(Protocol):
-    """Differences of samples, and how often swaps make them as extreme."""
+    """Interface of the differences of samples, which tells how often swaps give a difference at least as extreme."""
 
     def find_certain(self, bar: float) -> NDArray[np.bool_]:
-        """Return which samples are rejected after any number of swaps."""
+        """Return which samples are certainly rejected, however many trials are made."""
         ...
 
     def count_exceedances(self, samples: NDArray[np.int64], swapped: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Count the swaps that make the difference of some samples at least as extreme."""
+        """Return, for each given sample, how many trials give a difference at least as extreme as the sample's own."""
         ...
 
 
 def count_rejected(
     observed: ObservedPair, key: Key, strength: float, alternative: str, alpha: float, *, size: int, first: int, n: int
 ) -> int:
-    """Return how many samples the test rejects.
+    """Draw samples from the observed units under a tilt, and return how many of them the test rejects.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _find_rejected(
 
 
 def compute_last_round(alpha: float) -> int:
-    """Return the maximum number of swaps of a sample.
+    """Return the largest number of trials that are made to test one sample at level alpha.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def compute_last_round(alpha: float) -> int:
 
 
 def can_decide(level: float) -> bool:
-    """Return whether samples can be decided at a level; at lower levels they take too many swaps."""
+    """Return whether samples can be tested at a significance level; very low levels need too many trials."""
     return compute_last_round(level) <= MOST_SWAPS
 
 
 def _iter_rounds(alpha: float) -> Iterator[int]:
-    """Yield the ends of the rounds; each round has as many swaps as all before it."""
+    """Yield the numbers of trials after which undecided samples are judged, each about twice the one before."""
     end, last = FIRST_ROUND, compute_last_round(alpha)
     while end < last:
         yield end
@@ -137,7 +137,7 @@ def _iter_rounds(alpha: float) -> Iterator[int]:
 
 @lru_cache(maxsize=256)
 def _compute_limits(n: int, alpha: float) -> tuple[int, int]:
-    """Return up to how many exceedances in n swaps a sample is rejected, and from how many it is not."""
+    """Return the largest number of exceedances in n trials that rejects, and the smallest that decides not to."""
     k = np.arange(n + 1)
     log_ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     weight = np.log(n + 1) + log_ways + k * np.log(alpha) + (n - k) * np.log1p(-alpha)
@@ -149,7 +149,7 @@ def _compute_limits(n: int, alpha: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _MeanDifference:
-    """Difference of numerators of a mean: swapping a unit negates its contribution, T = t - 2 sum."""
+    """Samples' differences between numerators of a mean; swaps turn t into t - 2 * (sum over swapped units)."""
 
     differences: NDArray[np.floating[Any]]  # (n_samples, size)
     total: NDArray[np.floating[Any]]  # (n_samples,)
@@ -187,7 +187,7 @@ class _MeanDifference:
 
 @dataclass(frozen=True, slots=True)
 class _ScoreDifference:
-    """Difference of any score of sums, which is scored again after each swap."""
+    """Samples' differences of any score that is a function of sums, which is computed anew for each trial."""
 
     observed: ObservedPair
     shifts: NDArray[Any]  # (n_samples, size, n_fields), what a swap moves from B to A

@@ -1,4 +1,4 @@
-"""Samples as trials: how many the test rejects, counted by the engine like exceedances."""
+"""Power simulation as a panel: each trial is a sample, and rejected samples are counted like exceedances."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sigdask.randomization.tallies import TAILS, CountingMethod, Tally
 @known_as("Resampled", "alternative alpha rows strengths sizes", apart_from="pairs")
 @dataclass(frozen=True, eq=False)
 class PowerSamples:
-    """Samples of some sizes, drawn under some tilts from pairs of systems; a trial is one of each.
+    """A panel whose trials draw a sample for each point, which is a pair of systems, a tilt and a sample size.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class PowerSamples:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of points, and of metrics, always 1."""
+        """Number of points, and 1 for the one metric."""
         return len(self.rows), 1
 
     @property
@@ -68,13 +68,13 @@ class PowerSamples:
 
     @property
     def nbytes(self) -> float:
-        """Approximate size of its arrays."""
+        """Approximate size of the panel of pairs in bytes."""
         return self.pairs.panel.nbytes
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the rejected ones of samples `first` to `first + n_trials - 1`, the same in each tail.
+        """Count, for each point, the rejected samples among `first` to `first + n_trials - 1`, the same in each tail.
 
-        The same counts in any partition: a sample is drawn, and judged, at addresses of the stream. There is one run.
+        Counts do not depend on tasks: each sample and its swaps have addresses in the stream. There is one run.
         """
         assert run == 0
         counts = np.zeros((*self.shape, len(TAILS)), np.int64)
@@ -93,7 +93,7 @@ class PowerSamples:
         return replace(self, rows=self.rows[selected], strengths=self.strengths[selected], sizes=self.sizes[selected])
 
     def compute_digests(self) -> Digests:
-        """Return the digest of each point, shape (n_points, 1); tied units count, as they are drawn too."""
+        """Return the digest of each point, shape (n_points, 1), which covers units on which the systems tie as well."""
         pair_digests = {row: digest(self.pairs[row].panel) for row in set(self.rows.tolist())}
         points = zip(self.rows.tolist(), self.strengths.tolist(), self.sizes.tolist(), strict=True)
         contents = (

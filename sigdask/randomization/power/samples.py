@@ -1,7 +1,7 @@
-"""Samples of units from addresses of the stream: unit k of sample s is the same in any partition.
+"""Draw samples of units from the random stream: unit k of sample s is the same however work is divided into tasks.
 
-Purpose 5 of the stream (`shuffles`): in run 0 position k of sample s is word k mod 4 of the call at (s, k div 4); in
-run 1 are the swaps by which samples are judged, which all of them share.
+Purpose 5 of the stream (`stream.swaps`): in run 0 position k of sample s is word k mod 4 of the call at
+(s, k div 4); in run 1 are the swaps by which samples are judged, which all samples share.
 """
 # ruff: noqa: ANN001, ANN202
 # mypy: disable-error-code="no-untyped-def"
@@ -54,7 +54,7 @@ def draw_samples(key: Key, weights: NDArray[np.float64], *, first: int, n_sample
 
 @cached_njit()
 def _fill_samples(k0, k1, c1, borders, first, units):
-    """Fill `units` by inverting the cumulative weights."""
+    """Fill `units` with random draws, by looking up random words in the cumulative weights."""
     n_units = borders.shape[0]
     for s in range(units.shape[0]):
         trial = np.uint64(first) + np.uint64(s)
@@ -75,7 +75,7 @@ def _fill_samples(k0, k1, c1, borders, first, units):
 
 
 def iter_swaps(key: Key, *, first: int, stop: int, size: int) -> Iterator[NDArray[np.float32]]:
-    """Yield batches of swaps of a sample's units as 0 and 1, shape (n_some, size), as memory allows."""
+    """Yield which units of a sample each trial swaps, as 0 and 1, in batches of shape (n_some, size)."""
     columns = -(-size // COLUMN)
     step = max(MOST_SWAPS // (columns * COLUMN) // FEWEST * FEWEST, FEWEST)
     for start in range(first // step * step, stop, step):
@@ -93,5 +93,5 @@ def _draw_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.fl
 
 @lru_cache(maxsize=48)
 def _draw_shared_swaps(key: Key, first: int, n_trials: int, size: int) -> NDArray[np.float32]:
-    """Return swaps that the samples of many pairs share, from a cache."""
+    """Return which units each trial swaps, as 0 and 1; cached, since the samples of many pairs share the swaps."""
     return _draw_swaps(key, first, n_trials, size)

@@ -1,1 +1,1 @@
-"""Resampling of units: the paired bootstrap and the inverted randomization test, as counts that add."""
+"""Resampling of units: the paired bootstrap and the inverted randomization test, counted in tallies."""

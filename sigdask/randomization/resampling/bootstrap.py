@@ -1,7 +1,7 @@
 """The paired bootstrap of a panel: units drawn with replacement, jointly for all systems, and scored.
 
-What is counted is in which cell each resample's difference and each system's score lies, so that
-tallies add and can be kept; intervals are made of them by `sigdask.statistics.intervals`.
+Each resample's differences and scores are counted by the cell in which they lie, so that tallies add up
+and can be stored. `sigdask.statistics.intervals` computes intervals from the counts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 @known_as("Bootstrap", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """Resampled differences and scores of a panel's pairs and systems, counted as a whole.
+    """The bootstrap of a panel: resampled differences of its pairs and scores of its systems, counted in cells.
 
     Rows are, for each metric in turn, the differences of all pairs and then the scores of all systems.
 
@@ -60,7 +60,7 @@ class Bootstrap:
 
     @staticmethod
     def from_panel(panel: Panel) -> Bootstrap:
-        """Choose the widths of cells from a few resamples."""
+        """Return the bootstrap of a panel, with widths of cells chosen from a few resamples."""
         empty = np.zeros(0)
         draft = Bootstrap(panel, empty, empty, empty)
         i, j = panel.pairs.T
@@ -82,26 +82,26 @@ class Bootstrap:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows, and of metrics, always 1."""
+        """Number of rows of counts over all metrics, and 1."""
         return self.n_rows * len(self.panel.metrics), 1
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of each metric."""
+        """Number of rows of counts for each metric: one for each pair and one for each system."""
         return len(self.panel.pairs) + len(self.panel.totals)
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of its arrays."""
+        """Approximate size of the panel in bytes."""
         return self.panel.nbytes
 
     @cached_property
     def weighted_sums(self) -> WeightedSums:
-        """Contributions of units, arranged for summing."""
+        """Contributions of the panel's units, arranged for summing over each resample."""
         return WeightedSums.from_panel(self.panel)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the cells of resamples `first` to `first + n_trials - 1` of a run."""
+        """Count how many resampled values fall into each cell, for resamples `first` to `first + n_trials - 1`."""
         counts = np.zeros((*self.shape, N_CELLS), np.int64)
         n_pairs = len(self.panel.pairs)
         for scores in self._iter_scores(run, first, n_trials):
@@ -123,7 +123,7 @@ class Bootstrap:
         return np.ascontiguousarray(compute_scores_or_nan(self.panel.metrics[m].form, sums).T)
 
     def _compute_deviations(self, scores: Floats) -> Floats:
-        """Return the standard deviations of defined differences and scores, shape (n_rows,)."""
+        """Return the standard deviations over resamples of pairs' differences and systems' scores, shape (n_rows,)."""
         scores = np.where(np.isfinite(scores), scores, scores[:, :1])
         unit = compute_binary_size(scores)
         scores = scores / unit

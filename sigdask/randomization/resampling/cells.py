@@ -1,4 +1,4 @@
-"""Cells for counting resampled values: integers that add, with edges that follow from the data alone.
+"""Histogram cells in which resampled values are counted, with the same edges in every task, so that counts add up.
 
 Values are counted by their distance from an origin in widths, a power of two that is 1/128 to 1/64 of their
 standard deviation. The first `INNER` widths on either side are cells of their own (four deviations or
@@ -42,14 +42,14 @@ Integers = NDArray[np.int64]
 
 
 def compute_widths(deviations: Floats, sizes: Floats) -> Floats:
-    """Return the widths of cells: powers of two, so that rounding errors in sums do not matter.
+    """Return the width of each row's cells, a power of two near its deviation / 64, so that rounding does not matter.
 
     Parameters
     ----------
     deviations : float64 array, shape (n,)
         Standard deviations of the values.
     sizes : float64 array, shape (n,)
-        Of the values where nothing is known of how they vary.
+        Sizes of the values, used where the standard deviation is 0.
     """
     assumed = np.where(deviations > 0, deviations, np.where(sizes > 0, sizes / 4096, 1.0))
     return np.asarray(np.ldexp(1.0, np.frexp(assumed / FINENESS)[1] - 1))
@@ -57,7 +57,7 @@ def compute_widths(deviations: Floats, sizes: Floats) -> Floats:
 
 @cached_njit()
 def add_differences(scores, pairs, origins, ties, widths, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Count the differences of pairs of rows of `scores`, shape (n_systems, n_trials), in `counts`."""
+    """Add the differences between two systems' scores, (n_systems, n_trials), to each pair's counts of cells."""
     for p in range(pairs.shape[0]):
         a, b = scores[pairs[p, 0]], scores[pairs[p, 1]]
         row, origin, tie, scale = counts[p], origins[p], ties[p], 1.0 / widths[p]
@@ -67,7 +67,7 @@ def add_differences(scores, pairs, origins, ties, widths, counts):  # type: igno
 
 @cached_njit()
 def add_values(values, origins, ties, widths, counts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Count values, shape (n_rows, n_trials), in `counts`."""
+    """Add values, shape (n_rows, n_trials), to each row's counts of cells."""
     for p in range(values.shape[0]):
         row, origin, tie, scale = counts[p], origins[p], ties[p], 1.0 / widths[p]
         for t in range(values.shape[1]):
@@ -132,7 +132,7 @@ def compute_quantiles(counts: Integers, shares: Floats, origins: Floats, widths:
 
 
 def _compute_offset(cells: Integers, fraction: Floats, widths: Floats, steps: Floats) -> Floats:
-    """Return the distance from the origin of a value at a fraction of a cell, counted from below."""
+    """Return the signed distance from the origin of the point that lies a fraction of a cell above its lower edge."""
     cells_away = np.abs(cells - TIED) - 1
     near, far = EDGES[np.maximum(cells_away, 0)], EDGES[np.maximum(cells_away, 0) + 1]
     into = np.where(cells < TIED, 1 - fraction, fraction)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Jackknife:
-    """Effect of leaving out each unit on some statistics: arrays of shape (n,).
+    """Standard error and skewness of n statistics, from their changes when one unit is left out: arrays of shape (n,).
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Jackknife:
 
     @staticmethod
     def from_panel(panel: ScoredSums, metric: int) -> Jackknife:
-        """Leave out each unit of a panel that has all units: pairs' differences, then systems' scores.
+        """Return the jackknife of pairs' differences, followed by systems' scores, for a panel that has all units.
 
         Returns
         -------
@@ -71,7 +71,7 @@ def _compute_scores(panel: ScoredSums, metric: int, totals: NDArray[np.int64]) -
 
 
 def compute_binary_size(values: Floats) -> float:
-    """Return a power of two above the largest size, by which to divide so that powers do not overflow."""
+    """Return a power of two above the largest absolute value, to divide by so that powers of values do not overflow."""
     finite = np.abs(values[np.isfinite(values)])
     return float(np.ldexp(1.0, min(int(np.frexp(finite.max(initial=0.0))[1]), MOST_EXPONENT)))
 

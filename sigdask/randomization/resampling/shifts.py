@@ -1,4 +1,4 @@
-"""The inverted randomization test of a mean: shifts at which its trials are as extreme as observed.
+"""The inverted randomization test of a mean: shifts of the difference at which each trial is as extreme as observed.
 
 Where each unit's difference is shifted by D times its weight, a trial that swaps the units of a set S is
 as extreme as the observed difference, in one direction, just where the mean of S (or of its complement)
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 @known_as("Shifts", "panel origins widths")
 @dataclass(frozen=True, eq=False)
 class ShiftPanel:
-    """Shifts at which trials become as extreme as observed, of a panel's pairs under means, as a whole.
+    """Shifts of pairs' differences at which each trial becomes as extreme as observed, counted in cells.
 
     Rows are, for each metric in turn, the smaller shifts of all pairs and then the larger ones.
 
@@ -64,7 +64,7 @@ class ShiftPanel:
 
     @staticmethod
     def from_panel(panel: Panel) -> ShiftPanel:
-        """Choose origins and widths of cells from the observed differences and their standard errors."""
+        """Return the shifts of a panel, with cells chosen from the observed differences and their standard errors."""
         origins, widths = [], []
         for m in range(len(panel.metrics)):
             above, below = compute_numerators_and_weights(panel, m)
@@ -83,21 +83,21 @@ class ShiftPanel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows, and of metrics, always 1."""
+        """Number of rows of counts over all metrics, and 1."""
         return len(self.origins), 1
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of its arrays."""
+        """Approximate size of the panel in bytes."""
         return self.panel.nbytes
 
     @cached_property
     def weighted_sums(self) -> WeightedSums:
-        """Contributions of units, arranged for summing."""
+        """Contributions of the panel's units, arranged for summing over swapped units."""
         return WeightedSums.from_panel(self.panel)
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the cells of trials `first` to `first + n_trials - 1` of a run, with the swaps of the test."""
+        """Count how many shifts fall into each cell, for the test's trials `first` to `first + n_trials - 1`."""
         panel, counts = self.panel, np.zeros((*self.shape, N_CELLS), np.int64)
         n_pairs = len(panel.pairs)
 
@@ -134,12 +134,12 @@ class ShiftPanel:
 
 
 def compute_numerators_and_weights(panel: Panel, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what units add to a mean's numerators, (n_units, n_systems), and denominator, (n_units,)."""
+    """Return what each unit adds to a mean's numerators, (n_units, n_systems), and denominator, (n_units,)."""
     return panel.compute_numerators(m, panel.values), _compute_weights(panel, m, panel.values[:, 0])
 
 
 def compute_score_value(panel: Panel, m: int) -> float:
-    """Return the score of a numerator of 1 over a weight of 1."""
+    """Return the score that a numerator of 1 and a denominator of 1 give."""
     return panel.compute_step_value(m) * float(_compute_weights(panel, m, panel.totals[0]))
 
 
@@ -168,7 +168,7 @@ def _count_swaps(words, bits, kinds, out):  # type: ignore[no-untyped-def]  # no
 
 @cached_njit()
 def _write_means(above, weights, all_numerators, all_weights, pairs, slack, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Write the smaller and larger mean of swapped and other units to `out`, (2, n_pairs, n_trials)."""
+    """Write mean differences of swapped and of other units, the smaller first, to `out`, (2, n_pairs, n_trials)."""
     for p in range(pairs.shape[0]):
         i, j = pairs[p]
         total = all_numerators[i] - all_numerators[j]

@@ -1,4 +1,4 @@
-"""Sums over weighted units for all systems of a panel: a matrix product, exact in any order."""
+"""Weighted sums of units' contributions for all systems of a panel, by a matrix product that is exact in any order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Fill = Callable[[int, NDArray[Any], NDArray[Any]], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedSums:
-    """Contributions of a panel's units, each distinct column once.
+    """A panel's contributions, arranged for sums with weights of units; each distinct column is held once.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class WeightedSums:
 
     @staticmethod
     def from_panel(panel: ScoredSums) -> WeightedSums:
-        """Arrange the contributions of a panel that has all its units."""
+        """Return the arranged contributions of a panel that has all its units."""
         n_units, n_systems, n_fields = panel.values.shape
         seen: dict[bytes, int] = {}
         column_of = np.empty((n_systems, n_fields), np.int64)
@@ -75,7 +75,7 @@ class WeightedSums:
         return WeightedSums(kinds, (high.astype(np.float64), low.astype(np.float64)), (1 << PART_BITS, 1), column_of)
 
     def iter_blocks(self, fill: Fill, first: int, n_trials: int) -> Iterator[NDArray[np.int64]]:
-        """Yield the sums of consecutive trials, shape (n_some, n_systems, n_fields)."""
+        """Yield weighted sums for consecutive ranges of trials, shape (n_some, n_systems, n_fields)."""
         n_kinds, kind = len(self.columns[0]), self.columns[0].dtype
         size = int(np.clip(WEIGHT_BYTES // (max(n_kinds, 1) * kind.itemsize), 1, min(MOST_TRIALS, n_trials)))
         room = np.empty((size, n_kinds), kind)
@@ -89,13 +89,18 @@ class WeightedSums:
 
 
 def _group_units(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the kind of each unit, and each kind's contributions; one kind a unit if most differ."""
+    """Group units with equal contributions: return the kind of each unit, and the contributions of each kind.
+
+    If most units differ, each unit is a kind of its own.
+    """
     kinds, first_units = find_kinds(len(columns), list(columns.T))
     return kinds, columns[first_units]
 
 
 def find_kinds(n_units: int, columns: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the kind of each unit, and each kind's first unit; one kind a unit if most differ.
+    """Group units with equal values: return the kind of each unit, and the first unit of each kind.
+
+    If most units differ, each unit is a kind of its own.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The bootstrap of whole outputs: a black box scores drawn units, one call a system and resample."""
+"""The bootstrap under a metric of whole outputs, which is called once for each system and resample."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ Floats = NDArray[np.float64]
 @known_as("BootstrapOutputs", "panel widths", apart_from="origins ties")
 @dataclass(frozen=True, eq=False)
 class BootstrapOutputs:
-    """Resampled difference and scores of two systems under a black box: rows are a - b, a and b.
+    """The bootstrap of two systems under a metric of whole outputs, counted in cells.
+
+    Rows of counts are the difference a - b, the score of a and the score of b.
 
     Attributes
     ----------
@@ -56,7 +58,7 @@ class BootstrapOutputs:
 
     @staticmethod
     def from_panel(panel: OutputsPanel) -> BootstrapOutputs:
-        """Choose the widths of cells from the size of the scores."""
+        """Return the bootstrap of a panel, with widths of cells chosen from the size of the observed scores."""
         origins = _stack_rows(panel.scores[:, 0])
         sizes = np.abs(origins)
         sizes[0] = sizes[1] + sizes[2]
@@ -64,7 +66,7 @@ class BootstrapOutputs:
 
     @property
     def nbytes(self) -> float:
-        """Size of its outputs, which is unknown and never small."""
+        """Size of the outputs in bytes, given as infinite, since it is unknown and may be large."""
         return self.panel.nbytes
 
     @cached_property
@@ -75,7 +77,7 @@ class BootstrapOutputs:
         return np.split(order, starts[1:])
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count the cells of resamples `first` to `first + n_trials - 1` of a run."""
+        """Count how many resampled values fall into each cell, for resamples `first` to `first + n_trials - 1`."""
         counts = np.zeros((*self.shape, N_CELLS), np.int64)
         values = np.stack(list(self._iter_values(run, first, n_trials)), axis=1)
         add_values(values, self.origins, self.ties, self.widths, counts[:, 0])

@@ -98,14 +98,14 @@ def _prefix_length(part: bytes) -> bytes:
 def draw_swap_bits(
     key: Key, *, run: int, first: int, n_trials: int, n_units: int, purpose: int = SWAP
 ) -> NDArray[np.bool_]:
-    """Return the swaps of a range of trials, one byte a bit.
+    """Return which units each trial of a range swaps, as a matrix of booleans.
 
     The kernels never make this matrix; it serves black-box metrics, samples of other sizes and tests.
 
     Returns
     -------
     bool array, shape (n_trials, n_units)
-        True where the unit's outputs are exchanged.
+        True where the unit's outputs are swapped.
     """
     words = np.empty((4, n_trials), np.uint32)
     bits = np.empty((n_trials, -(-n_units // COLUMN) * COLUMN), np.bool_)
@@ -126,7 +126,7 @@ def fill_swap_words(
 
 
 def fill_counting_words(first: int, words: NDArray[np.uint32]) -> None:
-    """Fill `words`, shape (4, n_trials), so that the bits of t are the units that trial t swaps.
+    """Fill `words`, shape (4, n_trials), with trial numbers, so that trial t swaps the units whose bits are set in t.
 
     The stream of full enumeration: trials 0 to 2**k - 1 are all arrangements of k <= 32 units.
     """
@@ -153,7 +153,7 @@ def draw_sample_ranks(key: Key, *, run: int, first: int, n_trials: int, n_units:
 
 
 def get_relabel_word(run: int) -> np.uint32:
-    """Return run and purpose of a relabelling as counter word 1."""
+    """Return the generator's counter word 1 for relabelling, which holds run and purpose."""
     return np.uint32(run << 16 | RELABEL << 24)
 
 
@@ -188,13 +188,13 @@ def draw_kind_counts(key: Key, run: int, first: int, kinds: NDArray[Any], out: N
 
 
 def _get_draw_word(run: int) -> np.uint32:
-    """Return run and purpose of a resample as counter word 1."""
+    """Return the generator's counter word 1 for the bootstrap, which holds run and purpose."""
     return np.uint32(run << 16 | BOOTSTRAP << 24)
 
 
 @cached_njit()
 def _count_draws(k0, k1, c1, first, kinds, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Count draws in blocks of generator calls, in a loop that LLVM vectorises."""
+    """Add how often each resample draws each kind of unit to `out`, in a loop that LLVM vectorises."""
     n_trials, n = out.shape[0], kinds.shape[0]
     words = np.empty((SLOTS, CALLS), np.uint32)
     for t in range(n_trials):
@@ -214,7 +214,7 @@ def _count_draws(k0, k1, c1, first, kinds, out):  # type: ignore[no-untyped-def]
 
 
 def get_permute_word(run: int) -> np.uint32:
-    """Return run and purpose of a permutation as counter word 1."""
+    """Return the generator's counter word 1 for permuting labels, which holds run and purpose."""
     return np.uint32(run << 16 | PERMUTE << 24)
 
 

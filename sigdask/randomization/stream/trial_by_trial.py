@@ -14,9 +14,9 @@ AT_ONCE = 2**19
 
 
 def count_by_trial(panel: AnyPanel, *, run: int, first: int, n_trials: int) -> NDArray[np.uint8]:
-    """Return the counts of each single trial, shape (n_trials, n_pairs, n_metrics, n_tails).
+    """Return the exceedances of each single trial, shape (n_trials, n_pairs, n_metrics, n_tails).
 
-    Of sums the trials are shuffled together, which takes no longer than one, and each stands for a panel of its own.
+    A panel of sums computes the trials of a slab together. Other panels tally one trial at a time.
     """
     counts = np.zeros((n_trials, *panel.shape, panel.manner.n_tails), np.uint8)
     if not isinstance(panel, ScoredSums):

@@ -40,7 +40,7 @@ class TrialDifferences:
 
     @staticmethod
     def from_differences(observed: float, differences: Floats, tie: Floats) -> TrialDifferences:
-        """Compare differences with the observed one; `tie` is how far each may miss a tie."""
+        """Return differences after swaps with marks of the exceedances among them; `tie` is the slack of each."""
         extreme = np.empty((len(differences), len(TAILS)), np.bool_)
         mark_extreme(differences, tie, observed, extreme)
         return TrialDifferences(observed, differences, extreme)
@@ -49,12 +49,12 @@ class TrialDifferences:
 def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: int = 0) -> Iterator[TrialDifferences]:
     """Yield the differences after swaps of each pair of a panel under its first metric, pair by pair.
 
-    Those of the same trials as `panel.tally` counts; all of them are held at once.
+    `panel.tally` counts the exceedances of the same trials. All differences are held in memory at once.
 
     Parameters
     ----------
     panel : Panel, PresencePanel or OutputsPanel
-        Its part of the pairs that are looked at.
+        A panel of the wanted pairs.
     n_trials, run, first : int
         The trials.
     """
@@ -69,7 +69,7 @@ def iter_differences(panel: PairPanel, *, n_trials: int, run: int = 0, first: in
 
 
 def _iter_from_sums(panel: Panel, *, n_trials: int, run: int, first: int) -> Iterator[TrialDifferences]:
-    """Yield the differences of a panel of sums; all pairs share the swaps."""
+    """Yield each pair's differences after swaps, for a panel of sums, whose pairs share the swaps of a trial."""
     rows = np.arange(len(panel.pairs))
     differences, tie = np.zeros((2, len(rows), n_trials))
     observed, position = np.zeros(len(rows)), 0

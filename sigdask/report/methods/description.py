@@ -24,7 +24,7 @@ STOPPING_SOURCES = {"besag-clifford": ("besag1991",), "confidence-sequence": ("g
 
 
 def describe_test(results: ComparisonResults, *, intervals: bool = True) -> Iterator[str]:
-    """Yield what is needed to repeat the test: units, trials, level, family, scorers, version and seed.
+    """Yield sentences with all that is needed to repeat the test, such as units, trials, level, version and seed.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def list_sources(results: ComparisonResults, *, intervals: bool = True) -> tuple
 
 
 def list_used(column: CodedColumn[Value]) -> list[Value]:
-    """Return the values that occur in the rows, in the column's order."""
+    """Return the values of a coded column that occur in its rows, in the order of their codes."""
     return [column.values[code] for code in np.unique(column.codes).tolist()]
 
 

@@ -131,7 +131,7 @@ class Facts:
 
     @staticmethod
     def from_signatures(signatures: Sequence[Signature]) -> Facts:
-        """Collect the facts that signatures state."""
+        """Return the facts that signatures of comparisons state."""
         all_signatures = signatures
         return Facts(
             metrics=_drop_duplicates((s.metric, _describe_scorer(s)) for s in all_signatures),
@@ -211,7 +211,7 @@ def _list_used(column: Any) -> tuple[Any, ...]:
 
 
 def _list_adjustments(results: ComparisonResults) -> tuple[tuple[str, int], ...]:
-    """Return the adjustment and number of comparisons of each family, as signatures state them."""
+    """Return each distinct adjustment of p-values with the number of comparisons that it covers."""
     origins, family = results.table.origins, results.family
     if origins is None:
         return () if family is None else ((family.adjust, family.n_comparisons),)
@@ -222,7 +222,7 @@ def _list_adjustments(results: ComparisonResults) -> tuple[tuple[str, int], ...]
 
 
 def _describe_scorer(signature: Signature) -> str:
-    """Return the scorer's own signature, or its options joined."""
+    """Return text on how the scorer counted: its own signature, or else its options joined."""
     options = dict(signature.options)
     return options.get("signature") or "|".join(f"{key}:{value}" for key, value in signature.options if key != "code")
 
@@ -268,7 +268,7 @@ class Methods:
 
 
 def build_methods(facts: Facts) -> Methods:
-    """Return the paragraph that states some facts."""
+    """Return the methods paragraph that states the given facts."""
     return Methods(" ".join(_iter_sentences(facts)))
 
 

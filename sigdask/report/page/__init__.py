@@ -12,7 +12,7 @@ import numpy as np
 
 from sigdask.report.files import write_whole_text
 from sigdask.report.page import comparisons
-from sigdask.report.page import data as behind
+from sigdask.report.page import data as page_data
 from sigdask.report.page.answer import MOST_HEADLINES, MOST_SENTENCES, build_card, list_borderline
 from sigdask.report.page.frame import PagePart, render_frame
 from sigdask.report.page.grids import PageTable
@@ -41,7 +41,7 @@ MOST_OPEN = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestSetSection:
-    """The page's section on one test set, in addition to its comparisons."""
+    """The page's section on one test set: its rankings, verdicts over several sets, and saved trials."""
 
     name: str
     rankings: Sequence[RankingSection]
@@ -112,7 +112,7 @@ def render_page(
     card = build_card(nonempty, table)
     all_comparisons, rows = comparisons.build_grid(table, list_borderline(nonempty, card.verdicts))
     set_sections = [*_iter_sections(nonempty, all_listed=len(rows) == len(table))]
-    tests = behind.build_tests_grid(table.take(rows))
+    tests = page_data.build_tests_grid(table.take(rows))
     grids = [all_comparisons, *(entry.together for entry in set_sections), tests.grid]
     disagreeing = np.flatnonzero(table.has_disagreement)
     context = {
@@ -147,7 +147,7 @@ def render_page(
         "most_open": MOST_OPEN,
         "drawing": WIDTH,
         "citations": list(dict.fromkeys(describe_settings(results) for results in nonempty.values())),
-        "curve": behind.build_curve(table),
+        "curve": page_data.build_curve(table),
     }
     data: dict[str, Any] = {grid.name: grid.build_data() for grid in grids if grid is not None}
     return render_frame(context, data, parts)
@@ -160,5 +160,5 @@ def _iter_sections(sets: Mapping[str, ComparisonResults], *, all_listed: bool) -
             results.table, n_left, is_first=n_left == MOST_IN_RANKINGS, all_listed=all_listed
         )
         n_left -= sum(len(ranking.places) for ranking in rankings)
-        together = behind.build_sets_grid(f"together-{k}", results) if results.together else None
+        together = page_data.build_sets_grid(f"together-{k}", results) if results.together else None
         yield TestSetSection(name, rankings, n_left_out, together, [*describe_trials(results)])

@@ -41,17 +41,17 @@ class AnswerCard:
 
     @property
     def first(self) -> list[tuple[str, Verdict]]:
-        """Verdicts of the test sets that the card shows at once."""
+        """Verdicts of the first test sets, which the card shows before it is opened."""
         return [*self.verdicts.items()][:MOST_HEADLINES]
 
     @property
     def more(self) -> list[tuple[str, Verdict]]:
-        """Verdicts that the card shows when it is opened."""
+        """Verdicts of the other test sets, which the card shows when it is opened."""
         return [*self.verdicts.items()][MOST_HEADLINES:]
 
     @property
     def checks(self) -> list[tuple[str, Verdict]]:
-        """Verdicts whose check lines are shown, disagreements first; only one if all lines are equal."""
+        """Verdicts with distinct lines on checks, one for each line, disagreements first."""
         by_line: dict[str, tuple[str, Verdict]] = {}
         for name, verdict in sorted(self.verdicts.items(), key=lambda item: item[1].is_checked):
             by_line.setdefault(verdict.checks, (name, verdict))
@@ -67,7 +67,7 @@ def build_card(sets: Mapping[str, ComparisonResults], table: Table) -> AnswerCar
 
 
 def list_borderline(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str, Verdict]) -> Sequence[int]:
-    """Return the rows of borderline results over all test sets."""
+    """Return the rows of borderline results in the joined table of all test sets."""
     rows, offset = [], 0
     for name, results in sets.items():
         if name in verdicts:
@@ -77,7 +77,7 @@ def list_borderline(sets: Mapping[str, ComparisonResults], verdicts: Mapping[str
 
 
 def _describe_counts(table: Table, causes: Sequence[str]) -> Iterator[str]:
-    """Yield the numbers of comparisons, verdicts and borderline results as text."""
+    """Yield text on the number of comparisons by verdict, and on the number of borderline results."""
     n, decision = len(table), table.decision
     kinds = {"significantly different": 1, "not significantly different": 0, "undecided": -1}
     kind_texts = [f"{(decision == code).sum():,} {name}" for name, code in kinds.items() if (decision == code).any()]

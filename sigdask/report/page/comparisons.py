@@ -123,7 +123,7 @@ def _iter_columns(table: Table, is_borderline: NDArray[np.bool_]) -> Iterator[Gr
 
 
 def _list_p_heads(table: Table) -> list[str]:
-    """Return the headings of the p columns, the decisive one last."""
+    """Return the headings of the columns of p; the last one is the p that verdicts use."""
     return ["unadjusted p", "adjusted p"] if is_adjusted(table) else ["p"]
 
 
@@ -157,7 +157,7 @@ def _get_deciding(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
 
 
 def _describe_deciding(r: Result) -> str:
-    """Return how few units decide, or that differences are skewed, as text."""
+    """Return text on a doubt of a comparison: how few units decide, or that the differences are skewed; "" for none."""
     by_kind = {assumption.kind: assumption for assumption in r.assumptions}
     if (few_units := by_kind.get("few-units-decide")) is not None:
         return f"{few_units.n_deciding:,} decide"
@@ -165,14 +165,14 @@ def _describe_deciding(r: Result) -> str:
 
 
 def _format_limits(r: Result, alpha: float) -> str:
-    """Return the interval of p that the trials leave, or "" where p is exact."""
+    """Return the confidence interval of p as text, or "" where p is exact."""
     if r.method == "exact":
         return ""
     return format_limits(*r.p_interval, alpha) + ("" if is_bounded(r) else f" ({format_confidence(r)})")
 
 
 def _code_stopping(table: Table) -> NDArray[np.int64]:
-    """Return a number for each row that encodes the outcome of its stopping rule."""
+    """Return a number for each row that stands for its stopping rule, if any, and whether that stopped early."""
     codes = np.zeros(len(table), np.int64)
     for k, stops in enumerate(table.stops):
         has_rule = stops.n_asked > 0
@@ -195,7 +195,7 @@ def _encode_checks(table: Table) -> CodedColumn[str]:
 
 
 def _encode_better(table: Table) -> str:
-    """Return a digit for each row: the system that scores better, or 0 for neither."""
+    """Return a text with a digit for each row: 1 if A scores better, 2 if B does, 0 for neither."""
     higher = np.array([score.higher_is_better for score in table.metric.values], np.bool_)[table.metric.codes]
     is_a = (table.difference > 0) == higher
     codes = np.where((table.difference == 0) | np.isnan(table.difference), 0, np.where(is_a, 1, 2))
@@ -210,7 +210,7 @@ def _collect_notes(table: Table) -> dict[str, list[Any]]:
 
 
 def _list_interval_ends(table: Table) -> dict[str, list[float | None]]:
-    """Return the ends of intervals with the precision of a figure; None where there is none."""
+    """Return the differences and the ends of their intervals, rounded for drawing; None where there is none."""
     intervals, _ = select_intervals(table)
     assert intervals is not None
     ends = {"low": intervals.low, "high": intervals.high, "at": table.difference}

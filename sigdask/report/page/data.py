@@ -29,7 +29,7 @@ FEWEST_IN_CURVE, MOST_IN_CURVE = 10, 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassicalTestsSection:
-    """Classical tests as a grid, or None without any, and the tests that do not fit the scores."""
+    """Classical tests as a grid (None if there are none), and lines on tests that do not fit the scores."""
 
     grid: PageTable | None
     misfits: Sequence[str]
@@ -70,7 +70,7 @@ def build_tests_grid(table: Table) -> ClassicalTestsSection:
 
 
 def build_sets_grid(name: str, results: ComparisonResults) -> PageTable:
-    """Return the verdicts over several test sets or subsets."""
+    """Return a grid of the verdicts over several test sets or subsets."""
     shown = results.together[:MOST_TOGETHER]
     alpha = results.alpha
     columns = [
@@ -109,7 +109,7 @@ WIDTH, HEIGHT = 600, 240
 
 @dataclass(frozen=True, slots=True)
 class SignificanceCurve:
-    """The achieved-significance curve.
+    """A drawn curve of all p-values, the largest first (achieved significance).
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class SignificanceCurve:
 
 
 def build_curve(table: Table) -> SignificanceCurve | None:
-    """Return the curve of all p-values, the largest first (Sakai 2006), or None for few."""
+    """Return the curve of all p-values, the largest first (Sakai 2006), or None for too few p-values."""
     ordered = np.array(achieved_significance(table.p_value))
     n = len(ordered)
     if n < FEWEST_IN_CURVE:

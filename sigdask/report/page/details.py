@@ -35,7 +35,7 @@ EXTREME_TEXTS = {"two-sided": "as far from 0", "greater": "as large", "less": "a
 
 @dataclass(frozen=True, slots=True)
 class DetailsSection:
-    """Variables of the template.
+    """What the page's template needs to know of the comparisons that are shown in detail.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def build_part(
     reason: str = "",
     origins: Mapping[str, str] | None = None,
 ) -> dict[str, PagePart]:
-    """Return the page's section with details of comparisons, by its name, or no section.
+    """Return the page's section with details of comparisons, by the section's name; empty if there is nothing to say.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def _build_run(run: Convergence) -> dict[str, Any]:
 
 
 def _describe_runs(runs: Sequence[Convergence], alpha: float, *, is_bound: bool) -> str:
-    """Describe where the runs end, with the bound on p unless a rule stopped early."""
+    """Return a caption that says how many exceedances each run ended with, and its bound on p if there is one."""
     ends = [
         f"{name}: {run.n_extreme[-1]:,} of {run.n_trials[-1]:,}"
         + (f", {format_p_equals(float(run.p_values[-1]), alpha)}" if is_bound else "")
@@ -198,7 +198,7 @@ def _build_units(comparison: ComparisonDetails, texts: _DistinctTexts) -> list[l
 
 
 def _build_item(item: ItemDetails, unit: UnitDetails, texts: _DistinctTexts) -> list[Any]:
-    """Return an item's name, unless the unit has it, and indices of its input, gold and output texts."""
+    """Return an item's name, or "" if it is the unit's, and the indices of its input, gold and output texts."""
     name = "" if item.name == unit.name else item.name
     return [
         name,

@@ -94,7 +94,7 @@ def embed_json(value: Any) -> Any:
 
 
 def _read_sources(kind: str, parts: Mapping[str, PagePart]) -> list[str]:
-    """Return the contents of the page's own file of a kind, and of those of its parts."""
+    """Return the texts of the style sheets or scripts of the page and of its parts."""
     folder = files(__package__)
     paths = (folder.joinpath(f"{name}.{kind}") for name in ("page", *parts))
     return [file.read_text(encoding="utf-8") for file in paths if file.is_file()]

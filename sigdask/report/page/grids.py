@@ -1,4 +1,4 @@
-"""Tables that the page's script draws from distinct texts; without a script, the first rows."""
+"""Tables that the page's script draws; each distinct text is stored once. Without scripts, the first rows are shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GridColumn:
     is_aside: bool = False
 
     def build_data(self) -> dict[str, Any]:
-        """Return the column for the script: distinct texts, and an index per row where texts repeat."""
+        """Return the column as data for the script: distinct texts, and each row's index where texts repeat."""
         codes = self.texts.codes.tolist()
         column: dict[str, Any] = {"head": self.head, "values": self.texts.values}
         if codes != [*range(len(codes))]:
@@ -88,13 +88,13 @@ class PageTable:
         return len(self.columns[0].texts)
 
     def plain(self) -> Iterator[list[tuple[GridColumn, str]]]:
-        """Yield the cells of the first rows, each with its column."""
+        """Yield, for each of the first rows, its cells with their columns, for readers without scripts."""
         visible = [column for column in self.columns if not column.is_hidden]
         for row in range(min(self.n_rows, self.n_plain)):
             yield [(column, column.texts[row]) for column in visible]
 
     def build_data(self) -> dict[str, Any]:
-        """Return the table for the script."""
+        """Return the table as data for the script."""
         return {
             "caption": self.caption,
             "n": self.n_rows,
@@ -117,7 +117,7 @@ def encode_names(column: CodedColumn[Any], format_value: Callable[[Any], str] = 
 def encode_rows(
     table: Table, columns: Sequence[NDArray[Any]], format_result: Callable[[Result], str]
 ) -> CodedColumn[str]:
-    """Return a text for each row that depends on some columns only, made once per distinct row."""
+    """Return a text for each row; rows that agree in the given columns share one text, which is made once."""
     keys = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns]
     _, first_rows, codes = np.unique(np.column_stack(keys), axis=0, return_index=True, return_inverse=True)
     return _merge_texts(map(format_result, iter_results(table.take(first_rows))), codes.reshape(-1))
@@ -129,7 +129,7 @@ def encode_texts(texts: Sequence[str]) -> CodedColumn[str]:
 
 
 def _merge_texts(texts: Any, codes: NDArray[Any]) -> CodedColumn[str]:
-    """Return a column in which equal texts share an index."""
+    """Return a column of texts, given as texts and each row's index, in which equal texts share an index."""
     indices: dict[str, int] = {}
     new_codes = np.array([indices.setdefault(text, len(indices)) for text in texts], np.int32)
     return CodedColumn(new_codes[codes], tuple(indices))

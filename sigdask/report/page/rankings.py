@@ -29,7 +29,7 @@ WIDTH, PAD = 340, 14
 
 @dataclass(frozen=True, slots=True)
 class DifferenceMark:
-    """Horizontal positions of a difference and of the ends of its interval, if any."""
+    """A difference in a drawing: its horizontal position and those of its interval's ends, if any."""
 
     at: float
     low: float | None = None
@@ -100,7 +100,7 @@ class RankingSection:
 
 
 def build_sections(table: Table, n_left: int, *, is_first: bool, all_listed: bool) -> tuple[list[RankingSection], int]:
-    """Return the rankings of a test set that fit on the page, and how many are left out.
+    """Return the rankings of a test set for which the page has room, and the number of other rankings.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class _BestAgainstOthers:
 
 
 def _get_ends(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
-    """Return the ends of two-sided intervals, and their confidence as text."""
+    """Return the low and high ends of intervals that have both (else NaN), and their confidence as text."""
     intervals, kind = select_intervals(table)
     if intervals is None:
         nothing = np.full(len(table), np.nan)

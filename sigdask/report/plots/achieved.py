@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sigdask.report.plots.canvas import INK, STYLES, add_legend, build_figure, set_title, shorten_names
-from sigdask.statistics.ranking_letters import achieved_significance as curve
+from sigdask.statistics.ranking_letters import achieved_significance as compute_curve
 from sigdask.statistics.ranking_letters import discriminative_power
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_POINTS = 1000
 
 
 def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: str = "") -> Figure:
-    """Draw the p-values of all pairs, the largest first: the nearer a metric's curve is to the axes, the more it tells.
+    """Draw the p-values of all pairs, largest first; the nearer a curve is to the axes, the more pairs differ.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def achieved_significance(p: Mapping[str, ArrayLike], alpha: float, *, title: st
             shorten_names([*p]), p.values(), STYLES * (1 + len(p) // len(STYLES)), strict=False
         ):
             p_values = np.asarray(values, np.float64)
-            ordered = np.array(curve(p_values[~np.isnan(p_values)]))
+            ordered = np.array(compute_curve(p_values[~np.isnan(p_values)]))
             ranks = np.unique(np.linspace(1, len(ordered), min(len(ordered), MOST_POINTS)).round().astype(np.int64))
             curves += axes.plot(ranks, ordered[ranks - 1], markevery=0.1, **style)
             legend_names.append(f"{name}: {discriminative_power(ordered, alpha):.1%} of pairs with p ≤ {alpha:g}")

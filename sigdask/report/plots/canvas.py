@@ -157,7 +157,7 @@ def add_legend(
         The marks.
     names : sequence of str, optional
         What they are called; by default as they are labelled.
-    **how
+    **settings
         As matplotlib's legend takes it.
     """
     if not handles:

@@ -42,7 +42,7 @@ def critical_difference(
     scores : float64 array, shape (n_systems,)
         Of each.
     groups : sequence of sequence of int
-        The largest groups of systems of which no two are significantly different, as `letter_groups` has them: places
+        The largest groups of systems of which no two are significantly different, by `find_letter_groups`: places
         among the names; lettered in this order.
     higher_is_better : bool
         Which way the axis runs: the best is on the right, or on top.

@@ -21,7 +21,7 @@ FORMATS: dict[str, dict[str, str | None]] = {
 
 
 def rendered(figure: Figure, format_: str = "svg", description: str | None = None) -> bytes:
-    """Return the bytes of a figure: the same figure, the same bytes.
+    """Return the bytes of a figure's file, which are the same whenever the figure is the same.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def iter_ranking_pictures(evaluations: Mapping[str, object]) -> Iterator[FigureS
 
 
 def iter_null_pictures(table: Table, all_details: Sequence[ComparisonDetails]) -> Iterator[FigureSpec]:
-    """Yield the null distributions of the first comparisons with details."""
+    """Yield pictures of the null distributions of the first comparisons that have details."""
     for details in all_details[:MOST_NULLS]:
         yield FigureSpec(
             "null",
@@ -72,7 +72,7 @@ def parse_formats(text: str) -> tuple[str, ...]:
 def write_figures(
     folder: Path, pictures_to_write: Iterable[FigureSpec], formats: Sequence[str]
 ) -> tuple[list[Path], int]:
-    """Write pictures into a folder; return the files and the number of omitted pictures.
+    """Write pictures into a folder, up to a limit; return their files and the number of pictures beyond the limit.
 
     Raises
     ------

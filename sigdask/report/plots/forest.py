@@ -99,7 +99,7 @@ def forest(
 
 
 def _compute_limits(*values: Floats) -> tuple[float, float]:
-    """Return the ends of an axis that contains all finite values, and zero."""
+    """Return the ends of an axis that contains zero and all finite values, with a margin."""
     all_values = np.concatenate([np.zeros(1), *values])
     finite = all_values[np.isfinite(all_values)]
     margin = 0.06 * float(np.ptp(finite)) or 0.01

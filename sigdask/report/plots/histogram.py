@@ -35,7 +35,7 @@ class Histogram:
 
 
 def histograms(shown: Mapping[str, Histogram]) -> Figure:
-    """Draw histograms side by side, each under its title, with what is expected as a line."""
+    """Draw histograms side by side, each under its title, with the expected counts as a line."""
     with build_figure(3 * len(shown), 2.6) as figure:
         for axes, (title, histogram) in zip(
             figure.subplots(1, len(shown), squeeze=False)[0], shown.items(), strict=True

@@ -36,7 +36,7 @@ def matrix(
     title: str = "",
     adjusted: bool = False,
 ) -> Figure:
-    """Draw a square for every two systems: does the row's score better than the column's, and by what p.
+    """Draw a matrix of all pairs of systems that shows whether the row's or the column's is better, and the p-value.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def matrix(
 def compute_levels(
     p: NDArray[np.float64], better: NDArray[np.int8], significant: NDArray[np.bool_], alpha: float
 ) -> NDArray[np.int8]:
-    """Return the shade of each square: a key of `SHADES`."""
+    """Return the shade of each square of the matrix, as a key of `SHADES`, by who is better and how small p is."""
     n_levels_below = sum((p <= alpha * share).astype(np.int8) for share in ALPHA_SHARES[1:])
     level = np.where(significant, 2 + n_levels_below, np.where(np.isnan(p) & (better == 0), 0, 1))
     return np.asarray(np.where(significant & (better < 0), -level, level), np.int8)

@@ -23,7 +23,7 @@ def null_distribution(
     score: str = "difference of shuffled outputs",
     beside: str = "",
 ) -> Figure:
-    """Draw the differences that exchanged outputs have, and the observed one among them.
+    """Draw the differences that randomly swapped outputs have, with the observed difference among them.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def null_distribution(
 
 
 def _find_shaded(observed: float, alternative: str) -> tuple[float | None, float | None]:
-    """Return the limits from which differences, upwards and downwards, are at least as extreme."""
+    """Return from which difference upwards, and from which downwards, the tails that p counts are shaded."""
     if alternative == "two-sided":
         return abs(observed), -abs(observed)
     return (observed, None) if alternative == "greater" else (None, observed)

@@ -55,7 +55,7 @@ class FigureSpec:
 
 
 def iter_pictures(table: Table) -> Iterator[FigureSpec]:
-    """Yield the pictures that fit, by test set, subset and metric, then by test set."""
+    """Yield the pictures that fit results: those of each test set, subset and metric, then those of test sets."""
     for rows in group_rows(table):
         selected = table.take(rows)
         yield FigureSpec("forest", get_subject(selected), partial(forest, selected))
@@ -127,7 +127,7 @@ def forest(table: Table) -> Figure:
 
 
 def matrix(table: Table) -> Figure:
-    """Draw every pair of one ranking."""
+    """Draw the matrix of all pairs of systems in one ranking."""
     ranking = _get_ranking(table)
     names = [system.system for system in ranking.systems]
     indices = {name: k for k, name in enumerate(names)}
@@ -162,7 +162,7 @@ def critical_difference(table: Table) -> Figure:
 
 
 def achieved_significance(table: Table) -> Figure:
-    """Draw the p-values of all comparisons, a curve a metric (and test set and subset, where there are several)."""
+    """Draw the p-values of all comparisons, with a curve for each metric, test set and subset."""
     has_several = len({_get_key(table.take(rows[:1]))[:2] for rows in group_rows(table)}) > 1
     curves = {}
     for rows in group_rows(table):
@@ -197,7 +197,7 @@ def _get_ranking(table: Table) -> SystemRanking:
 
 
 def _select_forest_rows(table: Table) -> tuple[Table, str | None]:
-    """Return the rows of a forest plot, and the best system if only its comparisons are shown.
+    """Return the rows to draw in a forest plot, and the best system if only its comparisons fit.
 
     Of too many they are those of the best system, which is what is asked first; else those with the smallest p.
     """
@@ -249,7 +249,7 @@ def _get_key(table: Table) -> tuple[str, str, str]:
 
 
 def get_subject(table: Table) -> tuple[str, ...]:
-    """Return test set, value of the subset, and metric, without empty names."""
+    """Return the test set, subset and metric that a figure of these rows is about, without empty names."""
     return tuple(name for name in _get_key(table) if name)
 
 

@@ -17,7 +17,7 @@ LARGEST_PLAIN = 1e16
 
 
 def find_metrics_in_points(table: Table) -> frozenset[str]:
-    """Return the metrics whose differences are written in points of 100.
+    """Return the names of the metrics whose differences are written in points of 100.
 
     A column of scores may be called accuracy and stand in per cent: where a score is above 1 it is no share.
     """
@@ -81,7 +81,7 @@ def _format_bracketed(low: float, high: float, n_decimals: int) -> str:
 
 
 def _format_end(value: float, n_decimals: int) -> str:
-    """Return an end of an interval as text; only zero is written as 0."""
+    """Return an end of an interval as text, with more decimals if it would otherwise be written as 0."""
     if math.isinf(value) or value == 0 or round(value, n_decimals) != 0:
         return _format_decimals(value, n_decimals)
     return _format_decimals(value, min(-math.floor(math.log10(abs(value))), MOST_DECIMALS))
@@ -95,7 +95,7 @@ def _format_decimals(value: float, n_decimals: int) -> str:
 
 
 def _count_decimals(difference: float, width: float) -> int:
-    """Return the decimals to show: two digits of the difference, or of a tenth of a wide interval."""
+    """Return the number of decimals that shows two digits of a difference, or fewer if its interval is wide."""
     size = abs(difference)
     tenth = width / 10 if math.isfinite(width) else 0.0
     large = max(size, tenth)

@@ -52,7 +52,7 @@ INTERVALS = {
 
 
 def describe_contradiction(r: Result, alpha: float) -> str:
-    """Return a clause where interval and test disagree about a difference of 0; else nothing.
+    """Return a clause if the interval and the test disagree on whether the difference can be 0, else "".
 
     A one-sided test is held against the end of the interval that lies on its side.
     """
@@ -77,7 +77,7 @@ def describe_contradiction(r: Result, alpha: float) -> str:
 
 
 def _name_interval(r: Result, *, is_adjusted: bool, is_other: bool) -> str:
-    """Name the interval shown, with its confidence where that differs from the test's level."""
+    """Return words for the kind of interval, with its confidence if that is not 1 minus the test's level."""
     if r.interval_simultaneous is not None or r.interval is None:
         return "simultaneous"
     sides = "two-sided " if r.alternative != "two-sided" and r.interval.method != "conditional-exact" else ""
@@ -100,7 +100,7 @@ def _describe_two_sided(r: Result, alpha: float, points: bool, where: str) -> st
 
 
 def _describe_not_shown(r: Result, _alpha: float, points: bool, where: str) -> str:
-    """State that the tested direction is not significant, whichever system scores better."""
+    """Return a sentence that the system is not significantly better in the direction that was tested."""
     tested, other = ("higher", "lower") if r.alternative == "greater" else ("lower", "higher")
     scores_text = (
         f"it scores {format_lead(r, points=points)} "
@@ -112,7 +112,7 @@ def _describe_not_shown(r: Result, _alpha: float, points: bool, where: str) -> s
 
 
 def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
-    """Return a clause on few deciding units, on skewed differences, or on losses that were never seen.
+    """Return a clause on what makes a verdict questionable, such as few deciding units; "" if nothing does.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def describe_doubt(r: Result, alpha: float, *, points: bool) -> str:
 
 
 def format_verdict_p(r: Result, alpha: float) -> str:
-    """Return the p that the verdict uses: the adjusted one, else p and how it was computed."""
+    """Return the p that the verdict uses as text: the adjusted one, else p and how it was computed."""
     if math.isnan(r.p_value):
         return f"p in {format_limits(*r.p_interval, alpha)} ({format_confidence(r)} interval; {describe_method(r)})"
     if r.p_adjusted is not None and not math.isnan(r.p_adjusted):
@@ -154,7 +154,7 @@ def _format_sidedness(r: Result) -> str:
 
 
 def format_lead(r: Result, *, points: bool) -> str:
-    """Return the better system's lead as text; the interval is of this lead, whether A or B leads.
+    """Return by how much the better system is ahead as text, with an interval of this lead.
 
     Beside an adjusted p it is the simultaneous one. Where there is none, the comparison's own is called unadjusted.
     """

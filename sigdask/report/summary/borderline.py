@@ -15,7 +15,7 @@ FEW_UNITS = 2
 
 
 def find_borderline(table: Table) -> NDArray[np.int64]:
-    """Return the rows with borderline verdicts: those of fewest units first, then by smallest p."""
+    """Return the rows whose verdicts the fewest units or another seed could change, the closest first."""
     units = estimate_units_to_turn(table)
     rows = np.flatnonzero(_depends_on_seed(table) | (units <= FEW_UNITS))
     return rows[np.lexsort((np.nan_to_num(table.p_value[rows], nan=1.0), units[rows]))]
@@ -26,7 +26,7 @@ CAUSES = (SEED, UNITS, f"{SEED} or {UNITS}")
 
 
 def list_causes(table: Table, rows: NDArray[np.int64]) -> list[str]:
-    """Return what could change the verdict of each borderline row; a seed cannot change an exact p."""
+    """Return, for each borderline row, text on what could change its verdict: a seed, units or both."""
     selected = table.take(rows)
     by_seed, by_units = _depends_on_seed(selected), estimate_units_to_turn(selected) <= FEW_UNITS
     return [
@@ -36,7 +36,7 @@ def list_causes(table: Table, rows: NDArray[np.int64]) -> list[str]:
 
 
 def merge_causes(cause_texts: Iterable[str]) -> str:
-    """Return what could change the verdicts of several results, as one text.
+    """Return text on what could change the verdicts of several results, given the text on each.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def merge_causes(cause_texts: Iterable[str]) -> str:
 
 
 def estimate_units_to_turn(table: Table) -> NDArray[np.float64]:
-    """Return about how many units of usual weight would change each verdict.
+    """Return an estimate for each row of how many more units of usual size would change its verdict.
 
     Under shuffles the difference has a variance that is the sum of its units' squares, so that one more unit of usual
     weight (their root mean square) shifts the standardised difference by 1 / sqrt(n) of n units that differ. Of an
@@ -69,7 +69,7 @@ def estimate_units_to_turn(table: Table) -> NDArray[np.float64]:
 
 
 def _depends_on_seed(table: Table) -> NDArray[np.bool_]:
-    """Return where the Monte Carlo interval of the verdict's p contains alpha."""
+    """Return a mask of the rows whose verdict another seed could change: p's Monte Carlo interval contains alpha."""
     single = (table.p_low <= table.alpha) & (table.alpha < table.p_high) & ~table.exact
     adjusted = (table.p_adjusted_low <= table.alpha) & (table.alpha < table.p_adjusted_high)
     is_open = np.where(np.isnan(table.p_adjusted), single, adjusted)

@@ -12,7 +12,7 @@ NAMES = {"second run": "second run", "sign test": "sign test", "exact value": "e
 
 
 def describe_checks(table: Table) -> str:
-    """Return one line on which checks were made of these comparisons and how they came out.
+    """Return a line on the checks of these comparisons: which were made, and how they came out.
 
     Parameters
     ----------

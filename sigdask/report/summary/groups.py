@@ -1,4 +1,4 @@
-"""Groups of comparisons, or of verdicts over all sets, with the words that headlines use."""
+"""What headlines are written from: comparisons, or verdicts over all sets, in groups, with words for them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from sigdask.text import format_count
 
 
 class VerdictGroups(Protocol):
-    """Comparisons in groups, with texts about single rows."""
+    """Verdicts in groups (a test set, subset and metric each), with the words that describe them."""
 
     @property
     def standings(self) -> Standings:
-        """Leads between systems."""
+        """Which system leads in each verdict, and by how much."""
         ...
 
     @property
@@ -34,43 +34,43 @@ class VerdictGroups(Protocol):
 
     @property
     def noun(self) -> str:
-        """What the groups differ by: metrics, subsets or test sets; "comparisons" where it is more than one."""
+        """Word for what the groups differ by: metrics, subsets or test sets; "comparisons" if by several of these."""
         ...
 
     def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
-        """Return labels of several groups, each followed by a text."""
+        """Return text that names several groups, each followed by its text from `texts`."""
         ...
 
     def describe(self, row: int) -> str:
-        """Return one comparison as a sentence."""
+        """Return the verdict of a row as a sentence."""
         ...
 
     def format_lead(self, row: int) -> str:
-        """Return by how much the better system is ahead."""
+        """Return text on how far the better system of a row is ahead."""
         ...
 
     def describe_doubt(self, row: int) -> str:
-        """Return a clause on what in the units casts doubt on a verdict; usually empty."""
+        """Return a clause on what makes the verdict of a row questionable; usually empty."""
         ...
 
     def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
-        """Return a clause on how many rows have doubts, if more have than those already mentioned."""
+        """Return a clause on how many rows are doubtful, or "" if no more than those mentioned."""
         ...
 
     def format_p(self, row: int) -> str:
-        """Return the p of the verdict as text."""
+        """Return the p-value that the verdict of a row uses as text."""
         ...
 
 
 @dataclass(frozen=True)
 class SingleComparisons:
-    """Comparisons, each with its own verdict."""
+    """Verdicts on single comparisons, grouped by test set, subset and metric."""
 
     table: Table
 
     @cached_property
     def standings(self) -> Standings:
-        """Leads between systems."""
+        """Which system leads in each comparison, and by how much."""
         return Standings.from_table(self.table)
 
     @cached_property
@@ -79,7 +79,7 @@ class SingleComparisons:
 
     @cached_property
     def noun(self) -> str:
-        """What the groups differ by."""
+        """Word for what the groups differ by."""
         table = self.table
         columns = {"test sets": table.test_set.codes, "subsets": table.subset.codes, "metrics": table.metric.codes}
         varying = [name for name, codes in columns.items() if (codes != codes[0]).any()]
@@ -93,7 +93,7 @@ class SingleComparisons:
         ]
 
     def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
-        """Return labels of several groups, each followed by a text; a shared metric is named once."""
+        """Return text that names several groups, each with its text; a metric shared by all is named once."""
         rows = self.standings.first_rows[list(groups)].tolist()
         is_same_metric = self.noun in {"subsets", "test sets"}
         labels = [
@@ -125,17 +125,17 @@ class SingleComparisons:
         )
 
     def format_lead(self, row: int) -> str:
-        """Return by how much the better system is ahead."""
+        """Return text on how far the better system of a comparison is ahead."""
         return format_lead(get_result(self.table, row), points=self.table.metric[row].name in self._metrics_in_points)
 
     def describe_doubt(self, row: int) -> str:
-        """Return a clause on what in the units casts doubt on a verdict."""
+        """Return a clause on what makes the verdict of a comparison questionable, or ""."""
         return describe_doubt(
             get_result(self.table, row), self.table.alpha, points=self.table.metric[row].name in self._metrics_in_points
         )
 
     def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:
-        """Return a clause on how many comparisons have doubts."""
+        """Return a clause on how many comparisons are doubtful, or "" if no more than those mentioned."""
         return describe_doubts(self.table, rows, mentioned)
 
     def format_p(self, row: int) -> str:
@@ -145,19 +145,19 @@ class SingleComparisons:
 
 @dataclass(frozen=True)
 class JointVerdicts:
-    """Verdicts over all test sets or subsets."""
+    """Verdicts over all test sets or subsets together, grouped by metric."""
 
     table: Table
     verdicts: tuple[ResultAcrossSets, ...]
 
     @cached_property
     def standings(self) -> Standings:
-        """Leads between systems."""
+        """Which system leads in each verdict, and by how much."""
         return Standings.from_joint_verdicts(self.table, self.verdicts)
 
     @property
     def noun(self) -> str:
-        """What the groups differ by."""
+        """Word for what the groups differ by."""
         return "metrics"
 
     @cached_property
@@ -166,7 +166,7 @@ class JointVerdicts:
         return [f"on {self._describe_metric(row)}" for row in self.standings.first_rows.tolist()]
 
     def describe_groups(self, groups: Sequence[int], texts: Sequence[str]) -> str:
-        """Return labels of several groups, each followed by a text."""
+        """Return text that names several metrics, each followed by its text from `texts`."""
         rows = self.standings.first_rows[list(groups)].tolist()
         return f"on {join_phrases([self._describe_metric(row) + text for row, text in zip(rows, texts, strict=True)])}"
 
@@ -205,12 +205,12 @@ class JointVerdicts:
         )
 
     def format_lead(self, row: int) -> str:
-        """Return by how much the better system is ahead."""
+        """Return text on how far the better system of a verdict is ahead."""
         v = self.verdicts[row]
         return format_amount(abs(v.difference), points=v.metric in self._metrics_in_points)
 
     def describe_doubt(self, row: int) -> str:
-        """Return a clause on the sets with few deciding units or skewed differences."""
+        """Return a clause on the sets in which few units decide or differences are skewed."""
         v, table = self.verdicts[row], self.table
         sides = zip(table.a.to_list(), table.b.to_list(), table.metric.to_list(), strict=True)
         rows = [k for k, (a, b, score) in enumerate(sides) if (a, b, score.name) == (v.a, v.b, v.metric)]
@@ -218,7 +218,7 @@ class JointVerdicts:
         return f", but few units decide or differences are skewed in {n:,} of {len(rows):,} sets" if n else ""
 
     def describe_doubts(self, rows: Sequence[int], mentioned: Sequence[int] = ()) -> str:  # noqa: ARG002
-        """Return a clause on how many comparisons of single sets have doubts."""
+        """Return a clause on how many comparisons on single sets are doubtful."""
         return describe_doubts(self.table, range(len(self.table)), ())
 
     def format_p(self, row: int) -> str:
@@ -231,7 +231,7 @@ class JointVerdicts:
 
 
 def describe_doubts(table: Table, rows: Sequence[int], mentioned: Sequence[int]) -> str:
-    """Return a clause on how many comparisons have few deciding units or skewed differences.
+    """Return a clause on how many comparisons are doubtful, as few units decide or differences are skewed.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def join_phrases(parts: Sequence[str]) -> str:
 
 
 def build_verdict_groups(results: ComparisonResults) -> VerdictGroups:
-    """Return what a headline describes: verdicts over all sets where requested, else comparisons."""
+    """Return the verdicts that a headline describes: those over all sets where requested, else comparisons."""
     if results.together:
         return JointVerdicts(results.table, results.together)
     return SingleComparisons(results.table)

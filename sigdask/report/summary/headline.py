@@ -27,7 +27,7 @@ def build_headline(groups: VerdictGroups) -> str:
 
 
 def describe_group(groups: VerdictGroups, g: int) -> str:
-    """Return the verdict on one test set, subset and metric."""
+    """Return the verdict on one group (a test set, subset and metric) as a sentence."""
     shapes = {PAIR: _describe_pair, BASELINE: _describe_baseline, ALL: _describe_ranking}
     return shapes.get(groups.standings.design, _describe_several)(groups, g)
 
@@ -37,7 +37,7 @@ def _describe_pair(groups: VerdictGroups, g: int) -> str:
 
 
 def _describe_pairs(groups: VerdictGroups) -> str:
-    """Describe two systems on several metrics, subsets or test sets."""
+    """Return the verdict on two systems that were compared on several metrics, subsets or test sets."""
     c = groups.standings
     a, b = c.names[int(c.a[0])], c.names[int(c.b[0])]
     won, lost = (c.decision == 1) & (c.ahead > 0), (c.decision == 1) & (c.ahead < 0)
@@ -72,7 +72,7 @@ def _describe_pairs(groups: VerdictGroups) -> str:
 
 
 def _format_inner_p(p: str) -> str:
-    """Return a p for use in parentheses: its own parentheses become a comma."""
+    """Return the text of a p-value with its parentheses replaced by a comma, for use within parentheses."""
     return p.replace(" (", ", ").removesuffix(")")
 
 
@@ -86,7 +86,7 @@ def _format_share(n: int, noun: str, total: int) -> str:
 
 
 def _describe_baseline(groups: VerdictGroups, g: int) -> str:
-    """Describe several systems compared with one baseline."""
+    """Return the verdict on systems that were each compared with one baseline, in one group."""
     c = groups.standings
     rows = np.flatnonzero(c.group == g)
     base = c.names[int(c.b[rows[0]])]
@@ -113,7 +113,7 @@ def _describe_baseline(groups: VerdictGroups, g: int) -> str:
 
 
 def _split_outcomes(groups: VerdictGroups, rows: np.ndarray) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Split rows by outcome for A: better, worse, not significantly different, undecided."""
+    """Return the rows in which A is better, worse, not significantly different, and undecided."""
     c = groups.standings
     decision, ahead = c.decision[rows], c.ahead[rows]
     kinds = ((decision == 1) & (ahead > 0), (decision == 1) & (ahead < 0), decision == 0, decision == -1)
@@ -133,7 +133,7 @@ def _count_systems(n: int, total: int) -> str:
 
 
 def _describe_baselines(groups: VerdictGroups) -> str:
-    """Describe several systems compared with one baseline, on several metrics, subsets or test sets."""
+    """Return the verdict on systems compared with one baseline on several metrics, subsets or test sets."""
     c = groups.standings
     base = c.names[int(c.b[0])]
     better = (c.decision == 1) & (c.ahead > 0)
@@ -151,7 +151,7 @@ def _describe_baselines(groups: VerdictGroups) -> str:
 
 
 def _describe_ranking(groups: VerdictGroups, g: int) -> str:
-    """Describe the best of systems that were all compared with each other."""
+    """Return the verdict on which of several systems is best, if all were compared with each other."""
     c = groups.standings
     best = c.names[int(c.top[g])]
     n_others = int(c.n_members[g]) - 1
@@ -184,7 +184,7 @@ def _describe_near(names: list[str], n_others: int) -> str:
 
 
 def _describe_rankings(groups: VerdictGroups) -> str:
-    """Describe the best systems on several metrics, subsets or test sets."""
+    """Return the verdict on which systems are best on each of several metrics, subsets or test sets."""
     c = groups.standings
     has_clear_best = c.n_near_top == 0
     doubts = groups.describe_doubts(range(len(c.group)))
@@ -223,7 +223,7 @@ def _describe_certainty(is_clear: bool) -> str:
 
 
 def _describe_several(groups: VerdictGroups, g: int) -> str:
-    """Describe comparisons without an order: how many are significant, and the largest difference."""
+    """Return the number of significant differences and the largest one, for comparisons of no regular design."""
     c = groups.standings
     rows = np.flatnonzero(c.group == g)
     better, worse, _, _ = _split_outcomes(groups, rows)

@@ -59,7 +59,7 @@ def describe_standing(r: Result, alpha: float) -> str:
 
 
 def describe_p(result: Result, alpha: float) -> str:
-    """Return p with its interval, or only its limits where a stopping rule gives no more.
+    """Return text on p with its interval, or with its limits alone if a stopping rule determines no more.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def describe_size(r: Result) -> str:
 
 
 def describe_alternative_unit(b: OtherUnitResult, alpha: float) -> str:
-    """Return the p for another unit."""
+    """Return text on the p-value of the test that swaps another unit, with its interval."""
     if b.method == "exact":
         return f"{format_p_equals(b.p_value, alpha)} (exact)"
     low, high = map(float, clopper_pearson(b.n_extreme, b.n_trials))
@@ -118,7 +118,7 @@ def describe_alternative_unit(b: OtherUnitResult, alpha: float) -> str:
 
 
 def describe_settings(results: ComparisonResults) -> str:
-    """Return the line that makes the results reproducible: version, seed, unit, alternative, level."""
+    """Return a line with the settings that reproduce the results: version, seed, unit, alternative, level."""
     table = results.table
     return make_printable(
         f"sigdask {get_version()}, scheme {SCHEME}, seed {results.seed}: stratified shuffling by {table.unit[0]}, "
@@ -136,7 +136,7 @@ def _describe_family(results: ComparisonResults) -> str:
 
 
 def name_trials(note: FamilyNote) -> str:
-    """Return the noun for what a family counts: resamples, arrangements or trials."""
+    """Return the word for what a family's p-values count: resamples, arrangements or trials."""
     return "resamples" if note.adjust == "bootstrap-t" else "arrangements" if note.exact else "trials"
 
 

@@ -1,4 +1,4 @@
-"""Leads between systems in each group of comparisons (a test set, subset and metric), as arrays."""
+"""Which system leads in each comparison, and by how much, in groups (a test set, subset and metric), as arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIR, BASELINE, ALL, SOME = "pair", "baseline", "all", "some"
 
 @dataclass(frozen=True, eq=False)
 class Standings:
-    """Comparisons in groups: arrays of shape (n,), a row for each.
+    """Comparisons in groups with the lead of A over B in each: arrays of shape (n,).
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Standings:
 
     @staticmethod
     def from_table(table: Table) -> Standings:
-        """Group comparisons by test set, subset and metric."""
+        """Return the leads of a table's comparisons, grouped by test set, subset and metric."""
         names, a, b = index_systems(table)
         codes = np.unique(table.alternative.codes).tolist()
         return Standings(
@@ -69,7 +69,7 @@ class Standings:
 
     @staticmethod
     def from_joint_verdicts(table: Table, verdicts: tuple[ResultAcrossSets, ...]) -> Standings:
-        """Group verdicts over all sets by metric."""
+        """Return the leads of verdicts over all sets, grouped by metric."""
         indices: dict[str, int] = {}
         a, b = (np.array([indices.setdefault(getattr(v, side), len(indices)) for v in verdicts]) for side in "ab")
         metrics: dict[str, int] = {}
@@ -94,7 +94,7 @@ class Standings:
 
     @cached_property
     def members(self) -> tuple[Integers, Integers, Integers]:
-        """Systems of each group, best first: their group, index, and number of systems ahead of them."""
+        """The systems of each group, best first, as arrays: group, system, and number of systems ahead of it."""
         n = len(self.names)
         keys = np.concatenate([self.group * n + self.a, self.group * n + self.b])
         is_behind = np.concatenate([(self.ahead < 0) | self.lacks_a, (self.ahead > 0) | self.lacks_b])
@@ -110,7 +110,7 @@ class Standings:
 
     @cached_property
     def top(self) -> Integers:
-        """The best system of each group; the first of equals."""
+        """The best system of each group; of equally good ones, the first."""
         group, system, _ = self.members
         return system[np.searchsorted(group, np.arange(self.n_groups))]
 
@@ -132,7 +132,7 @@ class Standings:
 
     @cached_property
     def design(self) -> str:
-        """The design of the comparisons: one of `PAIR`, `BASELINE`, `ALL` and `SOME`."""
+        """Which systems were compared: one pair, all with a baseline, all with each other, or some other pairs."""
         sizes = np.bincount(self.group, minlength=self.n_groups)
         low, high = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
         n = len(self.names)
@@ -147,7 +147,7 @@ class Standings:
         return ALL if every.all() and self.is_two_sided and (self.n_members > 2).all() else SOME
 
     def find_rival(self, group: int) -> int:
-        """Return the row that compares the best of a group with the closest other system."""
+        """Return the row that compares a group's best system with the one closest to it in score."""
         rows = np.flatnonzero(self.has_top & (self.group == group))
         lead = np.abs(np.nan_to_num(self.ahead[rows], nan=np.inf))
         return int(rows[np.argmin(lead)])

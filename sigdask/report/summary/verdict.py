@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigdask.report.summary import checks as checked
+from sigdask.report.summary import checks as check_texts
 from sigdask.report.summary.borderline import find_borderline, list_causes
 from sigdask.report.summary.groups import build_verdict_groups
 from sigdask.report.summary.headline import MAX_LISTED_GROUPS, build_headline, describe_group
@@ -23,7 +23,7 @@ DOUBT = "Do not rely on this, a check disagrees: "
 
 @dataclass(frozen=True, slots=True)
 class BestSystems:
-    """Which systems may be the best of a test set and subset by a metric.
+    """The systems that may be the best on one test set and subset by one metric.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class BestSystems:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The summary of results for a first screen.
+    """The verdict on results in brief, which comes before any table.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def build_verdict(results: ComparisonResults) -> Verdict:
         scope=tuple(_add_full_stop(note.text) for note in results.notes if note.kind == "scope"),
         headline=_add_full_stop(answer if is_checked else DOUBT + answer),
         sentences=tuple(map(_add_full_stop, sentences)),
-        checks=checked.describe_checks(table),
+        checks=check_texts.describe_checks(table),
         is_checked=is_checked,
         close=borderline,
         causes=tuple(list_causes(table, borderline)),
@@ -147,7 +147,7 @@ def _list_best_systems(results: ComparisonResults, c: Standings) -> list[BestSys
 
 
 def _list_leaders(c: Standings) -> list[list[str]]:
-    """Return the best of each group, and the systems not significantly different from it."""
+    """Return, for each group, its best system and those not significantly different from it."""
     top, rows = c.top, c.near_top_rows
     leaders = [[c.names[k]] for k in top.tolist()]
     group = c.group[rows]

@@ -43,7 +43,7 @@ def build_ranking_table(ranking: SystemRanking) -> PaperTable:
 
 
 def build_evaluation_tables(evaluation: RankingEvaluation) -> list[PaperTable]:
-    """Return a table of the precision of the n best per measure, and comparisons of average precision."""
+    """Return a table of each measure's precision of the n best, and tables that compare average precisions."""
     rows = evaluation.precision or evaluation.sampled
     measures = sorted(evaluation.measures, key=lambda entry: -entry.average_precision)
     names = [entry.measure for entry in measures]

@@ -32,7 +32,7 @@ def format_p_cell(p: float | None, alpha: float) -> str:
 
 
 def describe_method(result: Result) -> str:
-    """Return how p was computed: exactly, by bounds, or by how many trials."""
+    """Return text on how p was computed: exactly, by bounds, or from a number of trials."""
     early = "stopped after " if result.stopped is not None and result.stopped.is_early else ""
     if result.method == "exact":
         return "exact"
@@ -40,7 +40,7 @@ def describe_method(result: Result) -> str:
 
 
 def is_bounded(result: Result) -> bool:
-    """Return whether only limits of p are known, without trials."""
+    """Return whether a p-value was computed as bounds alone, without trials."""
     return result.exact is not None and not result.n_trials
 
 

@@ -106,7 +106,7 @@ def get_default_layout(table: Table) -> Layout:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ComparisonGroups:
-    """The comparisons of each test set, subset and metric, and the marks they all can carry.
+    """Comparisons by test set, subset and metric, and the design of comparisons that all these share.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ def _order_systems(grouped: _ComparisonGroups) -> list[str]:
 def _build_score_column(
     table: Table, system_scores: SystemScores, design: str, systems: list[str], digits: int | None
 ) -> TableColumn:
-    """Return the column of scores by one metric, in the order of `systems`."""
+    """Return the column of systems' scores by one metric, in the order of `systems`."""
     metric = table.metric[0]
     is_best = find_best(system_scores.scores, higher_is_better=metric.higher_is_better)
     marks = dict(zip(system_scores.systems, _list_system_marks(table, system_scores, design), strict=True))
@@ -225,13 +225,13 @@ def _list_system_marks(table: Table, system_scores: SystemScores, design: str) -
 def _list_metric_columns(
     columns: dict[str, TableColumn], metrics: dict[str, bool], systems: list[str]
 ) -> list[TableColumn]:
-    """Return a column for every metric; empty ones where a section lacks the metric."""
+    """Return a section's columns, one for each metric; a metric that the section lacks gets empty cells."""
     nothing = [""] * len(systems)
     return [columns.get(name, TableColumn(_format_header(name, higher), nothing)) for name, higher in metrics.items()]
 
 
 def _drop_empty_rows(columns: tuple[TableColumn, ...]) -> tuple[TableColumn, ...]:
-    """Drop systems that have no score in a section."""
+    """Return the columns of a section without the systems that have no score in it."""
     rows = [k for k, texts in enumerate(zip(*(column.texts for column in columns[1:]), strict=True)) if any(texts)]
     return columns if len(rows) == len(columns[0].texts) else tuple(column.select_rows(rows) for column in columns)
 
@@ -266,7 +266,7 @@ def _describe_system_marks(results: ComparisonResults, grouped: _ComparisonGroup
 
 
 def _describe_skewed(table: Table) -> list[str]:
-    """Return a sentence on how many comparisons few units decide, if there are any."""
+    """Return a sentence on how many comparisons are doubtful, as few units decide or differences are skewed."""
     n = int(np.count_nonzero(table.is_skewed))
     share_text = f"{n:,} of {len(table):,} comparisons"
     return [f"In {share_text} few units decide or the differences of units are skewed."] if n else []
@@ -302,7 +302,7 @@ def _build_pair_table(results: ComparisonResults, digits: int | None) -> PaperTa
 
 
 def _describe_test_set(table: Table) -> str:
-    """Return " on" and the test set's name, if there is exactly one with a name."""
+    """Return " on" and the test set's name, or "" if there are several or it has no name."""
     names = list_used(table.test_set)
     return f" on {names[0]}" if len(names) == 1 and names[0] else ""
 
@@ -313,7 +313,7 @@ def _build_metric_column(table: Table) -> TableColumn:
 
 
 def _describe_metric(table: Table) -> str:
-    """Return " by" and the metric's name, if there is only one metric."""
+    """Return " by" and the metric's name, or "" if there are several metrics."""
     names = {score.name: score.higher_is_better for score in list_used(table.metric)}
     return "".join(f" by {_format_header(name, higher)}" for name, higher in names.items()) if len(names) == 1 else ""
 
@@ -330,7 +330,7 @@ def _build_interval_columns(table: Table, digits: int | None) -> list[TableColum
 
 
 def _build_p_columns(table: Table) -> list[TableColumn]:
-    """Return columns of p and, if there are any, adjusted p; the last carries the marks of verdicts."""
+    """Return the column of p and, if there is one, of adjusted p; the last has the marks of the verdicts."""
     adjusted = not bool(np.isnan(table.p_adjusted).all())
     marks = [*np.array(("", SIGNIFICANT, UNDECIDED), object)[table.decision]]
     for row in np.flatnonzero(table.has_disagreement).tolist():
@@ -395,7 +395,7 @@ def _build_joint_table(results: ComparisonResults, digits: int | None) -> PaperT
 def _add_description(
     table: PaperTable, results: ComparisonResults, cited: Sequence[str] = (), *, intervals: bool = False
 ) -> PaperTable:
-    """Add to a table how its p-values were computed, and its intervals if it shows them."""
+    """Return a table with notes on how p-values, and intervals if shown, were computed, and their sources."""
     method, keys = describe_test(results, intervals=intervals), list_sources(results, intervals=intervals)
     return replace(table, method=(*method,), sources=(*keys, *cited), warnings=results.warnings)
 

@@ -148,7 +148,7 @@ def _format_tabular(columns: Sequence[TableColumn]) -> tuple[str, str, str]:
 
 
 def _choose_size(columns: Sequence[TableColumn]) -> str:
-    """Return the largest font size in which the columns about fit on a line."""
+    """Return the largest LaTeX font size in which the columns are likely to fit on a line."""
     n_characters = sum(max(len(column.header), *map(len, column.texts), 0) for column in columns)
     n_characters += sum(max(map(len, column.marks)) for column in columns if column.marks)
     for size, points, gap in SIZES:
@@ -158,7 +158,7 @@ def _choose_size(columns: Sequence[TableColumn]) -> str:
 
 
 def _split_columns(sections: Sequence[TableSection]) -> Iterator[list[TableSection]]:
-    """Yield the sections with as many number columns as fit on a line, each time after the names."""
+    """Yield sections with as many columns of numbers as fit on a page; each repeats the columns of names."""
     columns = sections[0].columns
     names = [k for k, column in enumerate(columns) if column.is_name]
     numbers = [k for k, column in enumerate(columns) if not column.is_name]
@@ -168,7 +168,7 @@ def _split_columns(sections: Sequence[TableSection]) -> Iterator[list[TableSecti
 
 
 def _split_pages(sections: Sequence[TableSection]) -> Iterator[list[str]]:
-    """Yield the rows of each page; on every page a heading precedes its rows."""
+    """Yield the table rows of each page; a section's heading is repeated where the section continues."""
     page: list[str] = []
     for section in sections:
         heading = rf"\multicolumn{{{_count_columns(section.columns)}}}{{l}}{{\emph{{{escape(section.heading)}}}}} \\"
@@ -206,7 +206,7 @@ def _format_cells(column: TableColumn) -> Iterator[str]:
 
 
 def _is_double(column: TableColumn) -> bool:
-    """Return whether marks get a column of their own so that numbers align."""
+    """Return whether a column's marks go into a separate column, so that its numbers align."""
     return column.marks is not None and not column.is_p
 
 

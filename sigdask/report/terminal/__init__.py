@@ -14,8 +14,7 @@ from sigdask.report.summary import verdict
 from sigdask.report.summary.amounts import find_metrics_in_points
 from sigdask.report.summary.sentences import describe_settings, is_adjusted
 from sigdask.report.summary.verdict import Verdict
-from sigdask.report.terminal import classical, details, families, remarks, tables
-from sigdask.report.terminal import ranking as ranked
+from sigdask.report.terminal import classical, details, families, ranking, remarks, tables
 from sigdask.report.terminal.remarks import MOST_ALARMS, select_warnings
 from sigdask.report.trials import describe_stopping, describe_trials
 from sigdask.results import signature
@@ -57,7 +56,7 @@ def render(
     if not len(results):
         return parts[0]
     parts += families.format_families(results, width, everything=everything)
-    parts += ranked.format_rankings(results, summary, width, everything=everything, verbose=verbose)
+    parts += ranking.format_rankings(results, summary, width, everything=everything, verbose=verbose)
     rows = _select_rows(results, summary, is_ranked=summary.is_ranking, everything=everything, verbose=verbose)
     shown = [*iter_results(results.table.take(rows))]
     title = remarks.format_title(summary) if summary.is_ranking and len(rows) < len(results) else ""
@@ -98,7 +97,7 @@ def format_answer(summary: Verdict) -> str:
 def _select_rows(
     results: ComparisonResults, summary: Verdict, *, is_ranked: bool, everything: bool, verbose: bool
 ) -> NDArray[np.int64]:
-    """Return the rows to show: borderline results of a large ranking, else the smallest p."""
+    """Return the rows to show, all of them if few: borderline ones of a ranking, else those with the smallest p."""
     table = results.table
     n_most = MOST_DETAILED if is_ranked else MOST_SHOWN
     if everything or len(table) <= n_most:
@@ -111,7 +110,7 @@ def _select_rows(
 
 
 def _describe_rest(results: ComparisonResults, summary: Verdict, n_shown: int) -> Iterator[str]:
-    """Yield the number of comparisons by verdict, and which of them are shown."""
+    """Yield a line on the number of comparisons by verdict and on which are shown, unless all are."""
     n = summary.n_comparisons
     if n_shown == n:
         return
@@ -134,7 +133,7 @@ def _format_classical(
 
 
 def _format_shared(results: ComparisonResults, *, verbose: bool) -> list[str]:
-    """Return the common part of all signatures, unless the details list each signature."""
+    """Return a line with what all signatures have in common, or nothing if each signature is printed."""
     common = None if verbose else signature.format_shared(results.table)
     return [] if common is None else [f"signature: {common}"]
 

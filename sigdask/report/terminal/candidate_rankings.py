@@ -137,7 +137,7 @@ def _format_estimate(row: SampledPrecision) -> str:
 
 
 def _format_pairs(evaluation: RankingEvaluation, *, everything: bool, width: int | None) -> list[str]:
-    """Return a table of the n at which one measure of each pair is better, jointly tested."""
+    """Return a table of pairs of measures with the values of n at which one is significantly better."""
     by_pair: dict[tuple[str, str], list[Difference]] = {}
     for row in evaluation.differences:
         by_pair.setdefault((row.a, row.b), []).append(row)
@@ -165,7 +165,7 @@ def _format_average(row: AverageDifference | None, alpha: float) -> list[str]:
 
 
 def _format_cutoffs(cutoffs: Sequence[int], pair_rows: Sequence[Difference]) -> str:
-    """Return values of n as text, with neighbours on a curve joined to ranges."""
+    """Return values of n as text; three or more that follow each other in `pair_rows` become a range."""
     all_cutoffs = [row.n for row in pair_rows]
     if not cutoffs:
         return "-"
@@ -220,7 +220,7 @@ def _format_validated(row: Validation) -> list[str]:
 
 
 def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
-    """Yield the statistical models behind the numbers."""
+    """Yield lines on the statistical models that intervals and p-values rest on."""
     yield f"ties: {evaluation.ties}"
     if evaluation.precision:
         yield "intervals: Clopper-Pearson, T of n binomial; about a mean over ties those of the whole numbers around it"
@@ -240,7 +240,7 @@ def _describe_models(evaluation: RankingEvaluation) -> Iterator[str]:
 
 
 def _select_cutoffs(cutoffs: Sequence[int], *, everything: bool) -> list[int]:
-    """Return the values of n to show: a few of a curve, including its ends."""
+    """Return the values of n to show: all, or a few of many that include the smallest and the largest."""
     if everything or len(cutoffs) <= MOST_CUTOFFS:
         return list(cutoffs)
     return [cutoffs[round(k * (len(cutoffs) - 1) / (MOST_CUTOFFS - 1))] for k in range(MOST_CUTOFFS)]

@@ -1,4 +1,4 @@
-"""Classical tests as a table; tests that assume independence show the cost of the assumption."""
+"""Classical tests as a table. Of tests that assume independent systems, it shows what the assumption costs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def iter_rows(results: Sequence[Result], alpha: float) -> Iterator[ClassicalTest
 
 
 def describe_test(r: Result, test: ClassicalTest) -> str:
-    """Return details of a test; for one that assumes independence, also the cost of that."""
+    """Return details of a test; if it assumes independence, also how much wider its interval is by that."""
     if not test.assumes_independence:
         return test.detail
     _, reserve, aside = test.detail.partition("; ")
@@ -74,7 +74,7 @@ def _format_statistic(statistic: float | None) -> str:
 
 
 def _describe_cost(r: Result) -> str:
-    """Describe how much wider an interval gets by assuming independence: by r12, or by a ratio of t."""
+    """Return text on how many times wider an interval gets by assuming that the two systems are independent."""
     if r.unit == "item":
         if r.r12 is None:
             return ""
@@ -86,7 +86,7 @@ def _describe_cost(r: Result) -> str:
 
 
 def iter_misfits(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the tests that do not fit the scores of a metric, once for each reason."""
+    """Yield lines that name tests that do not fit the scores of a metric, one for each reason."""
     names_by_reason: dict[tuple[str, str], dict[str, None]] = {}
     for r in results:
         for test in r.tests:

@@ -15,7 +15,7 @@ MOST_SHOWN = 40
 
 
 def format_families(results: ComparisonResults, width: int | None, *, everything: bool) -> list[str]:
-    """Return the verdicts over all sets, or nothing if there are none."""
+    """Return a table of the verdicts over all test sets or subsets as one part, or nothing if there are none."""
     if not results.together:
         return []
     verdicts: Sequence[ResultAcrossSets] = results.together

@@ -99,7 +99,7 @@ def _describe_pairs(powers: Sequence[Power]) -> Iterator[str]:
 
 
 def _format_range(values: Sequence[float], spec: str, unit: str | None = None) -> str:
-    """Return the range of values and their median as text."""
+    """Return the smallest, largest and median value as text."""
     unit_text = "" if unit is None else f" {_pluralize(unit)}"
     low, high, middle = (f"{value:{spec}}" for value in (min(values), max(values), median(values)))
     return f"{low}{unit_text}" if low == high else f"{low} to {high}{unit_text}, median {middle}"
@@ -160,7 +160,7 @@ def format_size(estimate: Estimate) -> str:
 
 
 def format_power(point: PowerAt) -> str:
-    """Return a power as text, with its simulation error."""
+    """Return a power as text, with its simulation error if it was simulated."""
     return f"{point.power:.3f}" if not point.error else f"{point.power:.2f} ± {1.96 * point.error:.2f}"
 
 

@@ -63,7 +63,7 @@ def _format_ranking(ranking: SystemRanking, best: set[str], width: int | None, n
 
 
 def _build_group_column(ranking: SystemRanking, best: set[str]) -> tuple[str, str, list[str]]:
-    """Return header, meaning and cells of the column that marks systems not significantly different."""
+    """Return header, meaning and cells of the column of letters, or of "=" if there are too many letters."""
     letters = [s.letters for s in ranking.systems]
     if all(letters) and (not best or max(map(len, letters)) <= MOST_LETTERS):
         meaning = "systems that share a letter are not significantly different"

@@ -42,7 +42,7 @@ def select_warnings(results: ComparisonResults, *, verbose: bool = False) -> lis
 def iter_remarks(
     results: ComparisonResults, summary: Verdict, shown: Sequence[Result], *, verbose: bool
 ) -> Iterator[str]:
-    """Yield the checks made, the borderline results, and notes essential to the answer."""
+    """Yield lines on the checks made, on borderline results, and the notes that the answer depends on."""
     yield f"checks: {summary.checks}"
     yield from _list_alarms(results)
     if len(shown) == len(results) and len(summary.close):
@@ -54,7 +54,7 @@ def iter_remarks(
 
 
 def format_title(summary: Verdict) -> str:
-    """Return the title of a table that has borderline results only."""
+    """Return the title of a table of borderline results, or "" if there are none."""
     return describe_borderline(summary.causes) if len(summary.close) else ""
 
 
@@ -65,7 +65,7 @@ def describe_borderline(causes: Sequence[str]) -> str:
 
 
 def describe_shown(summary: Verdict, n_shown: int) -> str:
-    """Return which of many comparisons are shown, and how many are borderline."""
+    """Return text on how many comparisons are borderline, and which ones are shown."""
     n = len(summary.close)
     close = f"{n:,} borderline {'result' if n == 1 else 'results'}" if n else "no borderline results"
     if not summary.is_ranking:
@@ -91,7 +91,7 @@ def _describe_result(r: Result, alpha: float, *, with_metric: bool) -> str:
 
 
 def _collect_notes(shown: Sequence[Result]) -> list[str]:
-    """Return the essential notes on single comparisons, with their names if there are several."""
+    """Return the notes that the answer depends on; each names its comparison if notes differ."""
     noted = [(r, note) for r in shown for note in r.notes if note.kind in ESSENTIAL_KINDS]
     if len(shown) == 1 or len(drop_duplicates([note for _, note in noted])) < len(noted):
         return [note.text for note in drop_duplicates([note for _, note in noted])]

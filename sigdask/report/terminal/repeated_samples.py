@@ -74,7 +74,7 @@ def _describe_outside(noun: str, coverage: IntervalCoverage, confidence: float) 
 
 
 def _format_bars(bars: PrecisionHistogram, width: int | None) -> str:
-    """Return samples as bars of characters, with a mark at the length that the model predicts."""
+    """Return a histogram of samples by precision in characters, with marks at the numbers that the model predicts."""
     room = max(5, min(MOST_BAR, (width or 80) - 40))
     unit = max(bars.observed.max(), bars.expected.max()) / room
     names = ["precision", "samples (#), expected (|)", "found", "expected"]

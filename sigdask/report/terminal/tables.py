@@ -31,7 +31,7 @@ def format_comparisons(
     width : int or None
         Columns of the terminal; unlimited when None (a pipe).
     points : frozenset of str
-        Metrics whose differences are told in points of 100, as `in_points` has them.
+        Metrics whose differences are written in points of 100, as `find_metrics_in_points` returns them.
     title : str
         A line above the table.
     """
@@ -53,7 +53,7 @@ def format_comparisons(
 
 
 def _describe_baseline(results: Sequence[Result]) -> str:
-    """Return a line on the system that all others are compared with, or "" for none or few others."""
+    """Return a line with the name and score of the common system B, or "" if there is none or few rows."""
     all_b = {(r.b, r.metric, format_score(r.score_b)) for r in results}
     if len(all_b) > 1 or len(results) < 3:
         return ""
@@ -97,7 +97,7 @@ def _format_interval(r: Result, points: frozenset[str], *, is_simultaneous: bool
 
 
 def _format_p(r: Result, alpha: float) -> str:
-    """Return p as text, or its limits where early stopping gives no single value."""
+    """Return p as text, or its lower and upper bound if early stopping determines no single value."""
     return format_limits(*r.p_interval, alpha) if math.isnan(r.p_value) else format_p_cell(r.p_value, alpha)
 
 

@@ -1,4 +1,4 @@
-"""One ranked list: true candidates among its n best, for any order of ties, and average precision.
+"""One ranked list of candidates: how many of its n best are true, for any order of ties, and average precision.
 
 What tied candidates leave open is told as a mean over all their orders, with the least and the most of any.
 """
@@ -19,7 +19,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedList:
-    """A list, best first, with tied candidates adjacent.
+    """A ranked list of candidates, best first, with tied candidates next to each other.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ def count_n_best(ranked: RankedList, cutoffs: Integers) -> NBest:
 
 
 def compute_outward_interval(count: Floats, n: Integers, confidence: float) -> tuple[Floats, Floats]:
-    """Return Clopper-Pearson limits of count / n; mean counts are rounded outwards to integers.
+    """Return Clopper-Pearson limits of count / n, with counts that are no integers rounded outwards.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def compute_outward_interval(count: Floats, n: Integers, confidence: float) -> t
 
 
 def average_precision(ranked: RankedList) -> float:
-    """Return the mean precision at the true candidates, averaged over all orders of tied ones.
+    """Return the average precision of a list: the mean precision at its true candidates, over all orders of ties.
 
     References
     ----------
@@ -201,5 +201,5 @@ def count_difference_sets(
 
 
 def _count_taken(entered: Integers, n_cutoffs: int) -> Integers:
-    """Return the number of candidates taken at each cutoff, given the cutoff at which each enters."""
+    """Return how many candidates each cutoff includes, given the first cutoff that includes each candidate."""
     return np.asarray(np.cumsum(np.bincount(entered, minlength=n_cutoffs + 1)[:n_cutoffs]))

@@ -1,4 +1,4 @@
-"""Repeated samples compared with the binomial model: spread of precision and interval coverage.
+"""Repeated samples compared with the binomial model: spread of their precision and coverage of intervals.
 
 Evert 2004, section 4: one acceptance set from each of 80 parts of a corpus, T true of N accepted in each.
 """
@@ -21,7 +21,7 @@ FEWEST_EXPECTED = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """How precisions of repeated samples vary, compared with the model.
+    """How much the precisions of repeated samples vary, compared with the binomial model.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Dispersion:
 def estimate_dispersion(
     true: Integers, accepted: Integers, *, known: float | None = None, n_population: int | None = None
 ) -> Dispersion:
-    """Compare the precisions of samples with the model that all have the same precision.
+    """Return how much the precisions of samples vary, compared with the model that all samples have the same precision.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def estimate_dispersion(
 
 
 def _compute_deviation(precisions: Floats, known: float | None) -> float:
-    """Return the standard deviation about the known precision, or about their mean."""
+    """Return the standard deviation of precisions, about the known precision or else about their mean."""
     if known is not None:
         return float(np.sqrt(np.mean((precisions - known) ** 2)))
     return float(precisions.std(ddof=1)) if len(precisions) > 1 else math.nan
@@ -161,7 +161,7 @@ class IntervalCoverage:
 def compute_coverage(
     low: Floats, high: Floats, precision: float, confidence: float, *, expected: float = math.nan
 ) -> IntervalCoverage:
-    """Count the intervals that miss a precision.
+    """Return how many intervals miss the true precision, compared with the number expected.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def compute_coverage(
 
 
 def compute_expected_misses(accepted: Integers, precision: float, confidence: float) -> float:
-    """Return the expected number of Clopper-Pearson intervals that miss, if every T is Bin(N, precision).
+    """Return how many Clopper-Pearson intervals are expected to miss the precision under the binomial model.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def compute_expected_misses(accepted: Integers, precision: float, confidence: fl
 
 
 def binomial_test(k: int, n: int, p: float) -> float:
-    """Return the exact two-sided p of k out of n: the sum of all outcomes no more probable, as in R.
+    """Return the exact two-sided p-value of k successes in n: the probability of all outcomes no likelier, as in R.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def _binomial_pmf(k: Integers, n: int, p: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrecisionHistogram:
-    """Histogram of the samples' precisions, with the counts that the model expects.
+    """Histogram of the samples' precisions, with the number of samples that the model expects in each bar.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ def _choose_width(target: float) -> float:
 
 
 def _compute_expected(accepted: Integers, precision: float, edges: Floats) -> Floats:
-    """Return the expected number of samples per bar; the outermost bars include everything beyond."""
+    """Return how many samples the model expects in each bar; the outermost bars include everything beyond."""
     expected = np.zeros(len(edges) - 1)
     sizes, numbers = np.unique(accepted, return_counts=True)
     for n, number in zip(sizes.tolist(), numbers.tolist(), strict=True):
@@ -293,7 +293,7 @@ def _compute_expected(accepted: Integers, precision: float, edges: Floats) -> Fl
 
 
 def _compute_chi2(observed: Integers, expected: Floats, *, known: bool) -> tuple[float, int]:
-    """Return chi-squared with neighbouring bars merged until each expects enough, and its df."""
+    """Return a histogram's chi-squared and degrees of freedom, with bars merged until each expects enough samples."""
     n_observed, n_expected, bars = 0.0, 0.0, []
     for observed_count, expected_count in zip(observed.tolist(), expected.tolist(), strict=True):
         n_observed, n_expected = n_observed + observed_count, n_expected + expected_count

@@ -1,4 +1,4 @@
-"""Exact tests on many two-by-two tables at once, and limits for a list from a sample of it."""
+"""Exact tests of many two-by-two tables at once, and limits of a list's true candidates from a random sample."""
 # ruff: noqa: ANN001
 # mypy: disable-error-code="no-untyped-def"
 
@@ -100,7 +100,7 @@ def _fisher_exact(true_a, false_a, true_b, false_b, log):  # noqa: ANN202
 
 @cached_njit()
 def _hypergeometric_tail(log, k, m, n, true, upper):  # noqa: ANN202
-    """Return P(X >= k) or P(X <= k), where m are drawn from n of which `true` are true."""
+    """Return P(X >= k) or P(X <= k), where X is the number of true ones among m drawn from n with `true` true ones."""
     lowest, highest = max(0, m - (n - true)), min(m, true)
     log_total = _log_choose(log, n, m)
     total = 0.0

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 def compute_correlations(
     values: Array | Callable[[], Iterable[Array]], pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 ) -> Array:
-    """Return r12 of pairs of systems: the Pearson correlation of their item scores.
+    """Return the Pearson correlation of the item scores of pairs of systems (r12 in Yeh 2000).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def compute_correlations(
 
 
 def compute_inflation(r12: float) -> float:
-    """Return 1/sqrt(1 - r12): how much too wide a test is that assumes independent systems.
+    """Return 1/sqrt(1 - r12), the factor by which assuming independent systems widens a test's standard error.
 
     Examples
     --------

@@ -7,23 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sigdask.errors import InputError
-
-MATCHED_TESTS = {
-    "t": "the matched-pair t-test [[student1908]]",
-    "sign": "the sign test",
-    "wilcoxon": "Wilcoxon's signed-rank test [[wilcoxon1945]]",
-    "wilcoxon:pratt": "Wilcoxon's signed-rank test with Pratt's rule for zeros [[wilcoxon1945,pratt1959]]",
-    "mcnemar": "McNemar's test [[mcnemar1947]]",
-}
-"""Tests of matched pairs: each unit is answered by both systems. A methods paragraph calls them by these words; [[key]]
-cites a source of `sigdask.report.methods.sources`."""
-
-INDEPENDENT_TESTS = {
-    "two-sample-t": "the two-sample t-test",
-    "binomial": "the test of a difference of proportions",
-    "chi2": "the chi-square test",
-}
-"""Tests that take the two systems for independent, as if each had answered a test set of its own: for contrast."""
+from sigdask.options import INDEPENDENT_TESTS, MATCHED_TESTS
 
 DESCRIPTIONS = MATCHED_TESTS | INDEPENDENT_TESTS
 

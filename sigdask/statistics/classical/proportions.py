@@ -77,7 +77,7 @@ def chi_square(
 
 
 def compute_normal_p(z: Floats, alternative: str) -> Floats:
-    """Return the p-value of a standard normal."""
+    """Return the p-value of a statistic z that is standard normal under the null hypothesis."""
     if alternative == "two-sided":
         return np.asarray(2 * special.ndtr(-np.abs(z)))
     return np.asarray(special.ndtr(-z if alternative == "greater" else z))

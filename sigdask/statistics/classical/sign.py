@@ -53,7 +53,7 @@ def _binomial_cdf(k: NDArray[np.int64], n: NDArray[np.int64]) -> NDArray[np.floa
 
 
 def _sum_binomials(ascending: list[int], n: int) -> list[float]:
-    """Return P(X <= k) for ascending k; each sum of binomials extends the one before."""
+    """Return P(X <= k), X ~ Bin(n, 1/2), for each k of an ascending list."""
     shares, below, term, x = [], 0, 1, 0  # `below` is the sum of the terms before x, `term` is n choose x
     for k in ascending:
         while x <= min(k, n):

@@ -72,7 +72,7 @@ def compute_t(
     total: ArrayLike, squares: ArrayLike, n: ArrayLike, freedom: ArrayLike, alternative: str = "two-sided",
     *, samples: int = 1, min_deviation: ArrayLike = 0.0,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Return t and its p-value from sums.
+    """Return Student's t and its p-value from the sum of differences and the sum of squared deviations.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ MOST_NUMBERS = 2**19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignedRanks:
-    """Sums of signed ranks for several comparisons: arrays of shape (n,).
+    """Results of Wilcoxon's signed-rank test for several comparisons: arrays of shape (n,).
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ def wilcoxon(
     n_units: ArrayLike | None = None,
     tolerance: float = 0.0,
 ) -> SignedRanks:
-    """Test whether differences are symmetric about zero.
+    """Test by Wilcoxon's signed-rank test whether differences are symmetric about zero.
 
     Up to 100 differences that are not zero, p is exact, also with ties and zeros; of more it is that of the normal
     distribution with the variance that these ranks have, without correction for continuity.
@@ -95,7 +95,10 @@ def wilcoxon(
 def wilcoxon_sorted(
     ordered: Floats, n_units: Integers, alternative: str, zeros: str = "wilcox", tolerance: float = 0.0
 ) -> SignedRanks:
-    """Test differences already sorted in ascending order, not too many at a time."""
+    """Test rows of differences that are sorted in ascending order, by Wilcoxon's signed-rank test.
+
+    All rows are tested together, so pass only some at a time.
+    """
     sizes = np.ascontiguousarray(n_units) if zeros == "pratt" else np.full(len(ordered), DROPPED)
     return _compute_p_values(*_sum_signed_ranks(ordered, tolerance, sizes).T, alternative=alternative)
 
@@ -103,7 +106,7 @@ def wilcoxon_sorted(
 def _compute_p_values(
     n: Floats, doubled: Floats, total: Floats, squares: Floats, p_at_most: Floats, p_equal: Floats, *, alternative: str
 ) -> SignedRanks:
-    """Return the test from doubled rank sums; `p_at_most` and `p_equal` are chances of the smaller sum."""
+    """Return test results from doubled rank sums and the probabilities of the smaller of the two signs' sums."""
     is_exact = n <= EXACT_UP_TO
     spread = np.sqrt(np.where(squares > 0, squares, 1.0)) / 2
     p = compute_normal_p((doubled - total / 2) / spread, alternative)
@@ -117,7 +120,7 @@ def _compute_p_values(
 
 @cached_njit()
 def _sum_signed_ranks(ordered, tolerance, n_units):
-    """Rank the sizes of sorted differences and sum the ranks of positive ones.
+    """Return, for each comparison, sums of signed ranks and the probabilities of the smaller sum.
 
     Parameters
     ----------
@@ -155,7 +158,7 @@ def _sum_signed_ranks(ordered, tolerance, n_units):
 
 @cached_njit()
 def _sum_ranks(down, up, shift, tolerance, ranks):
-    """Return the sum of doubled ranks of positive differences and of all squares; store ranks if few.
+    """Return the sum of positive differences' doubled ranks and the sum of all squared ranks; store ranks if few.
 
     Negative and positive differences, each ascending, are gone through from zero outwards, all of one size together.
     """
@@ -184,7 +187,7 @@ def _sum_ranks(down, up, shift, tolerance, ranks):
 
 @cached_njit()
 def _compute_chances(ranks, limit):
-    """Return P(S <= limit) and P(S = limit), S the sum of ranks that each count with probability 1/2."""
+    """Return P(S <= limit) and P(S = limit), where S sums ranks that are each included with probability 1/2."""
     common = 0
     for rank in ranks:  # their greatest common divisor
         a, b = common, rank

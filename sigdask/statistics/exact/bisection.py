@@ -1,6 +1,6 @@
-"""Quotients with at most two kinds of units: one threshold per table row, found by bisection.
+"""P-values of quotients with at most two kinds of units, by bisection for one threshold per table row.
 
-With y units of one kind exchanged, the difference grows or falls with the number x of the other kind, so that the
+With y units of one kind swapped, the difference grows or falls with the number x of the other kind, so that the
 smallest x that reaches the observed difference is found by bisection, and p is the sum of P(y) P(X >= x(y)).
 """
 
@@ -31,7 +31,7 @@ NANOSECONDS_PER_DECISION = 150
 
 @dataclass(frozen=True, eq=False)
 class ArrangementTable:
-    """The arrangements of units of two kinds: rows of one kind, thresholds in the other.
+    """The arrangements of at most two kinds of units, as a table by how many units of either kind are swapped.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ArrangementTable:
     across, along : int
         The kind of which a threshold is found, and the kind of the rows; -1 for none.
     falls : bool
-        Whether the difference falls as more of the first kind are exchanged.
+        Whether the difference falls as more of the first kind are swapped.
     """
 
     cells: Cells
@@ -56,7 +56,7 @@ class ArrangementTable:
 
     @staticmethod
     def from_problem(problem: QuotientProblem, decision: TieRule) -> ArrangementTable | None:
-        """Return the table; None where differences are not monotone or may be 0/0."""
+        """Return the table of a problem; None if differences in a row are not monotone or a score may be 0/0."""
         cells = problem.cells
         if not 1 <= len(cells.counts) <= 2:
             return None
@@ -68,7 +68,7 @@ class ArrangementTable:
         return None
 
     def count_swapped(self, x: Integers, y: Integers) -> Integers:
-        """Return how many units of each kind are swapped."""
+        """Return how many units of each kind have their vector negated, at positions x of rows y of the table."""
         found = np.zeros((len(x), len(self.cells.counts)), np.int64)
         found[:, self.across] = self.widths[0] - x if self.falls else x
         if self.along >= 0:
@@ -76,7 +76,7 @@ class ArrangementTable:
         return found
 
     def find_thresholds(self, decision: TieRule, y: Integers) -> Integers:
-        """Return the smallest x per row that reaches |t|, and that passes it, shape (2, n_rows)."""
+        """Return, for each row, the smallest x at which the difference reaches and exceeds |t|, shape (2, n_rows)."""
         width = self.widths[0] + 1
         if width * len(y) <= MAX_TABLE_SIZE:
             numbers = self.count_swapped(np.tile(np.arange(width), len(y)), np.repeat(y, width))
@@ -111,12 +111,12 @@ def _is_falling(problem: QuotientProblem, cells: Cells, across: int) -> bool | N
 
 
 def is_exact(n: int) -> bool:
-    """Return whether arrangements are counted as integers."""
+    """Return whether arrangements of n units are counted as integers instead of adding probabilities."""
     return n <= binomials.LARGEST_FRACTION
 
 
 def estimate_operations(table: ArrangementTable, expected: float) -> int:
-    """Return the estimated nanoseconds."""
+    """Return the estimated nanoseconds of the bisection, if the log of p is about `expected`."""
     across, along = table.widths
     low, high = _find_row_range(table, expected)
     searched = 2 * (high - low + 1) * (across + 1).bit_length() * NANOSECONDS_PER_DECISION
@@ -130,7 +130,7 @@ def estimate_bytes(table: ArrangementTable, expected: float) -> int:
 
 
 def count_arrangements(table: ArrangementTable, decision: TieRule) -> tuple[int, int]:
-    """Return how many arrangements reach |t|, and how many pass it."""
+    """Return how many arrangements have a difference of at least |t|, and how many a larger one."""
     across, along = table.widths
     tails = _compute_tail_counts(across)
     rows = _compute_coefficients(along)
@@ -161,7 +161,7 @@ def compute_tails(
 
 
 def _find_row_range(table: ArrangementTable, expected: float) -> tuple[int, int]:
-    """Return the first and last row to compute: all rows where arrangements are counted."""
+    """Return the first and last row to compute: all rows if arrangements are counted, else the likely rows."""
     along = table.widths[1]
     if is_exact(table.cells.n):
         return 0, along
@@ -170,7 +170,7 @@ def _find_row_range(table: ArrangementTable, expected: float) -> tuple[int, int]
 
 
 def _bound_lost(along: int, low: int, high: int) -> float:
-    """Return a bound on P(Y < low or Y > high) (Hoeffding)."""
+    """Return Hoeffding's bound on the probability of rows outside low to high, P(Y < low or Y > high)."""
     if low == 0 and high == along:
         return 0.0
     return 2 * math.exp(-2 * (min(along / 2 - low, high - along / 2) + 1) ** 2 / along) * (1 + 1e-12)
@@ -197,7 +197,7 @@ def _compute_coefficients(m: int) -> list[int]:
 
 
 def _compute_tail_counts(m: int) -> list[int]:
-    """Return the sums of the binomial coefficients from each one on, followed by 0."""
+    """Return, for each k from 0 to m + 1, the sum of the binomial coefficients C(m, j) over j >= k."""
     sums = [0]
     for c in _compute_coefficients(m):
         sums.append(sums[-1] + c)

@@ -1,4 +1,4 @@
-"""Distinguishable arrangements: units with equal vectors, up to sign, form a binomial.
+"""Distinguishable arrangements, in which units that move the same, up to sign, are of one kind and only counted.
 
 K distinct vectors with multiplicities m make prod(m + 1) cells, 2**n of them where all differ.
 """
@@ -24,7 +24,7 @@ MOST_UNITS = 62
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Arrangements of units, collapsed by equal vectors.
+    """The distinguishable arrangements (cells) of units: how many units of each kind have their vector negated.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Cells:
     counts : int64 array, shape (n_distinct,)
         Units of each kind.
     moved : int64 array, shape (n_distinct,)
-        How many of them are against their vector as observed.
+        How many units of each kind have their vector negated as observed.
     """
 
     vectors: Integers
@@ -42,7 +42,7 @@ class Cells:
 
     @staticmethod
     def from_vectors(vectors: Integers) -> Cells:
-        """Collapse the units' nonzero vectors of shape (n_units, n_fields)."""
+        """Return the cells of units whose vectors, shape (n_units, n_fields), are not zero."""
         if not len(vectors):
             return Cells(vectors, np.zeros(0, np.int64), np.zeros(0, np.int64))
         first = vectors[np.arange(len(vectors)), (vectors != 0).argmax(axis=1)]
@@ -67,7 +67,7 @@ class Cells:
         return math.prod(int(m) + 1 for m in self.counts)
 
     def decode_numbers(self, start: int, stop: int) -> Integers:
-        """Return how many units of each kind oppose their vector in cells, shape (n_cells, n_distinct)."""
+        """Return how many units of each kind have their vector negated, for a range of cells, (n_cells, n_distinct)."""
         rest = np.arange(start, stop)
         found = np.empty((len(rest), len(self.counts)), np.int64)
         for k, m in enumerate(self.counts.tolist()):
@@ -75,12 +75,12 @@ class Cells:
         return found
 
     def compute_shifts(self, numbers: Integers) -> Integers:
-        """Return what cells move from a's sums to b's, relative to the observed, shape (n_cells, n_fields)."""
+        """Return what each cell moves from a's observed sums to b's, shape (n_cells, n_fields)."""
         return (numbers - self.moved) @ self.vectors
 
     @cached_property
     def arrangement_counts(self) -> list[NDArray[np.int64]] | list[NDArray[np.float64]]:
-        """Arrangements by number of units of each kind: counts, or shares if 64 bits are too few."""
+        """For each kind, how many arrangements negate k of its units, for each k; shares if 64 bits are too few."""
         if self.is_counted:
             return [np.array([math.comb(m, k) for k in range(m + 1)]) for m in self.counts.tolist()]
         return [_compute_shares(m) for m in self.counts.tolist()]
@@ -94,7 +94,7 @@ class Cells:
 
 
 def _find_distinct_rows(rows: Integers) -> tuple[Integers, Integers]:
-    """Return sorted distinct rows and the index of each row, by integer keys if 64 bits suffice."""
+    """Return the sorted distinct rows, and the index of each row among them, by integer keys if 64 bits suffice."""
     low, high = rows.min(axis=0), rows.max(axis=0)
     widths = [int(b) - int(a) + 1 for a, b in zip(low, high, strict=True)]
     if math.prod(widths) >= 2**62:

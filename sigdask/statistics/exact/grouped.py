@@ -1,4 +1,4 @@
-"""Any score, by enumeration of all distinguishable arrangements."""
+"""P-values of any score, by enumeration of all distinguishable arrangements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUNDOFF = 2.0**-53
 
 
 def iter_methods(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenMethod]:
-    """Yield the methods for a problem: none, enumeration, or collapsed enumeration."""
+    """Yield the way to enumerate a problem's arrangements, in full or collapsed, unless there are too many."""
     cells = problem.cells
     if not cells.n:
         yield ChosenMethod("no difference", "exact", 1, 0)
@@ -38,7 +38,7 @@ def iter_methods(problem: QuotientProblem | EnumeratedScore) -> Iterator[ChosenM
 
 
 def describe_no_method(problem: QuotientProblem | EnumeratedScore) -> str:
-    """Return why no method applies."""
+    """Return, as part of a sentence, why no exact method applies to a problem."""
     cells = problem.cells
     return (
         f"{cells.n} discordant units of {len(cells.counts)} kinds make {format_about(cells.size)} arrangements "
@@ -47,7 +47,7 @@ def describe_no_method(problem: QuotientProblem | EnumeratedScore) -> str:
 
 
 def count_arrangements(problem: QuotientProblem | EnumeratedScore, check: Check) -> tuple[int, int, int]:
-    """Return how many arrangements reach |t| (ties included), certainly pass it, and certainly tie."""
+    """Return how many arrangements may have a difference of at least |t|, certainly a larger one, and certainly tie."""
     cells = problem.cells
     reached = passed = tied = 0
     for numbers, high, low, ties in _iter_compared(problem, cells):
@@ -82,7 +82,7 @@ ComparedCells = tuple[Integers, NDArray[np.bool_], NDArray[np.bool_], NDArray[np
 
 
 def _iter_compared(problem: QuotientProblem | EnumeratedScore, cells: Cells) -> Iterator[ComparedCells]:
-    """Yield cells, and masks of those that reach |t|, pass it, and certainly tie."""
+    """Yield blocks of cells, and masks of the cells that reach |t|, pass it and certainly tie."""
     decide = TieRule.from_problem(problem)
     for start in range(0, cells.size, BLOCK):
         numbers = cells.decode_numbers(start, min(start + BLOCK, cells.size))

@@ -1,4 +1,4 @@
-"""Choice of the method: the cheapest of the best guarantee within the limits, from the data alone."""
+"""Choose the method for exact p-values: the cheapest method with the best guarantee that stays within limits."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ GUARANTEE_ORDER = (("exact", "certified"), ("numeric",), ("bounds",))
 
 
 def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> ChosenMethod | NoMethod:
-    """Choose a method without computing anything.
+    """Return the cheapest method with the best guarantee within the limits, without computing any p-value.
 
     Parameters
     ----------
-    problem : SumProblem or QuotientProblem or Scored
+    problem : SumProblem or QuotientProblem or EnumeratedScore
         The question.
     limits : MethodLimits
         What the method may take.
 
     Returns
     -------
-    Chosen or Refused
-        The method that takes the fewest operations of those with the best guarantee; or what would be needed.
+    ChosenMethod or NoMethod
+        The method with the fewest operations among methods of the best guarantee; or why no method fits.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def choose_method(problem: Problem, limits: MethodLimits = DEFAULT_LIMITS) -> Ch
 
 
 def _iter_until_cheap(problem: Problem) -> Iterator[ChosenMethod]:
-    """Yield methods until one costs no more than examining the others."""
+    """Yield applicable methods, up to the first that costs no more than it takes to consider further methods."""
     n = len(problem.differences if isinstance(problem, SumProblem) else problem.vectors)
     for way in iter_methods(problem):
         yield way

@@ -1,8 +1,8 @@
-"""Problems: the integer contribution of each unit to a score difference, and how sums form the score.
+"""Problems: each unit's integer contribution to the difference of two systems, and the score as a function of sums.
 
-Swapping a unit turns the sign of what it moves. A score difference that an exchange of both systems
-turns to its opposite has a null distribution that is symmetric about 0, so two upper tails at |t|
-say all three p-values (`sigdask.statistics.exact.result`).
+Swapping a unit turns the sign of what it moves. Swapping the two systems as a whole negates the difference of
+scores, so the null distribution is symmetric about 0, and two upper tails at |t| determine all three p-values
+(`sigdask.statistics.exact.result`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sigdask.statistics.exact.classes import Cells, Integers
 
 @dataclass(frozen=True, eq=False)
 class SumProblem:
-    """The difference is a sum: accuracy, recall, WER, means of decimals, cluster sums, signed ranks.
+    """A problem whose difference is a sum over units: accuracy, recall, WER, means of decimals, signed ranks.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class SumProblem:
 
     @cached_property
     def steps(self) -> StepSizes:
-        """The problem with the common divisor removed."""
+        """The sizes of the differences, divided by their common divisor."""
         return StepSizes.from_differences(self.differences, self.slack)
 
 
 @dataclass(frozen=True, eq=False)
 class StepSizes:
-    """Absolute differences without common divisor; the statistic is the sum of a random half of them.
+    """Units' absolute differences, divided by their common divisor; the statistic is the sum of a random subset.
 
     With X the sum of the sizes whose sign is the observed difference's, the difference is 2 X - sum(weights).
 
@@ -72,7 +72,7 @@ class StepSizes:
 
     @staticmethod
     def from_differences(differences: ArrayLike, slack: int = 0) -> StepSizes:
-        """Divide differences by their common divisor; zeros are dropped."""
+        """Return the sizes of the nonzero differences, divided by their common divisor."""
         d = np.asarray(differences, np.int64)
         d = d[d != 0]
         divisor = int(np.gcd.reduce(d)) if len(d) else 1
@@ -106,7 +106,7 @@ class StepSizes:
 
     @property
     def thresholds(self) -> tuple[int, int]:
-        """X from which |t| is reached (ties count), and from which it is certainly passed."""
+        """The smallest X at which the difference may be at least |t|, and at which it is certainly larger."""
         return self.reached - self.slack, self.reached + self.slack + 1
 
     @property
@@ -130,7 +130,7 @@ def _count_certain_ties(d: Integers) -> int:
 
 @dataclass(frozen=True, eq=False)
 class QuotientProblem:
-    """The score is the mean of quotients of sums: one of precision, F, Jaccard, micro-F; a few of macro averages.
+    """A problem whose score is a quotient of sums (precision, F, Jaccard), or a mean of a few (macro averages).
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class QuotientProblem:
         denominators: ArrayLike,
         zero_division: float = 0.0,
     ) -> QuotientProblem:
-        """Build a problem from counts.
+        """Return the problem for units' contributions to fields, and the weights of fields in a form.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class QuotientProblem:
 
     @cached_property
     def as_sums(self) -> SumProblem | None:
-        """The same problem as a sum, if no swap changes a denominator; else None."""
+        """The same problem as a problem of sums, if no swap changes a denominator; else None."""
         if self.below.any():
             return None
         rows = self.totals_below[0].tolist()
@@ -197,7 +197,7 @@ class QuotientProblem:
 
     @cached_property
     def vectors(self) -> Integers:
-        """Nonzero moves of the units, shape (n, 2 * n_rows): numerators, then denominators."""
+        """Nonzero differences a - b of the units, shape (n, 2 * n_rows): numerators, then denominators."""
         d = np.hstack([self.above, self.below])
         return d[d.any(axis=1)]
 
@@ -208,11 +208,11 @@ class QuotientProblem:
 
     @cached_property
     def totals(self) -> Integers:
-        """Observed sums, shape (2, 2 * n_rows)."""
+        """Observed sums of a and of b, shape (2, 2 * n_rows): numerators, then denominators."""
         return np.hstack([self.totals_above, self.totals_below])
 
     def score(self, sums: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the scores of sums of shape (..., 2 * n_rows)."""
+        """Return the scores for sums of shape (..., 2 * n_rows): numerators, then denominators."""
         values = np.asarray(sums, np.float64)
         n_rows = values.shape[-1] // 2
         above, below = values[..., :n_rows], values[..., n_rows:]
@@ -222,7 +222,7 @@ class QuotientProblem:
 
     @cached_property
     def true_difference(self) -> Fraction:
-        """The observed difference without rounding."""
+        """The observed difference between the systems' sums (not means) of quotients, without rounding."""
         return self.true_score(self.totals[0]) - self.true_score(self.totals[1])
 
     def true_score(self, sums: NDArray[Any]) -> Fraction:
@@ -234,7 +234,7 @@ class QuotientProblem:
 
 @dataclass(frozen=True, eq=False)
 class EnumeratedScore:
-    """Any score that is a function of sums; its arrangements are enumerated as far as they collapse.
+    """A problem whose score may be any function of sums.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class EnumeratedScore:
 
     @cached_property
     def vectors(self) -> Integers:
-        """Nonzero moves of the units, shape (n, n_fields)."""
+        """Nonzero differences a - b of the units, shape (n, n_fields)."""
         d = np.asarray(self.differences, np.int64)
         return d[d.any(axis=1)]
 

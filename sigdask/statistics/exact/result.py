@@ -58,7 +58,7 @@ LARGEST_ESTIMATE = 10**100
 
 @dataclass(frozen=True, slots=True)
 class ChosenMethod:
-    """A method with its guarantee and estimated cost.
+    """A method to compute exact p-values, with its guarantee and estimated cost.
 
     Attributes
     ----------
@@ -105,14 +105,14 @@ def format_about(number: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoMethod:
-    """No method fits within the limits.
+    """The answer that no exact method fits within the limits, with the reason.
 
     Attributes
     ----------
     reason : str
         Why, in a sentence's part.
     needed : ChosenMethod or None
-        What would do it with more; None where no method is known.
+        The cheapest method, which exceeds the limits; None where no method is known.
     """
 
     reason: str
@@ -120,12 +120,12 @@ class NoMethod:
 
 
 class TooLargeError(InputError):
-    """A problem that nothing fits was asked to be solved."""
+    """Error for a problem that no exact method solves within the limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactTails:
-    """Three p-values without sampling.
+    """Limits of the three p-values (greater, less, two-sided), computed without sampling.
 
     Attributes
     ----------
@@ -152,11 +152,11 @@ class ExactTails:
 
     @property
     def limits(self) -> NDArray[np.float64]:
-        """p_lo and p_hi, shape (3, 2), in the order of `TAILS`."""
+        """Lower and upper limits of the p-values, shape (3, 2), in the order of `TAILS`."""
         return np.array([self.greater, self.less, self.two_sided])
 
     def get_limits(self, alternative: str) -> PValueLimits:
-        """Return the limits for one alternative."""
+        """Return the limits of the p-value for one alternative."""
         return (self.greater, self.less, self.two_sided)[TAILS.index(alternative)]
 
 
@@ -183,7 +183,7 @@ def compute_p_from_counts(
     n : int
         Units.
     reached, passed : int
-        Arrangements that may be as large as |t|, and that are larger for certain.
+        Arrangements whose difference may be at least |t|, and is certainly larger.
     tied : int
         Arrangements that tie for certain, where sums are not exact.
     negative : bool
@@ -230,7 +230,7 @@ def _double(p: float | Fraction) -> float | Fraction:
 
 
 def _convert_to_floats(tail: TailProbability, *, closed: bool) -> PValueLimits:
-    """Return limits as floats: nearest to known fractions, else rounded outwards; upper limits above 0."""
+    """Return limits of a probability as floats: nearest if known exactly, else rounded outwards; never 0 above."""
     low, high = float(tail.low), float(tail.high)
     if not closed:
         low = math.nextafter(low, 0.0) if low != tail.low else low

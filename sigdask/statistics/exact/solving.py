@@ -1,4 +1,4 @@
-"""Execution of a chosen method."""
+"""Compute exact p-values by a chosen method, or approximate p-values by a saddlepoint."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def solve(problem: Problem, chosen: ChosenMethod | None = None, *, check: Check 
 
 
 def count_parts(problem: Problem, first: int, n: int, *, check: Check = skip_check) -> Integers:
-    """Count some parts of a meet-in-the-middle problem; counts of all parts add up.
+    """Return the counts of arrangements for some parts of a problem that is solved by meeting in the middle.
+
+    Counts of all parts add up.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ def count_parts(problem: Problem, first: int, n: int, *, check: Check = skip_che
     Returns
     -------
     int64 array, shape (n, 2)
-        Of each, arrangements that may reach the size of the observed difference, and that pass it for certain.
+        For each part, arrangements that may reach the size of the observed difference, and that certainly pass it.
     """
     return meet_in_the_middle.count_arrangements(convert_to_sums(problem).steps, first, n, check)
 
@@ -102,7 +104,7 @@ def combine_parts(problem: Problem, chosen: ChosenMethod, counts: Integers) -> E
 
 
 def approximate_p_values(problem: Problem) -> ExactTails:
-    """Return the saddlepoint approximation of a sum; it has no guarantee and decides nothing.
+    """Return the three p-values of a problem of sums by saddlepoint approximation, without any guarantee.
 
     Both limits are the same number, a few per cent of p off it where n is small, less far out in the tail.
     """
@@ -119,7 +121,7 @@ def approximate_p_values(problem: Problem) -> ExactTails:
 
 
 def convert_to_sums(problem: Problem) -> SumProblem:
-    """Return a problem as a problem of sums, which it must be."""
+    """Return a problem as a problem of sums; swaps must not change any denominator."""
     sum_problem = problem.as_sums if isinstance(problem, QuotientProblem) else problem
     assert isinstance(sum_problem, SumProblem)
     return sum_problem
@@ -161,7 +163,7 @@ def _solve_sums(steps: StepSizes, chosen: ChosenMethod, check: Check) -> ExactTa
 def _add_ties(
     steps: StepSizes, reached: TailProbability, passed: TailProbability
 ) -> tuple[TailProbability, TailProbability]:
-    """Return limits of P(T >= |t|) and P(T > |t|) for inexact sums that may miss true ties."""
+    """Return limits of P(T >= |t|) and P(T > |t|) that hold although inexact sums may hide which arrangements tie."""
     if not steps.inexact:
         return reached, passed
     tie_share = Fraction(steps.known, 1 << steps.n)

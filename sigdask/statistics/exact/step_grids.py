@@ -1,6 +1,6 @@
-"""Quotients of two sums, by positive dynamic programming on a grid of numerators and denominators.
+"""P-values of quotients of two sums, by dynamic programming on a grid of numerators and denominators.
 
-As in `windows`, in two dimensions: the grid is the coarsest that holds what units move, sheared until both
+As in `sums.convolution`, in two dimensions: the grid is the coarsest that holds what units move, sheared until both
 directions are as independent as they get, and what leaves a window around its middle is bounded and added above.
 """
 # ruff: noqa: ANN001, ANN202
@@ -44,7 +44,7 @@ OVERHEAD = 10**6
 
 @dataclass(frozen=True, eq=False)
 class StepGrid:
-    """Units as steps on a two-dimensional grid.
+    """What units move in numerator and denominator, as steps on a two-dimensional grid.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class StepGrid:
 
     @staticmethod
     def from_cells(cells: Cells) -> StepGrid:
-        """Return a grid on which units move in few steps.
+        """Return the coarsest grid that holds what units move, with directions that are as uncorrelated as possible.
 
         Examples
         --------
@@ -93,32 +93,32 @@ class StepGrid:
 
     @cached_property
     def sizes(self) -> Integers:
-        """Cumulative sizes of steps after each unit, shape (n, 2)."""
+        """Sums of the absolute steps of the units up to each unit, shape (n, 2)."""
         return np.cumsum(np.abs(self.steps), axis=0)
 
     @cached_property
     def variances(self) -> NDArray[np.float64]:
-        """Variances of signed sums after each unit, shape (n, 2)."""
+        """Variances of the randomly signed sums of the units up to each unit, shape (n, 2)."""
         return np.cumsum(self.steps.astype(np.float64) ** 2, axis=0)
 
     def compute_widths(self, log_p: float) -> Integers:
-        """Return window widths of signed sums after each unit, shape (n, 2); LOST_SHARE of p may be lost."""
+        """Return half widths of the window of signed sums after each unit, (n, 2), if LOST_SHARE of p may be lost."""
         reach = 2 * (math.log(4 * self.n / LOST_SHARE) - log_p)
         return np.minimum(np.ceil(np.sqrt(reach * self.variances)).astype(np.int64) + 1, self.sizes)
 
     def bound_lost(self, widths: Integers) -> float:
-        """Return a bound on the probability of leaving the window after any unit (Hoeffding)."""
+        """Return a bound on the probability that signed sums leave the window after any unit (Hoeffding)."""
         inside = widths < self.sizes
         exponent = -(widths[inside].astype(np.float64) ** 2) / (2 * self.variances[inside])
         return float(np.sum(2 * np.exp(exponent))) * (1 + 1e-12)
 
     def compute_bounds(self, widths: Integers) -> tuple[Integers, Integers]:
-        """Return the first and last grid points kept after each unit, shape (n, 2)."""
+        """Return the first and the last grid point of the window after each unit, each of shape (n, 2)."""
         return (self.sizes - widths + 1) // 2, (self.sizes + widths) // 2
 
 
 def _compute_basis(vectors: Integers) -> Integers:
-    """Return two generators of all integer combinations of vectors, one of which may be 0."""
+    """Return two vectors whose integer combinations are the same as those of the given vectors; either may be 0."""
     p, q = 0, 0  # the generator with a first component
     r = 0  # of those without
     for x, y in vectors.tolist():
@@ -146,7 +146,7 @@ def _compute_coordinates(vectors: Integers, basis: Integers) -> Integers:
 
 
 def _reduce_basis(basis: Integers, cells: Cells) -> Integers:
-    """Shear a basis until its coordinates are as uncorrelated as integers allow (Lagrange, Gauss)."""
+    """Return a basis of the same grid in which steps are as uncorrelated as integers allow (Lagrange, Gauss)."""
     while True:
         steps = _compute_coordinates(cells.vectors, basis).astype(np.float64)
         squares = (steps * cells.counts[:, None]).T @ steps
@@ -161,7 +161,7 @@ def _reduce_basis(basis: Integers, cells: Cells) -> Integers:
 
 
 def estimate_log_p(problem: QuotientProblem, decision: TieRule) -> float:
-    """Return about log P(T >= |t|) for a difference that is nearly linear in the units' moves."""
+    """Return a low estimate of log P(T >= |t|), which takes the difference as linear in what units move."""
     cells = problem.cells
     moved = cells.vectors @ decision.compute_slopes()
     largest = float(np.abs(moved).max())
@@ -178,7 +178,7 @@ def estimate_log_p(problem: QuotientProblem, decision: TieRule) -> float:
 
 
 def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
-    """Return the estimated nanoseconds, including the decision about each cell, and the bytes."""
+    """Return the estimated nanoseconds, including the comparison of each grid point with |t|, and the bytes."""
     grid = StepGrid.from_cells(problem.cells)
     low, high = grid.compute_bounds(grid.compute_widths(estimate_log_p(problem, TieRule.from_problem(problem))))
     spans = (high - low + 1).astype(np.float64)
@@ -225,7 +225,7 @@ def _compute_distribution(grid: StepGrid, widths: Integers, check: Check) -> tup
 
 @cached_njit()
 def _add_units(old, new, window, steps, low, high):
-    """Add units one after the other; return both arrays, the newest first."""
+    """Add units to the distribution one after the other; return the arrays of the new and of the last distribution."""
     for k in range(steps.shape[0]):
         a, b = steps[k, 0], steps[k, 1]
         without, along = max(-b, 0), max(b, 0)  # a place of the second direction, without the unit and with it
@@ -248,7 +248,7 @@ def _add_units(old, new, window, steps, low, high):
 
 @cached_njit()
 def _add_half_row(row, source, start, stop, first, last):
-    """Add half of a row covering start to stop to a row covering first to last."""
+    """Add half of `source`, for grid points start to stop, to `row`, for grid points first to last."""
     begin, end = max(start, first), min(stop, last)
     target_offset, source_offset = begin - first, begin - start
     for j in range(end - begin + 1):
@@ -258,7 +258,7 @@ def _add_half_row(row, source, start, stop, first, last):
 def sum_tails(
     grid: StepGrid, decision: TieRule, distribution: NDArray[np.float64], low: Integers, check: Check
 ) -> tuple[float, float]:
-    """Return the sums of probabilities that reach |t| and that pass it."""
+    """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one."""
     parts: tuple[list[float], list[float]] = ([], [])
     rows = max(BLOCK // distribution.shape[1], 1)
     for start in range(0, len(distribution), rows):

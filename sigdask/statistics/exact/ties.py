@@ -1,4 +1,4 @@
-"""Comparison of permuted sums with the observed ones, by floats and where needed by fractions."""
+"""Compare differences after swaps with the observed one, by floats and, where these are unclear, by fractions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TieRule:
 
     @staticmethod
     def from_problem(problem: QuotientProblem | EnumeratedScore) -> TieRule:
-        """Compute the observed difference and its uncertainty."""
+        """Return the rule for a problem, with the observed difference and a bound on its error."""
         totals = problem.totals
         a, b = np.asarray(problem.score(totals), np.float64)
         slack = 0.0
@@ -62,7 +62,7 @@ class TieRule:
         return bool(abs(self.observed) <= TIE * float(np.abs(scores).sum()) + self.slack)
 
     def __call__(self, shifts: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say which shifts of sums from a to b, shape (n, n_fields), reach |t|, pass it, and tie for certain."""
+        """Return which shifts of sums from a to b, shape (n, n_fields), reach |t|, exceed it, and tie for certain."""
         a, b = self.problem.totals[0] - shifts, self.problem.totals[1] + shifts
         score_a, score_b = self.problem.score(a), self.problem.score(b)
         sign = -1.0 if self.is_negative else 1.0

@@ -1,6 +1,6 @@
-"""Quotients of two sums, by the Fourier transform of a tilted distribution on a grid.
+"""P-values of quotients of two sums, by the Fourier transform of a tilted distribution on a grid.
 
-The tilt follows the slope of the score where the most likely of the sums that reach the observed difference stand.
+The tilt follows the slope of the score at the most likely sums that reach the observed difference.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ N_ITERATIONS = 8
 
 
 def is_smooth(problem: QuotientProblem) -> bool:
-    """Return whether tilting works: a suitable number of units, and a score that is never 0/0."""
+    """Return whether the method applies: the number of units is suitable and no score can be 0/0."""
     reach = int(np.abs(problem.vectors[:, 1]).sum())
     return FEWEST_UNITS <= len(problem.vectors) <= MOST_UNITS and int(problem.totals[:, 1].sum()) > reach
 
@@ -54,7 +54,7 @@ def estimate_cost(problem: QuotientProblem) -> tuple[int, int]:
 
 
 def compute_tails(problem: QuotientProblem, check: Check) -> tuple[TailProbability, TailProbability]:
-    """Return P(T >= |t|) and P(T > |t|) with limits by the claimed error."""
+    """Return limits of P(T >= |t|) and P(T > |t|), as wide as the claimed relative error."""
     grid, decision = StepGrid.from_cells(problem.cells), TieRule.from_problem(problem)
     steps, counts = grid.kinds, grid.counts
     theta = _find_tilt(problem, grid, steps, counts, decision)
@@ -74,7 +74,7 @@ def compute_tails(problem: QuotientProblem, check: Check) -> tuple[TailProbabili
 
 
 def _find_tilt(problem: QuotientProblem, grid: StepGrid, steps: Integers, counts: Integers, decision: TieRule) -> Reals:
-    """Return theta at which the mean of the signed sums just reaches the observed difference."""
+    """Return the tilt theta under which the mean of the signed sums just gives the observed difference."""
     size = abs(decision.observed)
     middle = problem.totals.sum(axis=0) / 2
     signed_mean, theta = np.zeros(2), np.zeros(2)
@@ -103,7 +103,7 @@ def _compute_mean(steps: Integers, counts: Integers, theta: Reals) -> Reals:
 
 
 def _compute_difference(middle: Reals, signed: Reals, basis: Integers) -> float:
-    """Return the difference of two quotients whose sums lie signed @ basis / 2 off their middle."""
+    """Return the difference of two quotients whose sums lie signed @ basis / 2 above and below `middle`."""
     (n, d), (up, down) = middle, signed @ basis / 2
     if d - abs(down) <= 0:
         return math.inf
@@ -111,7 +111,7 @@ def _compute_difference(middle: Reals, signed: Reals, basis: Integers) -> float:
 
 
 def _compute_slope(middle: Reals, signed: Reals, basis: Integers) -> Reals:
-    """Return the gradient of that difference by the signed sums."""
+    """Return the gradient of the difference of the two quotients with respect to the signed sums."""
     (n, d), (up, down) = middle, signed @ basis / 2
     if d - abs(down) <= 0:
         return np.zeros(2)
@@ -123,7 +123,7 @@ def _compute_slope(middle: Reals, signed: Reals, basis: Integers) -> Reals:
 def _compute_characteristic(
     grid: StepGrid, steps: Integers, counts: Integers, slopes: Reals, mean: Integers, n: tuple[int, int], check: Check
 ) -> NDArray[np.complex128]:
-    """Return the transform of the tilted, centred distribution, shape (n[0], n[1] // 2 + 1)."""
+    """Return the Fourier transform of the tilted, centred distribution of sums, shape (n[0], n[1] // 2 + 1)."""
     frequencies = np.arange(n[0]), np.arange(n[1] // 2 + 1)
     off = grid.sizes[-1] - 2 * mean
     transform = np.multiply.outer(
@@ -145,7 +145,7 @@ def _compute_phase(number: Integers, n: int) -> NDArray[np.complex128]:
 
 
 def _multiply_power(transform: NDArray[np.complex128], factor: NDArray[np.complex128], m: int) -> None:
-    """Multiply in place by the m-th power of a factor, by repeated squaring."""
+    """Multiply `transform` in place by the m-th power of `factor`, which is squared repeatedly in place."""
     while m:
         if m & 1:
             transform *= factor
@@ -165,9 +165,10 @@ def _sum_tails(
     min_log_p: float,
     check: Check,
 ) -> tuple[float, float]:
-    """Return the sums of probabilities that reach |t| and pass it, over sufficiently likely points.
+    """Return the total probability of grid points whose difference is at least |t|, and of points with a larger one.
 
-    Elsewhere there is rounding alone, which a tilt that points elsewhere would make large.
+    Very unlikely grid points are left out: there the transform holds rounding errors alone, which undoing the tilt
+    could enlarge.
     """
     log_threshold = min_log_p - math.log(len(windows[0]) * len(windows[1]))
     parts: tuple[list[float], list[float]] = ([], [])
@@ -188,14 +189,14 @@ def _sum_tails(
 
 
 def _bound_log_p(grid: StepGrid, signed: Integers) -> Reals:
-    """Return a bound on the log probability of signed sums, which are sub-Gaussian."""
+    """Return an upper bound on the log probability of each of some signed sums, which are sub-Gaussian."""
     kinds = grid.kinds.astype(np.float64)
     inverse = np.linalg.pinv((kinds * grid.counts[:, None]).T @ kinds)
     return np.asarray(-0.5 * ((signed @ inverse) * signed).sum(axis=1))
 
 
 def _list_window(first: int, last: int, mean: int, n: int) -> Integers:
-    """Return the grid points of a window that a transform of length n around the mean distinguishes."""
+    """Return the grid points of a window that a transform of length n around the mean can tell apart."""
     if n > last:
         return np.arange(first, last + 1)
     return np.arange(max(first, mean - n // 2), min(last, mean + (n - 1) // 2) + 1)

@@ -1,4 +1,4 @@
-"""Any score of a few small sums, by dynamic programming on the whole grid of their values.
+"""P-values of any score of a few small sums, by dynamic programming on the grid of all values of the sums.
 
 Sums that are linear functions of others need no direction of their own. A place of the grid is one number, and
 so is a unit's step; up to 62 units arrangements are counted in integers, beyond that probabilities are added.
@@ -31,7 +31,7 @@ NANOSECONDS = 25
 
 @dataclass(frozen=True, eq=False)
 class ValueGrid:
-    """The grid of all values of some sums.
+    """The grid of all values of the sums that a score is computed from.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ValueGrid:
 
     @staticmethod
     def from_cells(cells: Cells) -> ValueGrid:
-        """Choose directions from which all sums follow linearly."""
+        """Return the grid for some cells, in as few directions as determine all sums linearly."""
         columns = _find_independent_columns(cells)
         kinds = cells.vectors[:, columns]
         kinds = kinds // np.gcd.reduce(kinds, axis=0)
@@ -79,14 +79,14 @@ class ValueGrid:
         return np.array([math.prod(self.shape[k + 1 :]) for k in range(len(self.shape))], np.int64)
 
     def compute_shifts(self, positions: Integers) -> Integers:
-        """Return what moves from a's sums to b's at grid points, shape (n, n_fields)."""
+        """Return what moves from a's observed sums to b's at each of some grid points, shape (n, n_fields)."""
         coordinates = np.column_stack(np.unravel_index(positions, self.shape))
         signed = 2 * coordinates - (np.array(self.shape) - 1)
         return np.asarray(np.rint((self.observed - signed) @ self.sums / 2), np.int64)
 
 
 def _find_independent_columns(cells: Cells) -> list[int]:
-    """Return columns that span all others linearly; those of smallest size are preferred."""
+    """Return the columns of sums from which all other sums follow linearly, preferring sums that move little."""
     sizes = cells.counts @ np.abs(cells.vectors)
     distinct = cells.vectors.astype(np.float64)
     columns: list[int] = []
@@ -109,7 +109,7 @@ def estimate_cost(problem: QuotientProblem | EnumeratedScore) -> tuple[int, int]
 def count_arrangements(
     problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
 ) -> tuple[int, int, int]:
-    """Return how many arrangements reach |t|, certainly pass it, and certainly tie."""
+    """Return how many arrangements may have a difference of at least |t|, certainly a larger one, and certainly tie."""
     counts = [0, 0, 0]
     for ways, *groups in _iter_decided(problem, decision, check):
         for k, mask in enumerate(groups):
@@ -143,7 +143,7 @@ DecidedPoints = tuple[NDArray[np.int64] | NDArray[np.float64], NDArray[np.bool_]
 def _iter_decided(
     problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
 ) -> Iterator[DecidedPoints]:
-    """Yield the arrangements at grid points, and masks of those that reach |t|, pass it, certainly tie."""
+    """Yield how many arrangements grid points have, and masks of points that reach |t|, pass it and certainly tie."""
     box = ValueGrid.from_cells(problem.cells)
     distribution = _compute_distribution(box, check)
     for start in range(0, len(distribution), BLOCK):
@@ -172,7 +172,10 @@ def _compute_distribution(box: ValueGrid, check: Check) -> NDArray[np.int64] | N
 
 @cached_njit()
 def _add_unit(distribution, last, stop, forward, backward, factor):
-    """Add a unit that shifts the sum by either of two distances, from the last grid point down."""
+    """Add a unit to the distribution in place: it shifts sums by `forward` or by `backward` grid points.
+
+    Grid points are updated from `last` down to `stop`, which is excluded.
+    """
     near, far = min(forward, backward), max(forward, backward)
     for x in range(last, max(stop, far - 1), -1):
         distribution[x] = (distribution[x - near] + distribution[x - far]) * factor

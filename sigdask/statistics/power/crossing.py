@@ -42,7 +42,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPower:
-    """The power at one position with its standard error, which is 0 where it is exact."""
+    """The power at one position (a number of units, or a difference), with its standard error, 0 if exact."""
 
     position: float
     power: float
@@ -51,7 +51,7 @@ class MeasuredPower:
 
 @dataclass(slots=True)
 class PowerCrossing:
-    """The search for the position where power crosses the target.
+    """The search for the position (a number of units, or a difference) at which power reaches the target.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ class PowerCrossing:
     answer: Estimate | None = None
 
     def __post_init__(self) -> None:
-        """Start within bounds."""
+        """Move the first position into the bounds of the search."""
         self.place = self._clip(self.place)
 
     def add_power(self, power: float, error: float) -> None:
-        """Record the power measured at `place`; set the answer or the next place."""
+        """Record the power measured at `place`, and set the answer or the next position to measure."""
         measured = MeasuredPower(self.place, power, error)
         self.looks.append(measured)
         if power >= self.target:
@@ -105,7 +105,7 @@ class PowerCrossing:
             self._restart(self.answer.value)
 
     def _restart(self, value: float) -> None:
-        """Restart the search where rough powers led."""
+        """Restart the search with precise measurements, from the answer of the rough ones."""
         self.place = self._clip(value)
         self.rough, self.answer, self.below, self.above = False, None, None, None
 
@@ -118,7 +118,7 @@ class PowerCrossing:
         return len(self.looks) >= MOST_LOOKS or (not self.is_integer and width <= NARROW_WIDTH)
 
     def _estimate_bracketed(self) -> Estimate:
-        """Return the smallest position known to have the target power."""
+        """Return the smallest measured position whose power reaches the target, with its interval."""
         measured = self.above or self.looks[-1]
         if not measured.error:
             return Estimate(measured.position, measured.position, measured.position)
@@ -126,7 +126,7 @@ class PowerCrossing:
         return Estimate(measured.position, min(measured.position, near.low), max(measured.position, near.high))
 
     def _estimate_from(self, measured: MeasuredPower) -> Estimate:
-        """Return the crossing extrapolated from a power measured near it."""
+        """Return the position of the target power, extrapolated from the power measured near it."""
         value, low, high = (
             self._extrapolate(measured, power)
             for power in (
@@ -138,13 +138,13 @@ class PowerCrossing:
         return Estimate(self._round(value), self._round(low, round_up=False), self._round(high))
 
     def _extrapolate(self, measured: MeasuredPower, power: float) -> float:
-        """Return where power meets the target, if `power` is that at a measured position."""
+        """Return the position where power reaches the target, extrapolated from the power at a measured position."""
         grown = float(special.ndtri(min(max(power, MIN_POWER), 1 - MIN_POWER))) + self.bar
         factor = (float(special.ndtri(self.target)) + self.bar) / max(grown, 0.1)
         return self._clip(measured.position * (factor**2 if self.is_integer else factor), rounded=False)
 
     def _choose_next(self, measured: MeasuredPower) -> float:
-        """Return the next position to measure, within known limits."""
+        """Return the next position to measure, between the last ones known to have too little and enough power."""
         guess = self._extrapolate(measured, measured.power)
         if self.below is None or self.above is None:
             guess = min(max(guess, measured.position / LONGEST_STEP), measured.position * LONGEST_STEP)

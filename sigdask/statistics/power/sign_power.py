@@ -18,7 +18,7 @@ REACH = 9.0
 
 
 def compute_critical_wins(n: Integers, alpha: float, sides: int) -> Integers:
-    """Return the smallest numbers of wins that reject among n untied units; n + 1 where none do.
+    """Return the smallest number of wins among n untied units with which the sign test rejects; n + 1 where none does.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def compute_critical_wins(n: Integers, alpha: float, sides: int) -> Integers:
 
 
 def compute_sign_power(n_units: int, wins: float, losses: float, alpha: float, sides: int) -> float:
-    """Return the probability that the sign test rejects: one-sided for the first system, or two-sided.
+    """Return the probability that the sign test rejects, one-sided for more wins than losses or two-sided.
 
     Parameters
     ----------

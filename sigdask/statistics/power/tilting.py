@@ -28,7 +28,7 @@ ROUNDING = 1e-11
 
 
 def compute_weights(influences: Array, strength: float) -> Array:
-    """Return the units' probabilities under a tilt, shape (n_units,).
+    """Return the probabilities of the units under a tilt of this strength, shape (n_units,).
 
     Examples
     --------
@@ -41,7 +41,7 @@ def compute_weights(influences: Array, strength: float) -> Array:
 
 
 def find_extreme_difference(influences: Array, difference: Callable[[Array], float], side: int) -> float:
-    """Return the most extreme difference that tilting can produce.
+    """Return the largest or smallest difference of scores that tilting can produce.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def find_extreme_difference(influences: Array, difference: Callable[[Array], flo
 
 
 def find_strength(influences: Array, difference: Callable[[Array], float], target: float) -> float | None:
-    """Return the tilt strength that gives the target difference; None if there is none.
+    """Return the strength of the tilt that gives the target difference; None if no tilt does.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def find_strength(influences: Array, difference: Callable[[Array], float], targe
 
 
 def _list_strengths(influences: Array, side: int) -> list[float]:
-    """Return strengths to one side, until all weight is on the units of largest influence."""
+    """Return tilt strengths of one sign, growing until all weight is on the units of largest influence."""
     spread = float(influences.std())
     if spread == 0:
         return [0.0]
@@ -110,5 +110,5 @@ def _list_strengths(influences: Array, side: int) -> list[float]:
 
 
 def compute_n_effective(probabilities: Array) -> float:
-    """Return the effective number of equally likely units (Kish 1965): 1 / sum of squares."""
+    """Return the number of equally likely units that gives the same precision (Kish 1965): 1 / sum of squares."""
     return float(1 / (probabilities**2).sum())

@@ -1,1 +1,1 @@
-"""The classical tests of comparisons: which of them fits a score, and the sums that they need."""
+"""The classical tests of comparisons: which tests fit a score, and the sums over units that they need."""

@@ -1,4 +1,4 @@
-"""Comparisons of one panel, metric and subset, which share items: the input of classical tests."""
+"""The input of classical tests: comparisons of one panel, metric and subset, which share their items."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_SUMS = 2**22
 
 @dataclass(frozen=True, eq=False)
 class MatchedComparisons:
-    """Comparisons by swaps of one unit that share panel, metric and items.
+    """Comparisons that share panel, metric, items and unit.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class MatchedComparisons:
 
     @cached_property
     def ratio(self) -> BoundMetric | None:
-        """The metric, if it is one ratio of sums."""
+        """The metric, or None if its score is not a single ratio of sums."""
         metric = self.comparisons.metrics[int(self.comparisons.metric[self.rows[0]])]
         if not isinstance(metric, BoundMetric) or not isinstance(metric.form, Ratios):
             return None
@@ -56,7 +56,7 @@ class MatchedComparisons:
 
     @cached_property
     def mean(self) -> tuple[Panel, int] | None:
-        """The panel and its metric, if the score is a mean over a denominator that no swap changes."""
+        """The panel and the metric's column in it, or None if the score is not a mean whose denominator swaps leave alone."""
         panel = self.comparisons.panels[int(self.comparisons.panel[self.rows[0]])]
         column = int(self.comparisons.column[self.rows[0]])
         return (panel, column) if isinstance(panel, Panel) and panel.is_mean(column) else None
@@ -69,7 +69,7 @@ class MatchedComparisons:
 
     @property
     def systems(self) -> Integers:
-        """The systems, shape (n_systems,)."""
+        """Indices of all systems compared, shape (n_systems,)."""
         return self._systems_and_sides[0]
 
     @property
@@ -79,14 +79,14 @@ class MatchedComparisons:
 
     @cached_property
     def items(self) -> Integers:
-        """The items that all the systems have, shape (n_items,)."""
+        """Indices of the items that all these systems have, shape (n_items,)."""
         assert self.ratio is not None
         mask = self.comparisons.masks[int(self.comparisons.subset.codes[self.rows[0]])]
         return np.flatnonzero(self.comparisons.counts.in_common(self.systems.tolist(), mask, self.ratio.held))
 
     @cached_property
     def shares(self) -> ItemShares:
-        """Numbers of right items and of all items, if items are right or wrong."""
+        """Number of right items and of all items of each system, and whether each of its items is right or wrong."""
         assert self.ratio is not None
         n = len(self.systems)
         n_right, n_items, fits = np.zeros(n), np.zeros(n), np.ones(n, np.bool_)
@@ -98,7 +98,7 @@ class MatchedComparisons:
 
     @cached_property
     def spread(self) -> ScoreSpread:
-        """How scores of units vary within each system, if the score is a mean."""
+        """Sum and spread of the units' scores within each system."""
         assert self.ratio is not None
         form = self.ratio.form
         assert isinstance(form, Ratios)
@@ -123,7 +123,8 @@ class MatchedComparisons:
         yield from (slice(start, start + step) for start in range(0, len(self.systems), step))
 
     def iter_differences(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of comparisons and their units' differences, in steps of the panel, (n_slice, n_kept)."""
+        """Yield slices of the comparisons with the differences of their units, shape (n_slice, n_kept), as integers of the
+        panel's steps."""
         assert self.mean is not None
         panel, column = self.mean
         pairs = panel.pairs[self.comparisons.row[self.rows]]

@@ -1,4 +1,4 @@
-"""Matched pairs: the differences of units, summed once for the t, sign and Wilcoxon tests.
+"""Classical tests of matched pairs (t, sign and Wilcoxon), from sums of the units' differences.
 
 With `unit`, items that depend on each other are summed before they are tested, as Yeh 2000, section 4, has it: the
 tests are those of documents or topics, as the exchange is.
@@ -6,7 +6,7 @@ tests are those of documents or topics, as the exchange is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,7 +32,7 @@ TOO_FEW = "fewer than 2 units"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchedSums:
-    """Sums over the units of comparisons: arrays of shape (n,).
+    """Sums, counts and ranks of the differences between units, for the tests of matched pairs: arrays of shape (n,).
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class MatchedSums:
 
     @staticmethod
     def from_comparisons(matched: MatchedComparisons, names: Sequence[str], alternative: str) -> MatchedSums:
-        """Compute the sums that some tests need."""
+        """Return the sums of matched comparisons, with the ranks that the named tests need."""
         assert matched.mean is not None
         panel, column = matched.mean
         pairs = panel.pairs[matched.comparisons.row[matched.rows]]
@@ -86,17 +86,17 @@ class MatchedSums:
         merged_ranks = {name: _join_ranks(blocks) for name, blocks in ranks.items()}
         return MatchedSums(unit_text, n_units, total, squares, wins, losses, step, merged_ranks)
 
-    def student_t(self, alternative: str) -> ClassicalColumn:
+    def student_t(self, name: str, alternative: str) -> ClassicalColumn:
         """Test the mean difference with Student's t-test."""
         n = self.n_units
         t, p = compute_t(self.total, np.maximum(self.squares, 0), n, n - 1, alternative, min_deviation=self.step)
         words = FREEDOM + self.unit_text, CONSTANT, NO_DIFFERENCE, TOO_FEW
         codes = np.select([self.n_units < 2, ~np.isnan(t), p == 1], [3, 0, 2], 1).astype(np.int32)
         n = np.where(np.isnan(p), 0, self.n_units)
-        return ClassicalColumn("t", t, p, n, np.zeros_like(n), CodedColumn(codes, words))
+        return ClassicalColumn(name, t, p, n, np.zeros_like(n), CodedColumn(codes, words))
 
     def sign_test(self, name: str, alternative: str) -> ClassicalColumn:
-        """Test whether as many units are won as lost; for single 0/1 items this is McNemar's test."""
+        """Test whether A wins as many units as it loses; for single 0/1 items this is McNemar's test."""
         n = self.wins + self.losses
         words = f"exact; {{dropped}} without a difference dropped{self.unit_text}"
         p = sign_test(self.wins, self.losses, alternative)
@@ -104,7 +104,7 @@ class MatchedSums:
             name, self.wins.astype(np.float64), p, n, self.n_units - n, CodedColumn.from_constant(words, len(n))
         )
 
-    def wilcoxon(self, name: str) -> ClassicalColumn:
+    def wilcoxon(self, name: str, _alternative: str) -> ClassicalColumn:
         """Test with Wilcoxon's signed-rank test."""
         ranks = self.ranks[name]
         zeros = f"{{dropped}} zeros dropped {ZEROS[RULES[name]]} ranking{self.unit_text}"
@@ -116,6 +116,16 @@ class MatchedSums:
         return ClassicalColumn(
             name, ranks.statistic, ranks.p_value, ranks.n, self.n_units - ranks.n, CodedColumn(codes, words)
         )
+
+
+TESTS: dict[str, Callable[[MatchedSums, str, str], ClassicalColumn]] = {
+    "t": MatchedSums.student_t,
+    "sign": MatchedSums.sign_test,
+    "wilcoxon": MatchedSums.wilcoxon,
+    "wilcoxon:pratt": MatchedSums.wilcoxon,
+    "mcnemar": MatchedSums.sign_test,
+}
+"""Tests of matched pairs, by the names in `sigdask.options.MATCHED_TESTS`."""
 
 
 def _find_empty_units(matched: MatchedComparisons) -> NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""Tests that treat the two systems as independent samples, each with its own test set: for contrast.
+"""Classical tests that treat the two systems' scores as independent samples, shown for contrast.
 
 Systems that answer the same items go together (r12 above 0), which these tests take for luck: their intervals are
 1 / sqrt(1 - r12) times too wide (Yeh 2000, section 2.1).
@@ -39,13 +39,13 @@ def two_sample_t(matched: MatchedComparisons, alternative: str) -> ClassicalColu
 
 
 def compare_shares(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
-    """Test the difference of two shares by the normal approximation."""
+    """Test the difference of two shares of right items by the normal approximation."""
     z, p = two_proportion_z(*_get_counts(matched), alternative)
     return _build_column("binomial", matched, z, p, "z of the difference of two shares")
 
 
 def chi2(matched: MatchedComparisons, alternative: str) -> ClassicalColumn:
-    """Test two shares with Pearson's chi-square test."""
+    """Test the difference of two shares of right items with Pearson's chi-square test."""
     statistic, p = chi_square(*_get_counts(matched), alternative)
     side = "" if alternative == "two-sided" else ", one-sided by the sign of the difference"
     return _build_column("chi2", matched, statistic, p, f"1 degree of freedom, no correction for continuity{side}")

@@ -1,4 +1,4 @@
-"""The classical tests of all comparisons of a test set, and why a test does not fit a score."""
+"""Classical tests of all comparisons of a test set, with the reason where a test does not fit a score."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sigdask.analysis.comparison.classical import samples
 from sigdask.analysis.comparison.classical.agreement import MatchedComparisons
-from sigdask.analysis.comparison.classical.matched import RULES, MatchedSums
+from sigdask.analysis.comparison.classical.matched import TESTS, MatchedSums
 from sigdask.analysis.comparison.pairs import Comparisons
 from sigdask.counts.grouping import group_rows, number_rows
 from sigdask.results.columns.coded import CodedColumn
@@ -44,11 +44,7 @@ def run_tests(comparisons: Comparisons, names: Sequence[str], alternative: str) 
 def _run_group(group: MatchedComparisons, names: Sequence[str], alternative: str) -> list[ClassicalColumn]:
     """Return the results of the tests for comparisons that share panel, metric and items."""
     is_mean = group.ratio is not None and group.mean is not None
-    sums = (
-        MatchedSums.from_comparisons(group, names, alternative)
-        if is_mean and {*names} & {"t", "sign", "mcnemar", *RULES}
-        else None
-    )
+    sums = MatchedSums.from_comparisons(group, names, alternative) if is_mean and {*names} & TESTS.keys() else None
     return [_run_test(group, sums, name, alternative) for name in names]
 
 
@@ -60,16 +56,12 @@ def _run_test(group: MatchedComparisons, sums: MatchedSums | None, name: str, al
     if name in samples.SHARE_TESTS:
         return _mask_unfit(group, samples.SHARE_TESTS[name](group, alternative))
     assert sums is not None
-    if name == "t":
-        return sums.student_t(alternative)
-    if name in RULES:
-        return sums.wilcoxon(name)
-    result = sums.sign_test(name, alternative)
-    return result if name == "sign" else _mask_unfit(group, result)
+    result = TESTS[name](sums, name, alternative)
+    return _mask_unfit(group, result) if name == "mcnemar" else result
 
 
 def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
-    """Return why a test fits none of the comparisons, or None where it fits."""
+    """Return why a test fits none of the comparisons, or None if it fits some."""
     if group.ratio is None:
         return NO_RATIO
     if name in {"mcnemar", *samples.SHARE_TESTS} and group.unit != "item":
@@ -78,7 +70,7 @@ def _find_misfit(group: MatchedComparisons, name: str) -> str | None:
 
 
 def _mask_unfit(group: MatchedComparisons, result: ClassicalColumn) -> ClassicalColumn:
-    """Return results with those of systems that have graded items replaced by a misfit."""
+    """Return test results in which comparisons of items that are not right or wrong have a misfit with its reason."""
     fits = np.logical_and(*group.shares.fits[group.sides])
     if fits.all():
         return result
@@ -87,6 +79,6 @@ def _mask_unfit(group: MatchedComparisons, result: ClassicalColumn) -> Classical
 
 
 def build_misfit(name: str, reason: str, n: int) -> ClassicalColumn:
-    """Return the result of a test that does not fit, with the reason."""
+    """Return the column of a test that does not fit any of `n` comparisons: NaN, with the reason."""
     nans, zeros = np.full(n, np.nan), np.zeros(n, np.int64)
     return ClassicalColumn(name, nans, nans, zeros, zeros, CodedColumn.from_constant(reason, n))

@@ -1,1 +1,1 @@
-"""Exact p-values in addition to sampled ones: which comparisons have them, and how they change p."""
+"""Exact p-values, computed without trials: which comparisons have them, and the jobs that compute them."""

@@ -15,7 +15,7 @@ from sigdask.randomization.panels.sums import Panel
 from sigdask.randomization.resampling.bootstrap import Bootstrap
 from sigdask.randomization.resampling.cells import UNDEFINED, compute_quantiles, compute_share_below
 from sigdask.randomization.resampling.jackknife import Jackknife
-from sigdask.randomization.resampling.whole_outputs import DEFAULT_RESAMPLES as OF_OUTPUTS
+from sigdask.randomization.resampling.whole_outputs import DEFAULT_RESAMPLES as DEFAULT_OUTPUT_RESAMPLES
 from sigdask.randomization.resampling.whole_outputs import BootstrapOutputs
 from sigdask.results.columns.intervals import BCA, METHODS, PERCENTILE, Intervals
 from sigdask.statistics.intervals import compute_bca_shares, compute_level
@@ -163,7 +163,7 @@ class ResampledOutputs:
     @staticmethod
     def from_panel(panel: OutputsPanel, indices: Integers, spec: IntervalSpec) -> ResampledOutputs:
         """Return the comparison with a job that resamples its outputs."""
-        n_resamples = spec.resamples or OF_OUTPUTS
+        n_resamples = spec.resamples or DEFAULT_OUTPUT_RESAMPLES
         job = Job(BootstrapOutputs.from_panel(panel), n_resamples, label=f"intervals by {panel.metric.name}")
         return ResampledOutputs(indices, spec.confidence, job)
 

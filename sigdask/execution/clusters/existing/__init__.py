@@ -1,1 +1,1 @@
-"""Clusters that run already: a client or cluster of the caller, or an address."""
+"""Clusters that run already: a client or cluster of the caller, or a scheduler's address."""

@@ -1,4 +1,4 @@
-"""Connection to a scheduler that runs already, by its address or its scheduler file."""
+"""Connection to a scheduler that runs already, by its address or scheduler file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONNECT_SECONDS = 10
 
 @contextmanager
 def connect_address(description: ClusterDescription) -> Iterator[Cluster]:
-    """Connect to the scheduler of `address` or `scheduler_file`."""
+    """Yield the cluster of the scheduler that `address` or `scheduler_file` names."""
     options = check_options(description, ("address", "scheduler_file"))
     address = options.get("address") or _read_address(Path(options.get("scheduler_file", "")), description)
     with _open_client(description, address) as client:
@@ -38,7 +38,7 @@ def connect_address(description: ClusterDescription) -> Iterator[Cluster]:
 
 
 def is_loopback(address: str) -> bool:
-    """Say whether an address is on this machine.
+    """Return whether an address is on this machine.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def _open_client(description: ClusterDescription, address: str) -> Iterator[Any]
 
 
 def _get_security(stack: ExitStack, description: ClusterDescription, address: str) -> Any:
-    """Return the client's TLS certificates: those of the description, else of dask's settings."""
+    """Return the client's TLS certificates, from the description or else from dask's settings; None for plain tcp."""
     transport = description.transport
     if address.startswith("tcp://"):
         if not is_loopback(address):

@@ -1,4 +1,4 @@
-"""Clients and clusters of the caller: used as they are, and left running."""
+"""Use of the caller's own dask clients and clusters, which are left running."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WARNED_SCHEDULERS: set[str] = set()
 
 @contextmanager
 def use_client(handle: Any) -> Iterator[Cluster]:
-    """Use the caller's client or cluster; only a client that is opened here is closed in the end.
+    """Yield a connection to the caller's client or cluster; only a client that is opened here is closed afterwards.
 
     It is the caller's own session, so that metrics defined in it (a notebook, a script) are sent by value.
 
@@ -92,7 +92,7 @@ def _open_client(handle: Any) -> Iterator[Any]:
 
 
 def _wait_for_worker(client: Any) -> None:
-    """Wait for a worker; an adaptive cluster starts one for a task that does nothing."""
+    """Wait until the client has a worker; a small task is submitted so that an adaptive cluster starts one."""
     if client.nthreads():
         return
     what = f"the scheduler at {client.scheduler.address}"
@@ -106,7 +106,7 @@ def _wait_for_worker(client: Any) -> None:
 
 
 def _warn_settings(client: Any) -> None:
-    """Warn once per scheduler that it lacks settings for lost workers; counts do not change."""
+    """Warn, once per scheduler, if it lacks settings for fast recovery from lost workers."""
     import dask
 
     if client.scheduler_info(n_workers=0)["id"] in WARNED_SCHEDULERS:

@@ -1,4 +1,4 @@
-"""Find a client or cluster that exists: passed by the caller, active, or in dask's settings."""
+"""Discovery of a client or cluster that runs: passed by the caller, active, or named in dask's settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def is_dask_object(cluster: Any) -> bool:
-    """Return whether this is a client or a cluster of dask, of whatever class.
+    """Return whether an object is a client or cluster of dask, by its attributes.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def is_dask_object(cluster: Any) -> bool:
 
 
 def find_active() -> Any:
-    """Return the active client, else the address of a scheduler in dask's settings, else None.
+    """Return dask's active client, else the scheduler's address in dask's settings, else None.
 
     Within a task there is none: it would wait for tasks that wait for it. dask is imported only where its settings
     may name a scheduler.
@@ -39,7 +39,7 @@ def find_active() -> Any:
 
 
 def get_configured_address() -> Any:
-    """Return the address of the scheduler in dask's settings, or None."""
+    """Return the scheduler's address in dask's settings, or None."""
     import dask
 
     address = dask.config.get("scheduler-address", None)
@@ -49,7 +49,7 @@ def get_configured_address() -> Any:
 
 
 def _may_have_address() -> bool:
-    """Return whether the environment or a file of dask's settings mentions a scheduler's address."""
+    """Return whether the environment or any of dask's settings files may name a scheduler's address."""
     if "DASK_SCHEDULER_ADDRESS" in os.environ:
         return True
     paths = [os.environ.get("DASK_ROOT_CONFIG", "/etc/dask"), os.path.expanduser("~/.config/dask")]  # noqa: PTH111  # may be none
@@ -59,7 +59,7 @@ def _may_have_address() -> bool:
 
 
 def _mentions_address(path: Path) -> bool:
-    """Return whether a file, or one in a folder, mentions an address; False if it is unreadable."""
+    """Return whether a settings file, or one in a folder, contains "scheduler-address"; False if unreadable."""
     with suppress(OSError):
         files = [path] if path.is_file() else [*path.glob("*.[yj]*")]
         return any(b"scheduler-address" in file.read_bytes().replace(b"_", b"-") for file in files)
@@ -67,7 +67,7 @@ def _mentions_address(path: Path) -> bool:
 
 
 def is_closed(cluster: Any) -> bool:
-    """Return whether this is a client or a cluster of the caller that is closed for good."""
+    """Return whether an object is a client or cluster of dask that is closed and cannot be used again."""
     return is_dask_object(cluster) and get_status(cluster) in {"closed", "closing", "failed"}
 
 

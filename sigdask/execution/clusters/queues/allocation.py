@@ -1,4 +1,4 @@
-"""Scheduler, workers and driver in one Slurm allocation: `--cluster FILE.toml` in an sbatch job.
+"""Scheduler, workers and driver in one Slurm job: `--cluster FILE.toml` inside an sbatch job.
 
 For unattended nights: nothing is submitted while it runs, so no queue can starve it. The
 scheduler is in this process, on the allocation's first node; `srun` starts the workers.
@@ -23,12 +23,12 @@ OPTIONS = ("threads", "host", "srun", "worker_args")
 
 
 def count_workers(_: ClusterDescription) -> int:
-    """Return how many workers are started by default: the allocation's tasks."""
+    """Return the default number of workers: the tasks of the Slurm allocation."""
     return int(os.environ.get("SLURM_NTASKS", "1"))
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return how to start a cluster in the allocation."""
+    """Return the `ClusterKind` that starts workers in the Slurm allocation."""
     steps: list[_WorkerStep] = []
 
     def make(description: ClusterDescription, files: CertificateFiles | None) -> Any:
@@ -40,7 +40,7 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
 
 
 class _WorkerStep:
-    """A scheduler in this process, and the srun step of its workers."""
+    """A scheduler in this process, and the srun job step that runs its workers."""
 
     def __init__(self, description: ClusterDescription, files: CertificateFiles | None) -> None:
         from distributed import LocalCluster
@@ -55,10 +55,10 @@ class _WorkerStep:
         tls = {} if files is None else {"security": files.to_security(), "protocol": "tls://"}
 
         class Allocated(LocalCluster):  # type: ignore[misc]
-            """A scheduler whose workers are an srun step."""
+            """A scheduler whose workers are run by srun."""
 
             def scale(self, *_: Any, **__: Any) -> None:
-                """Leave the size: srun gave it."""
+                """Do nothing, as srun determines the number of workers."""
 
             def close(self, timeout: float | None = None) -> Any:
                 step.terminate()
@@ -74,7 +74,7 @@ class _WorkerStep:
         self.step = step
 
     def get_status(self) -> str:
-        """Return the last lines that srun and the workers wrote."""
+        """Return the last lines of the error output of srun and the workers."""
         self.errors.seek(0)
         return join_last_lines(self.errors.read().decode(errors="replace"))
 
@@ -86,7 +86,7 @@ def build_worker_command(
     options: Mapping[str, Any],
     env: Mapping[str, str],
 ) -> list[str]:
-    """Return the command that starts the workers, as a list that no shell parses."""
+    """Return the srun command that starts the workers, as a list of arguments."""
     n_workers = description.workers or int(env.get("SLURM_NTASKS", "1"))
     threads = str(options.get("threads", env.get("SLURM_CPUS_PER_TASK", 1)))
     tls: list[str] = []

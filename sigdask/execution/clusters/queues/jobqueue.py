@@ -49,7 +49,7 @@ SHORTEST_LIFE = 120.0
 
 
 def check_queue(description: ClusterDescription) -> None:
-    """Raise if the queue cannot be reached from this machine."""
+    """Raise unless this machine has the queue's submit command."""
     command = SUBMIT_COMMANDS[description.kind]
     if shutil.which(command) is None:
         raise description.build_error(
@@ -58,7 +58,7 @@ def check_queue(description: ClusterDescription) -> None:
 
 
 def build_kind(description: ClusterDescription) -> ClusterKind:
-    """Return how to start workers as jobs of the queue."""
+    """Return the `ClusterKind` that starts workers as jobs of the queue."""
     check_queue(description)
     _import_jobqueue(description)  # in this thread, for it takes signals
     queue = _Queue(description)
@@ -68,7 +68,7 @@ def build_kind(description: ClusterDescription) -> ClusterKind:
 
 
 def _import_jobqueue(description: ClusterDescription) -> Any:
-    """Import dask-jobqueue, and restore the handler of Ctrl-C, which it replaces."""
+    """Return the module dask_jobqueue; keep this process's handler of Ctrl-C, which importing it replaces."""
     in_main = threading.current_thread() is threading.main_thread()
     handler = signal.getsignal(signal.SIGINT)
     try:
@@ -82,7 +82,7 @@ def _import_jobqueue(description: ClusterDescription) -> Any:
 
 
 class _Queue:
-    """A queueing system, and the refusals of its submit command."""
+    """Workers as jobs of one queueing system, with the messages of submissions that it refused."""
 
     def __init__(self, description: ClusterDescription) -> None:
         self.description = description
@@ -117,7 +117,7 @@ class _Queue:
         return options
 
     def _build_lifetime_options(self) -> list[str]:
-        """Return options that end workers, at different moments, before the queue kills them."""
+        """Return worker options that end each worker at its own moment, before its job's time limit."""
         if "--lifetime" in self.description.options.get("worker_extra_args", []):
             return []
         limit = parse_duration(str(self.description.options.get("walltime", "")))
@@ -137,7 +137,7 @@ class _Queue:
                 )
 
     def get_status(self) -> str:
-        """Return the refusals of the submit command, the job states, and the ends of their logs."""
+        """Return, as one line, what the submit command refused, the states of the jobs, and the end of a log."""
         refusals = dict.fromkeys(self.refusals[-4:])
         return " | ".join(filter(None, [*refusals, self._fetch_states(), self._read_log()]))
 
@@ -162,7 +162,7 @@ class _Queue:
         return join_last_lines(paths[-1].read_text(errors="replace"), 2) if paths else ""
 
     def has_vanished(self, job: Any) -> bool:
-        """Return whether Slurm no longer knows a job."""
+        """Return whether a worker's job is no longer known to Slurm."""
         if not job.job_id:
             return False
         process = subprocess.run(  # noqa: S603
@@ -173,7 +173,7 @@ class _Queue:
 
 
 def _build_job_class(job_class: Any, refusals: list[str]) -> Any:
-    """Return a job class that records the complaints of the submit command."""
+    """Return a job class that appends the error messages of the submit command to `refusals`."""
     from distributed.core import Status
 
     class Recording(job_class):  # type: ignore[misc]

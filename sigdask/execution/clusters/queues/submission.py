@@ -1,4 +1,4 @@
-"""Submission of the driver itself as a Slurm job: `sigdask submit PLAN --cluster FILE.toml`.
+"""Submission of a whole run of a plan as a Slurm job: `sigdask submit PLAN --cluster FILE.toml`.
 
 The job stops a minute before its time limit, keeps what is counted, and goes back to the queue
 until the plan is done. Options go to sbatch as arguments and paths into the script quoted: no
@@ -63,7 +63,7 @@ exit "$status"
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A batch job to be submitted.
+    """A Slurm batch job that is ready to be submitted.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Submission:
     script: str
 
     def send(self) -> str:
-        """Submit the job and return its id.
+        """Submit the batch job by sbatch, and return the job's id.
 
         Raises
         ------
@@ -195,7 +195,7 @@ def _parse_megabytes(memory: str, description: ClusterDescription) -> int:
 
 
 def _make_safe_name(name: str) -> str:
-    """Return a name that is safe in file names and in patterns of Slurm.
+    """Return a name without characters that have a meaning in file names or in Slurm's patterns.
 
     Examples
     --------

@@ -27,8 +27,8 @@ LARGEST_EXACT = 2**53
 def split_cells(buffer, start_of_data, end, delimiter, quoted, starts, stops):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, C901, PLR0911, PLR0912
     """Fill `starts` and `stops`, shape (width, n), with the bounds of cells; return the row count.
 
-    It is `NOT_PLAIN` where a row has another width, quotation marks are within a cell, lines end in other ways than
-    one, or blank lines stand between others. In rows of one cell quotation marks are text, and blank lines cells.
+    The count is `NOT_PLAIN` if a row has another width, a cell contains quotation marks, line ends differ, or there
+    are blank lines between others. In rows of one cell quotation marks are text, and blank lines cells.
     """
     width, max_rows = starts.shape
     row, column, position = 0, 0, start_of_data
@@ -193,7 +193,7 @@ BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 @cached_njit()
 def mark_summary_names(buffer, starts, stops, naming, allowed, out):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
-    """Mark cells with a word in `naming`, and no other ASCII words than those in `known`.
+    """Mark the cells that may be summary names: a word is in `naming`, and no ASCII word is outside `allowed`.
 
     Words are runs of letters, without case. Cells that end in a per cent sign are marked too.
     """

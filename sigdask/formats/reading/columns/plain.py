@@ -117,6 +117,6 @@ def _split_columns(
 
 
 def _remove_blank_end(lines: Texts) -> list[Texts] | None:
-    """Return a list without the blank lines at its end, or None if all are blank."""
+    """Return the lines as one column without blank lines at the end, or None if all lines are blank."""
     filled = np.flatnonzero(lines.sizes)
     return [lines[: int(filled[-1]) + 1]] if len(filled) else None

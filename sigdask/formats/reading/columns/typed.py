@@ -21,7 +21,7 @@ SPACE[[*range(33), 0x80, 0x85, 0xA0, *range(0x81, 0x8B), 0xA8, 0xA9, 0xAF, 0x9F,
 
 
 class TypedColumn(Texts):
-    """A column of typed values, with texts made on demand.
+    """A column of typed values that are formatted as text only on access.
 
     Parameters
     ----------
@@ -71,28 +71,28 @@ class TypedColumn(Texts):
 
     @property
     def buffer(self) -> NDArray[np.uint8]:
-        """UTF-8 of the texts."""
+        """The UTF-8 bytes of all texts."""
         return self.texts.buffer
 
     @property
     def starts(self) -> NDArray[Any]:
-        """Where each text begins."""
+        """The position in the buffer at which each text begins."""
         return self.texts.starts
 
     @property
     def stops(self) -> NDArray[Any]:
-        """Where each text ends."""
+        """The position in the buffer at which each text ends."""
         return self.texts.stops
 
     def compact(self) -> Texts:
-        """Return the texts without the typed values."""
+        """Return the texts alone, in a compact buffer, without the typed values."""
         packed = self.texts.compact()
         if "sorted" in vars(self):
             vars(packed)["sorted"] = self.sorted
         return packed
 
     def get_numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the numbers (missing: NaN), and a mask of those that are NaN or infinite."""
+        """Return the numbers (missing: NaN), and a mask of values that are themselves NaN or infinite."""
         values = self.load()
         numbers = values.to_numpy().astype(np.float64, copy=False)
         odd = ~np.isfinite(numbers)

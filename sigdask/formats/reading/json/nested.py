@@ -1,4 +1,4 @@
-"""Objects and lists in table cells (JSON, Parquet): only their fields, as `a.b`, are compared."""
+"""Objects and lists in table cells (JSON, Parquet), whose fields are used as columns named `a.b`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DEEPEST = 1000
 
 
 def find_nested_columns(rows: Sequence[tuple[int, Sequence[Any]]]) -> dict[int, list[Any]]:
-    """Return the columns that contain objects or lists, by number; the first row is the header."""
+    """Return the cells of each column that contains objects or lists, by column index; the first row is the header."""
     holders = sorted({k for _, cells in rows[1:] for k, cell in enumerate(cells) if isinstance(cell, dict | list)})
     return {k: [cells[k] for _, cells in rows[1:]] for k in holders}
 
 
 def parse_nested_columns(columns: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
-    """Return the text columns whose cells are all objects or lists in JSON or Python syntax, or empty."""
+    """Return the parsed cells of text columns whose filled cells are all objects or lists in JSON or Python syntax."""
     parsed = {}
     for name, cells in columns.items():
         first_cell = next((cell for cell in cells if cell), "")

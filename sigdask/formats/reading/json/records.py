@@ -1,4 +1,4 @@
-"""Read records from JSON: one a line, in an array, in an object with the array, or by id."""
+"""Read records from JSON: one per line, in an array, in an object that holds the array, or in an object by id."""
 
 from __future__ import annotations
 
@@ -115,12 +115,12 @@ def get_object(path: Path, record: JsonRecord) -> dict[str, Any]:
 
 
 def read_record_rows(path: Path) -> Iterator[Row]:
-    """Yield the records of a JSON file as table rows of text; see `read_record_cells`."""
+    """Yield the records of a JSON file as table rows of text, each with its number; the first row is the header."""
     return ((number, list(map(format_cell, cells))) for number, cells in read_record_cells(path))
 
 
 def read_record_cells(path: Path) -> Iterator[tuple[int, list[Any]]]:
-    """Yield the records of a JSON file as table rows; the keys of the first are the header.
+    """Yield the records of a JSON file as table rows; the keys of the first record are the header.
 
     A key that a later record lacks gives an empty cell. An object of id to record, or to a single
     value, has the column "id" besides.
@@ -150,7 +150,7 @@ def read_record_cells(path: Path) -> Iterator[tuple[int, list[Any]]]:
 
 
 def _is_row(record: Mapping[str, Any]) -> bool:
-    """Return whether the only object of a file is itself a row: it has an id."""
+    """Return whether a JSON object is itself a record, because it has an id, and not a container of records."""
     return bool(find_id_keys(record, DEFAULTS))
 
 
@@ -249,7 +249,7 @@ def _iter_document(path: Path, document: Any, is_record: IsRecord) -> Iterator[J
 
 
 def _is_by_columns(document: Mapping[str, Any]) -> bool:
-    """Return whether every value maps row numbers, from 0, to cells."""
+    """Return whether a JSON object is a table by columns, in which each value maps row numbers, from 0, to cells."""
     rows = [list(value) for value in document.values() if isinstance(value, dict)]
     has_same_rows = len(rows) == len(document) and all(row == rows[0] for row in rows)
     return has_same_rows and rows[0] == [str(k) for k in range(len(rows[0]))] and len(rows[0]) > 1

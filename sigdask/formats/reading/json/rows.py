@@ -67,7 +67,7 @@ def read_first_record(path: Path, *, tables: bool = False) -> Record | None:
 
 
 def find_field(record: Record, name: str, *containers: str) -> str | None:
-    """Return a field as text, from the record, from an object inside it, or by a dotted path."""
+    """Return a field of a record as text, looked up also inside `containers` and as a dotted path; None if absent."""
     for holder in (record, *(record.get(key) for key in containers)):
         if isinstance(holder, dict) and name in holder:
             return _format_value(holder[name])

@@ -28,7 +28,7 @@ def normalize_words(answer: str) -> list[str]:
 
 
 def compute_scores(answer: str, gold: Sequence[Sequence[str]], *, nothing_is_an_answer: bool) -> tuple[float, float]:
-    """Return exact match and F1, each the best over the gold answers.
+    """Return exact match and F1 of an answer, each as the highest value over the gold answers.
 
     Parameters
     ----------

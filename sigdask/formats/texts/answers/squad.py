@@ -54,7 +54,7 @@ class Question:
 
 
 def read_squad(sources: Sequence[Source], gold: Path | None, options: Options) -> Counts:
-    """Read answers and gold answers in the forms described above."""
+    """Read the systems' answers and the gold answers, and return counts of exact match and F1."""
     options.check_format_options("squad", version=VERSIONS)
     if gold is None:
         raise InputError("format squad: no gold answers; give --gold FILE")
@@ -118,7 +118,7 @@ def _read_questions(path: Path) -> dict[str, Question]:
 
 
 def _detect_version(path: Path, questions: Mapping[str, Question]) -> str:
-    """Return the version of the task; in 2.0 some questions have no answer."""
+    """Return the version of SQuAD of a gold file; in 2.0 some questions have no answer."""
     is_second = VERSION_2 in read_head(path) or not all(question.answers for question in questions.values())
     return VERSIONS[is_second]
 

@@ -58,7 +58,7 @@ def check_store(location: str) -> StoreCondition:
 
 
 def repair_store(location: str) -> StoreCondition:
-    """Remove damaged rows; return the condition that the store was in.
+    """Remove damaged rows, and return the store's condition before that.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _can_open(location: str) -> bool:
 
 @contextmanager
 def _hold_leases(database: Database) -> Iterator[None]:
-    """Keep all drivers away by holding the leases of all plans."""
+    """Hold the leases of all plans in the body, so that no driver can open the store."""
     with database.transaction() as connection:
         plans = [str(row[0]) for row in connection.execute(text("SELECT DISTINCT plan FROM runs"))]
     with ExitStack() as stack:

@@ -43,7 +43,7 @@ PARENTS = (("progress", "run", "runs"), ("found", "since", "runs"), ("ended", "b
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The damage of a row.
+    """One fault of a store, with the row that it is in, if any.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def iter_faults(connection: Connection) -> Iterator[Fault]:
 
 
 def _check_table(connection: Connection, table: str, check: Any, *arguments: Any) -> Iterator[Fault]:
-    """Yield the faults of a table; if it cannot be read, that is the fault."""
+    """Yield the faults that a check finds in a table, or a single fault if the table cannot be read."""
     try:
         with connection.begin_nested():
             yield from list(check(connection, *arguments))
@@ -146,7 +146,7 @@ def _iter_tally_rows(connection: Connection, checksum: str) -> Iterator[Sequence
 
 
 def _to_array(rows: Sequence[Any]) -> Any:
-    """Return rows without digests; what is no number becomes -1, which no sound row holds."""
+    """Return rows without their last column, the digest; values that are not integers become -1, which is invalid."""
     return np.array([[v if type(v) is int else -1 for v in row[:-1]] for row in rows], np.int64)
 
 
@@ -164,7 +164,7 @@ def _describe_row(comparison: Any, run: Any, first: Any, stop: Any) -> str:
 
 
 def _iter_gaps(values: Any, is_intact: Any) -> Iterator[Fault]:
-    """Yield the trials that are missing before rows, except in runs with damaged rows."""
+    """Yield a fault for each range of trials missing before a stored row, except of comparisons with damaged rows."""
     runs = values[:, 0] * MAX_RUNS + values[:, 1]
     values = values[is_intact & ~np.isin(runs, runs[~is_intact])]
     number, run, first, stop = values[np.lexsort((values[:, 2], values[:, 1], values[:, 0]))][:, :4].T
@@ -183,7 +183,7 @@ def _check_sealed(connection: Connection, table: str) -> Iterator[Fault]:
 
 
 def _can_unpack(table: str, row: Any) -> bool:
-    """Return whether a row's bytes and JSON are valid; earlier versions had no checksums."""
+    """Return whether a row's packed bytes or JSON can be read. Rows of earlier versions have no checksum to show it."""
     try:
         if table in PACKED_COLUMNS:
             unpack_columns(row[PACKED_COLUMNS[table]])

@@ -22,7 +22,7 @@ DAMAGE_MESSAGE = "its record was damaged, and is told as far as it could be read
 
 
 def remove_rows(connection: Connection, faults: Iterable[Fault]) -> None:
-    """Delete damaged rows, which later runs count, find or write again."""
+    """Delete damaged rows; later runs count or write them again."""
     for fault in faults:
         if not fault.key:
             continue
@@ -41,7 +41,7 @@ def _delete_row(connection: Connection, table: str, names: tuple[str, ...], key:
 
 
 def _repair_run(connection: Connection, number: int) -> None:
-    """Keep what can be read of a run, which other rows refer to, and mark it as damaged."""
+    """Replace what cannot be read of a run's row, and mark the run as damaged; other rows refer to it."""
     row = connection.execute(text("SELECT * FROM runs WHERE id = :id"), {"id": number}).mappings().one()
     plain = {name: row[name] if isinstance(row[name], str) else "" for name in ("plan", "path", "host")}
     times = {name: row[name] if isinstance(row[name], float) else 0.0 for name in ("started", "updated", "ended")}

@@ -83,7 +83,7 @@ def _find_free_name(path: Path) -> Path:
 
 
 def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> bool:
-    """Copy readable rows, if `is_fresh` under a new first page; return whether that was enough."""
+    """Copy readable rows into a new file, if `is_fresh` with a new first page; return whether that was enough."""
     mended.unlink(missing_ok=True)
     open_to_write(str(mended)).close()
     shutil.copyfile(path, source)
@@ -110,7 +110,7 @@ def _copy_rows(path: Path, source: Path, mended: Path, *, is_fresh: bool) -> boo
 
 
 def _write_header(file: Path, first_bytes: bytes) -> None:
-    """Write the given first bytes, then what every store's header holds."""
+    """Overwrite a SQLite file's first bytes, then the header fields that are the same in every store."""
     with file.open("r+b") as stream:
         size = stream.seek(0, 2)
         size_fields = {16: PAGE.to_bytes(2, "big"), 28: (size // PAGE).to_bytes(4, "big")}
@@ -139,7 +139,7 @@ def _find_last_id(old: sqlite3.Connection, table: str, order: str) -> int:
 
 
 def _iter_rows(old: sqlite3.Connection, table: str, order: str, names: list[str]) -> Iterator[Any]:
-    """Yield rows in batches; a range that cannot be read is halved, widest ranges first."""
+    """Yield a table's rows in batches. A range of rows that cannot be read is split into halves."""
     query = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED WHERE {order} BETWEEN ? AND ?"  # noqa: S608
     ranges, tries, has_any = deque([(0, _find_last_id(old, table, order))]), 0, False
     while ranges and tries < (MAX_FAILURES if has_any else MAX_FIRST_FAILURES):

@@ -1,1 +1,1 @@
-"""Exact tails of sums of signed numbers: one method per module."""
+"""Tail probabilities of sums of randomly signed numbers: one method per module."""

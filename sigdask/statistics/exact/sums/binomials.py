@@ -41,7 +41,7 @@ def estimate_operations(n: int) -> int:
 
 
 def compute_tail(n: int, k: int) -> TailProbability:
-    """Return limits of P(X >= k); equal ones if n is small.
+    """Return limits of P(X >= k) for X ~ Bin(n, 1/2), which are the same fraction if n is small.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _count_tail(n: int, k: int) -> int:
 
 
 def _sum_series(n: int, k: int) -> TailProbability:
-    """Return limits of P(X >= k) for 2 k > n, by the first term and the falling ratios of the others."""
+    """Return limits of P(X >= k) for 2 k > n, from the first term and the ratios of consecutive terms."""
     terms, remainder = [np.ones(1)], 1.0
     step = max(4 * math.isqrt(n), 64)
     j = np.arange(k, min(k + step, n), dtype=np.float64)

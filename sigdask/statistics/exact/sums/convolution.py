@@ -1,4 +1,4 @@
-"""Integer sums, by positive dynamic programming within a window that almost no arrangement leaves.
+"""Tails of integer sums, by dynamic programming within a window that almost no arrangement leaves.
 
 All numbers are positive and each step rounds once, so the relative error of a sum is at most gamma_k
 of the k roundings behind it (Higham 2002, section 3.1). What leaves the window is bounded by Levy's and
@@ -41,7 +41,7 @@ def compute_half_width(squares: float, log_p: float, share: float = LOST_SHARE) 
 
 
 def bound_lost(squares: float, c: float) -> float:
-    """Return a bound on the probability that partial sums leave the window."""
+    """Return a bound on the probability that any partial sum leaves the window of half width c."""
     return 4 * math.exp(-(c * c) / (2 * squares)) * (1 + 1e-12)
 
 
@@ -51,7 +51,7 @@ def compute_window(steps: StepSizes) -> int:
 
 
 def estimate_operations(steps: StepSizes) -> int:
-    """Return the number of additions."""
+    """Return the number of additions that the dynamic programming takes."""
     return int(sum(float(step.n_terms) * step.width for step in _iter_passes(steps, compute_window(steps))))
 
 
@@ -78,25 +78,25 @@ def compute_tails_at(steps: StepSizes, thresholds: Sequence[int], check: Check) 
 
 
 def _estimate_log_tail(steps: StepSizes) -> float:
-    """Return about the log of the smaller tail, rounded down so that platforms agree."""
+    """Return a low estimate of the log of the smaller tail probability, rounded so that platforms agree."""
     x = min(max(steps.thresholds[0], 0), steps.total)
     return math.floor(estimate_log_tail(*steps.groups, 2 * x - steps.total)) - 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionStep:
-    """One pass: units of one size are added to the sum of smaller ones.
+    """One pass of the dynamic programming, which adds units of one size to the sum of smaller units.
 
     Attributes
     ----------
     size, number : int
         The size, and how many units have it.
     first, last : int
-        The window of X behind it.
+        The window of X after the pass.
     low, high : int
-        How many of the units are looked at as added: nearly any number of them.
+        Smallest and largest number of added units that are considered; other numbers are unlikely.
     outside : float
-        A bound of the probability of other numbers.
+        A bound on the probability of other numbers.
     """
 
     size: int
@@ -114,12 +114,12 @@ class ConvolutionStep:
 
     @property
     def n_terms(self) -> int:
-        """The number of terms of each value."""
+        """The number of terms that are added up for each value of X."""
         return self.high - self.low + 1
 
 
 def _iter_passes(steps: StepSizes, c: int) -> Iterator[ConvolutionStep]:
-    """Yield passes by size, smallest first: equal units one by one if few, else all at once."""
+    """Yield the passes, smallest sizes first; units of equal size are added one by one if few, else all at once."""
     log_p = _estimate_log_tail(steps)
     total = 0
     for size, number in zip(*(values.tolist() for values in steps.groups), strict=True):
@@ -143,7 +143,7 @@ def _bound_outside(n: int, low: int, high: int) -> float:
 
 
 def _compute_distribution(passes: Sequence[ConvolutionStep], check: Check) -> tuple[NDArray[np.float64], float]:
-    """Return P(X = x) on the last window, without lost mass, and a bound on its relative error."""
+    """Return P(X = x) for x in the last window, without what left windows, and a bound on the relative error."""
     buffers = np.empty((2, max((step.width for step in passes), default=1)))
     old, first, error, done = np.ones(1), 0, 0.0, 0
     for k, step in enumerate(passes):
@@ -168,7 +168,7 @@ HALVES = np.array([0.5, 0.5])
 
 
 def _compute_shares(step: ConvolutionStep) -> tuple[NDArray[np.float64], float]:
-    """Return the probabilities of the numbers of added units, and the error of a sum over them."""
+    """Return the probability of each number of added units, and a bound on the relative error of sums over them."""
     if step.number == 1:
         return HALVES, ROUNDOFF
     shares, error = binomials.compute_probabilities(step.number, step.low, step.high)
@@ -177,7 +177,7 @@ def _compute_shares(step: ConvolutionStep) -> tuple[NDArray[np.float64], float]:
 
 @cached_njit()
 def _add_shifted(old, first, new, new_first, size, low, shares):
-    """Add `shares[j]` times the old distribution shifted by `low + j` sizes, in cache-sized chunks."""
+    """Add, for each j, `shares[j]` times the old distribution, shifted by `low + j` sizes, to the new one."""
     for begin in range(0, new.shape[0], CHUNK):
         end = min(begin + CHUNK, new.shape[0])
         for j in range(shares.shape[0]):

@@ -1,9 +1,9 @@
-"""Bounds for sums of many real numbers: sizes are rounded to a coarse lattice whose sums are computed.
+"""Limits of tails of sums of many real numbers, from sums of sizes that are rounded to a coarse lattice.
 
 With sizes w = h k + r, the sum X of a random half of them is h K + sum(r) / 2 + E, where E is half of a sum of random
 signs of the small r: |E| is at most half of sum |r|, and larger than d with a probability of at most
-exp(-2 d**2 / sum r**2) on either side (Hoeffding 1963). What K says of X - E on both sides of the threshold
-holds p between limits.
+exp(-2 d**2 / sum r**2) on either side (Hoeffding 1963). The tails of K at two thresholds, widened by these
+probabilities, are therefore limits of p.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ WIDENING_SHARE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class CoarseSizes:
-    """Sizes rounded to a coarse lattice.
+    """Sizes of differences, rounded to a coarse lattice, with bounds on the rounding errors.
 
     Attributes
     ----------
     steps : StepSizes
-        What is rounded, of which the sums are computed.
+        The rounded sizes, whose sums are computed.
     step : int
         The lattice's step.
     rest : int
@@ -40,7 +40,7 @@ class CoarseSizes:
     reach : int
         Twice the d that E does not exceed, but for `outside`.
     outside : float
-        A bound of the probability that E is larger than d; as much that it is less than -d.
+        A bound on the probability that E is larger than d, and on the probability that it is less than -d.
     """
 
     steps: StepSizes
@@ -51,7 +51,7 @@ class CoarseSizes:
 
     @staticmethod
     def from_steps(steps: StepSizes) -> CoarseSizes:
-        """Round sizes to a lattice on which sums take about `TARGET` additions."""
+        """Return sizes rounded to a lattice on which computing the sums takes about `TARGET` additions."""
         log_p = math.floor(estimate_log_tail(*steps.groups, 2 * max(steps.thresholds[0], 0) - steps.total))
         n_points = TARGET / max(steps.n, 1)  # places of the window
         width = math.sqrt(2 * steps.squares * (math.log(4 / convolution.LOST_SHARE) - log_p))
@@ -69,13 +69,16 @@ class CoarseSizes:
         return CoarseSizes(rounded, step, int(residuals.sum()), reach, outside)
 
     def compute_thresholds(self, x: int) -> tuple[int, int]:
-        """Return K necessary for X >= x, and K sufficient, if E is within its reach."""
+        """Return the smallest lattice sum K that allows X >= x, and the smallest that ensures it.
+
+        Both hold if the rounding error E is within its reach.
+        """
         doubled = 2 * x - self.rest
         return _divide_up(doubled - self.reach, 2 * self.step), _divide_up(doubled + self.reach, 2 * self.step)
 
 
 def estimate_operations(coarse: CoarseSizes) -> int:
-    """Return the number of additions."""
+    """Return the number of additions that sums on the lattice take."""
     return convolution.estimate_operations(coarse.steps)
 
 

@@ -1,4 +1,4 @@
-"""Sums of real numbers by meeting in the middle: sorted sums of two halves, counted in pairs.
+"""Count arrangements by meeting in the middle: pairs of sums are counted from the sorted sums of two halves.
 
 Sums of a half are sorted as they are made, by merging those without a unit with those with it. The largest sizes are
 not in the halves: each choice of their signs is a part that is counted on its own, against the same halves, and parts
@@ -41,7 +41,7 @@ def compute_n_parts(n: int) -> int:
 
 
 def estimate_operations(n: int) -> int:
-    """Return the estimated nanoseconds: each part passes both halves for each threshold."""
+    """Return the estimated nanoseconds of sorting both halves and passing them for each part and threshold."""
     larger = (n - compute_n_fixed(n) + 1) // 2
     return NANOSECONDS * (1 << (larger + 1)) * (2 + 2 * compute_n_parts(n))
 
@@ -83,7 +83,7 @@ def count_arrangements(steps: StepSizes, first: int, n: int, check: Check) -> ND
 
 
 def _compute_sorted_sums(weights: NDArray[np.int64], check: Check) -> NDArray[np.int64]:
-    """Return the sums of all subsets, ascending."""
+    """Return the sums of all subsets of the weights, ascending."""
     sums = np.zeros(1, np.int64)
     for w in weights.tolist():
         merged = np.empty(2 * len(sums), np.int64)
@@ -95,7 +95,7 @@ def _compute_sorted_sums(weights: NDArray[np.int64], check: Check) -> NDArray[np
 
 @cached_njit()
 def _merge(sums, w, merged):
-    """Merge ascending sums with the same sums plus w > 0."""
+    """Write the merger of ascending sums and the same sums plus w > 0 to `merged`, ascending."""
     n = sums.shape[0]
     i, j = np.int64(0), np.int64(0)  # sums[i] is never behind sums[j] + w, so that i runs out first
     for k in range(2 * n):

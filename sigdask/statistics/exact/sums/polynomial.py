@@ -1,4 +1,4 @@
-"""Integer sums counted exactly, as coefficients of prod (1 + z**w), w the sizes of differences.
+"""Count arrangements by their integer sum, as coefficients of the product of 1 + z**w over the sizes w.
 
 Up to 62 units coefficients are numbers of 64 bits and the product is split into two of half as many
 factors, which never meet: tails are made of the one and of the sums of the other. Beyond that the whole
@@ -82,7 +82,7 @@ def _multiply_factor(coefficients, reach, w):
 
 @cached_njit()
 def _sum_tail(first, tails, threshold):
-    """Sum first[x] tails[threshold - x]: the coefficients at the threshold and above."""
+    """Return the sum of a product's coefficients from the threshold on: the sum of first[x] tails[threshold - x]."""
     total = 0
     for x in range(first.shape[0]):
         rest = max(threshold - x, 0)
@@ -103,7 +103,7 @@ def _count_in_integer(steps: StepSizes, check: Check) -> tuple[int, int]:
 
 
 def _sum_slots(number: int, bits: int, slot: int) -> int:
-    """Return the sum of the slots of a large integer, which fits a slot, by repeated halving."""
+    """Return the sum of the slots of `bits` bits in a large integer, by repeated halving; the sum must fit a slot."""
     while number > slot:
         half = (number.bit_length() // bits + 2) // 2 * bits
         number = (number & ((1 << half) - 1)) + (number >> half)

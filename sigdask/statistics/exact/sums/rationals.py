@@ -1,4 +1,4 @@
-"""Sums of fractions by meeting in the middle: exact even for tiny units beside large ones.
+"""Count arrangements by sums of fractions, meeting in the middle: exact even for tiny differences beside large ones.
 
 Swapping a unit turns the sign of its difference, so the sum over the swapped units says how far the difference moves.
 Units of the same size are taken together. Only how many more of them are swapped in one direction than in the other
@@ -72,7 +72,7 @@ def _count_not_positive(groups: Sequence[_SizeGroup]) -> int:
 
 
 def _add_group(ways: dict[int, int], group: _SizeGroup) -> dict[int, int]:
-    """Return sums (less their rounding) with any of a group's units swapped, and their counts."""
+    """Return the sums (less their rounding) with any of a group's units swapped, and the number of ways to each sum."""
     n = group.wins + group.losses
     moves = [
         (net * group.size - abs(net) * group.rounding, math.comb(n, net + group.losses))

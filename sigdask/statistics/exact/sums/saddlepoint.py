@@ -1,4 +1,4 @@
-"""Saddlepoint approximation of the tail of a sum of random signs; it decides no verdict.
+"""Saddlepoint approximation of the tail of a sum of randomly signed numbers; it decides no verdict.
 
 References
 ----------
@@ -22,7 +22,9 @@ MAX_NEWTON_STEPS = 100
 
 
 def find_tilt(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
-    """Return theta at which sum of counts * sizes * tanh(theta sizes) equals s, for |s| below the total.
+    """Return the tilt theta under which the mean of the signed sum is s, for |s| below the total of the sizes.
+
+    The mean is the sum of counts * sizes * tanh(theta * sizes).
 
     Newton's steps on a concave function from the left never pass the root of s > 0.
     """
@@ -59,9 +61,9 @@ def log_cosh(x: Numbers) -> Array:
 
 
 def estimate_log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> float:
-    """Return about log P(S >= s), S the sum of random signs of sizes; rather too small than too large.
+    """Return a low estimate of log P(S >= s), where S is the sum of the sizes with random signs.
 
-    Of s at 0 or below: log(1/2).
+    For s of 0 or below it is log(1/2).
     """
     total = float((sizes * counts.astype(np.float64)).sum())
     n = int(counts.sum())
@@ -78,7 +80,7 @@ def estimate_log_tail(sizes: Numbers, counts: NDArray[np.int64], s: float) -> fl
 
 
 def approximate_tail(sizes: Numbers, counts: NDArray[np.int64], s: int, span: int = 2) -> float:
-    """Return approximately P(S >= s) for s > 0 on a lattice of steps of `span`.
+    """Return approximately P(S >= s) for s > 0, where S is the sum of the sizes with random signs.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ def approximate_tail(sizes: Numbers, counts: NDArray[np.int64], s: int, span: in
     s : int
         The threshold.
     span : int
-        Distance of neighbouring values of S; 0 for none, where sizes are real numbers.
+        Distance between neighbouring values of S on its lattice; 0 where sizes are real numbers.
     """
     total = int((sizes * counts).sum())
     n = int(counts.sum())

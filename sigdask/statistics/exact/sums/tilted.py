@@ -1,4 +1,4 @@
-"""Integer sums, by the fast Fourier transform of a tilted distribution: accurate even far in the tail.
+"""Tails of integer sums, by the fast Fourier transform of a tilted distribution: accurate even far in the tail.
 
 Under weights proportional to exp(theta S) the threshold is where the mean is, so that the tail is not lost in
 the rounding of a transform; what the transform wraps around is bounded and made negligible by its length.
@@ -31,7 +31,7 @@ NEARLY_MINUS_ONE = -1 + 1e-15
 
 
 def compute_length(steps: StepSizes) -> int:
-    """Return the length of the transform."""
+    """Return the length of the Fourier transform."""
     if steps.n == 0:
         return 1
     needed = min(2 * REACH * math.sqrt(steps.squares) / 2 + 2 * int(steps.weights[-1]) + 64, steps.total + 1)
@@ -39,7 +39,7 @@ def compute_length(steps: StepSizes) -> int:
 
 
 def estimate_operations(steps: StepSizes) -> int:
-    """Return the estimated nanoseconds: each distinct size at each frequency."""
+    """Return the estimated nanoseconds of evaluating each distinct size at each frequency, and of the transform."""
     n = compute_length(steps)
     return n // 2 * (25 * len(steps.groups[0]) + 2 * n.bit_length())
 
@@ -50,7 +50,7 @@ def estimate_bytes(steps: StepSizes) -> int:
 
 
 def compute_tails(steps: StepSizes, check: Check) -> tuple[TailProbability, TailProbability]:
-    """Return P(X >= threshold) for both thresholds, with limits by the claimed error."""
+    """Return limits of P(X >= threshold) for both thresholds, as wide as the claimed relative error."""
     reached, passed = (_compute_tail(steps, x, check) for x in steps.thresholds)
     return reached, passed
 
@@ -89,9 +89,9 @@ def _compute_upper_tail(steps: StepSizes, threshold: int, check: Check) -> float
 def _compute_characteristic(
     steps: StepSizes, slopes: NDArray[np.float64], mean: int, n: int, check: Check
 ) -> NDArray[np.complex128]:
-    """Return the transform of the tilted distribution of X - mean, shape (n // 2 + 1,).
+    """Return the Fourier transform of the tilted distribution of X - mean, shape (n // 2 + 1,).
 
-    That of one size w is exp(i a) (cos a + i tanh(theta w) sin a), a = -pi k w / n.
+    The transform of one size w is exp(i a) (cos a + i tanh(theta w) sin a), a = -pi k w / n.
     """
     sizes, counts = steps.groups
     transform = np.empty(n // 2 + 1, np.complex128)
