@@ -1,4 +1,4 @@
-"""Python API: compare systems, from aligned counts to results."""
+"""The Python API: functions that take aligned counts and return results."""
 
 from __future__ import annotations
 
@@ -285,10 +285,10 @@ def compare_sets(test_sets: Sequence[Counts | Any], **options: Unpack[SelectionO
 def compare_opened(
     test_sets: Sequence[Counts | Any], **options: Unpack[SelectionOptions]
 ) -> tuple[Results, tuple[ComparisonDetails, ...]]:
-    """Compare systems as `compare_sets` does, and open the comparisons that a reader looks into.
+    """Compare systems as `compare_sets` does, and return the results with the details of single comparisons.
 
-    All where they are few, else the close ones: null distribution, how p came about, the units that decide. What is
-    compared is at hand here; of results alone it would have to be read and counted again.
+    All comparisons have details if they are few, else the borderline ones. Details are the null distribution, the
+    convergence of p, and the units that decide.
     """
     all_options = fill_options(options)
     rule = _build_stopping_rule(all_options)
@@ -300,7 +300,7 @@ def compare_opened(
 
 
 def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, rule: Stopping | None) -> Study:
-    """Build the study of some test sets that the options ask for."""
+    """Return the study of some test sets with the given options."""
     unit, value = options["unit"], options["metrics"]
     metrics = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
     if value is not None and not metrics:
@@ -341,7 +341,7 @@ def _build_study(test_sets: Sequence[Counts | Any], options: SelectionOptions, r
 
 
 def _compute_results(study: Study, options: SelectionOptions, rule: Stopping | None) -> Results:
-    """Count the trials and judge the comparisons."""
+    """Return the results of a study after counting its trials, with a stopping rule if there is one."""
     comparison_results = (
         study.build_results(_count_tallies(study.jobs, options))
         if rule is None
@@ -461,7 +461,7 @@ def _count_tallies(jobs: Sequence[Job], options: SelectionOptions) -> list[Tally
 
 
 def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions) -> ComparisonResults:
-    """Count round after round until a rule has stopped all comparisons, then judge by the rule."""
+    """Return the results of a study whose trials are counted in rounds until a rule stops each comparison."""
     jobs = study.jobs
     whole_jobs = [job for job in jobs if job.panel.is_whole]  # exact p-values and intervals, which no rule stops
     rounds = RoundCounts([job for job in jobs if not job.panel.is_whole])
@@ -480,14 +480,14 @@ def _count_until_stopped(study: Study, rule: Stopping, options: SelectionOptions
 
 
 def _resume_progress(options: SelectionOptions, rounds: RoundCounts) -> Progress | None:
-    """Return a progress callback that adds the trials counted before this round."""
+    """Return a progress callback for one round, which adds the trials of earlier rounds; None without progress."""
     progress, n_before = options["progress"], rounds.n_counted
     return None if progress is None else _ResumedProgress(progress, n_before)
 
 
 @dataclass(frozen=True, slots=True)
 class _ResumedProgress:
-    """A progress callback that adds trials counted before."""
+    """A progress callback that adds the number of trials counted in earlier rounds."""
 
     progress: Progress
     n_before: int
@@ -501,7 +501,7 @@ class _ResumedProgress:
 
 
 def _build_stopping_rule(options: SelectionOptions) -> Stopping | None:
-    """Return the stopping rule that the options ask for, None without one."""
+    """Return the stopping rule in the options, or None; raise if other options do not allow one."""
     stop = options["stop"]
     rule: Stopping | None = parse_rule(stop, options["alpha"]) if isinstance(stop, str) else stop
     if rule is not None:
@@ -514,7 +514,7 @@ def _select_adjustment(options: SelectionOptions, rule: Stopping | None) -> Adju
 
 
 def _build_statistics_source(options: SelectionOptions) -> StatisticsSource:
-    """Return the source of statistics that metrics extract from outputs."""
+    """Return the object that extracts the statistics of metrics from outputs, or takes them from the cache."""
     cache = get_user_cache() if options["cache"] else NO_CACHE
     log = getattr(options["progress"], "extracting", None) or ExtractionLog()
     return StatisticsSource(cache, ClusterExtraction(options["cluster"], options["workers"]), log)

@@ -35,12 +35,12 @@ class Identity:
     added: tuple[tuple[str, Any], ...] = ()
 
     def list_hashed_fields(self, value: Any) -> tuple[str, ...]:
-        """Return the names of a value's fields that are hashed."""
+        """Return the names of the fields of a value that are hashed."""
         return (*self.fields, *(name for name, default in self.added if getattr(value, name) != default))
 
 
 def known_as(tag: str, hashed: str = "", *, apart_from: str = "", added: str = "") -> Callable[[Known], Known]:
-    """Give a class or function its name in digests; stands above its other decorators.
+    """Return a decorator that gives a class or function its name in digests; put it above other decorators.
 
     Parameters
     ----------
@@ -88,6 +88,6 @@ def _get_defaults(target: Any, names: list[str]) -> tuple[tuple[str, Any], ...]:
 
 
 def get_identity(target: Any) -> Identity | None:
-    """Return the identity of a class or function itself, not one that it inherits."""
+    """Return the identity of a class or function, or None; an inherited identity does not count."""
     identity = getattr(target, "__dict__", {}).get(MARK)
     return identity if isinstance(identity, Identity) else None

@@ -92,7 +92,7 @@ def list_options(declaration: type) -> Mapping[str, Option]:
 
     Examples
     --------
-    >>> list_options(HowCompared)["alternative"].choices
+    >>> list_options(ComparisonOptions)["alternative"].choices
     ('two-sided', 'greater', 'less')
     """
     options = {}
@@ -104,7 +104,7 @@ def list_options(declaration: type) -> Mapping[str, Option]:
 
 
 def _list_choices(hint: Any) -> tuple[str, ...]:
-    """Return the values of a Literal, also of one that may be None."""
+    """Return the values that a type annotation with a Literal allows; empty if it contains no Literal."""
     origin = get_origin(hint)
     if origin is Literal:
         return get_args(hint)
@@ -134,7 +134,7 @@ INDEPENDENT_TESTS = {
 
 
 class ComparisonOptions(TypedDict, total=False):
-    """Options of a comparison of two or more systems: typed keyword arguments of `compare`."""
+    """Options of all comparisons, as typed keyword arguments of `compare`."""
 
     alternative: Annotated[Alternative, Option("Alternative hypothesis on score A - score B.", "two-sided")]
     method: Annotated[
@@ -224,7 +224,7 @@ class ComparisonOptions(TypedDict, total=False):
 
 
 class IndependenceOptions(TypedDict, total=False):
-    """Options of tests of independence: typed keyword arguments of `independence`."""
+    """Options of tests of independence, as typed keyword arguments of `independence`."""
 
     alternative: Annotated[Alternative, Option("Of the score; two-sided: as far from what is expected.", "greater")]
     method: Annotated[Method, Option("auto takes the exact p where it is had within seconds.", "auto")]
@@ -255,7 +255,7 @@ class IndependenceOptions(TypedDict, total=False):
 
 
 class SelectionOptions(ComparisonOptions, total=False):
-    """Options of what is compared as well: keyword arguments of `compare_all` and `compare_sets`."""
+    """Options of comparisons and of what is compared, as keyword arguments of `compare_all` and `compare_sets`."""
 
     metrics: Annotated[
         str | Sequence[Any] | None,
@@ -276,7 +276,7 @@ class SelectionOptions(ComparisonOptions, total=False):
 
 
 class TableLayoutOptions(TypedDict, total=False):
-    """Layout options of tables for papers."""
+    """Options of the layout of tables for papers."""
 
     layout: Annotated[
         Layout | None,
@@ -292,7 +292,7 @@ class TableLayoutOptions(TypedDict, total=False):
 
 
 class PowerOptions(TypedDict, total=False):
-    """Options of a power analysis, in addition to those of the comparisons."""
+    """Options of power analyses, in addition to options of comparisons."""
 
     difference: Annotated[float | None, Option("How many units find a difference of scores of this size.")]
     units: Annotated[int | None, Option("Which difference so many units find.", otherwise="the present ones", least=2)]
@@ -355,7 +355,7 @@ RANKING_TRIALS = 10_000
 
 
 class RankingOptions(TypedDict, total=False):
-    """Options of rankings: keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
+    """Options of rankings of candidates, as keyword arguments of `sigdask.analysis.candidate_rankings.evaluate`."""
 
     n: Annotated[
         int | Sequence[int] | str | None,
@@ -421,7 +421,7 @@ CANDIDATE_OPTIONS = list_options(CandidateFileOptions)
 
 
 def fill_options(values: SelectionOptions) -> SelectionOptions:
-    """Return all options, with defaults for those that are not given.
+    """Return all options of comparisons, with defaults for options that are not given.
 
     Raises
     ------
@@ -434,7 +434,7 @@ def fill_options(values: SelectionOptions) -> SelectionOptions:
 
 
 def fill_permutation_options(values: IndependenceOptions) -> IndependenceOptions:
-    """Return all options of a test of independence, with defaults for those not given."""
+    """Return all options of a test of independence, with defaults for options that are not given."""
     return cast("IndependenceOptions", _fill_defaults(PERMUTATION_OPTIONS, values))
 
 
@@ -480,7 +480,7 @@ PROSE = re.compile(
 
 @contextmanager
 def rename_error_options(interface: Interface) -> Iterator[None]:
-    """Rewrite command-line options in errors (`--unit document`) as an interface spells them.
+    """Rewrite command-line options (`--unit document`) in the messages of errors as Python or plans spell them.
 
     Examples
     --------
@@ -499,7 +499,7 @@ def rename_error_options(interface: Interface) -> Iterator[None]:
 
 
 def rename_options(message: str, interface: Interface) -> str:
-    """Return a message with its options spelled as in an interface.
+    """Return a message with its command-line options spelled as in Python or in a plan.
 
     Examples
     --------

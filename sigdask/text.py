@@ -1,4 +1,4 @@
-"""Formatting of values as JSON, durations, and lists of names that may be long."""
+"""Formatting of values as text: JSON, durations, counts, and lists of names that may be long."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def as_json_line(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JsonMembers:
-    """Members of a JSON array as they are made: each text holds one or more, separated by commas."""
+    """A JSON array whose members come as a stream of texts, each of one or more members separated by commas."""
 
     parts: Iterable[str]
 
 
 def iter_json(members: Mapping[str, Any]) -> Iterator[str]:
-    r"""Yield the JSON text of an object in parts, with members and array values on their own lines.
+    r"""Yield the JSON text of an object in parts, with each member and each value of an array on its own line.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def format_time(seconds: float) -> str:
 
 
 def format_list(names: Sequence[str], limit: int = 3, separator: str = ", ") -> str:
-    """Return the first names, joined, and how many more there are.
+    """Return a text of the first names, followed by the number of names left out.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def format_count(n: int, noun: str) -> str:
 
 
 def describe_items(items: Sequence[str], noun: str = "item") -> str:
-    """Return how many items there are, with the first of them.
+    """Return a text with the number of items and the names of the first ones.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def describe_items(items: Sequence[str], noun: str = "item") -> str:
 
 
 def make_printable(text: str, keep: str = "") -> str:
-    r"""Replace characters that are neither printable nor blank, except those to keep.
+    r"""Return a text with replacement characters for those that are neither printable nor blank, nor in `keep`.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def make_printable(text: str, keep: str = "") -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape characters in JSON text that a terminal might interpret; the value stays the same.
+    r"""Return JSON text in which characters that a terminal might interpret are escaped; its value is the same.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def _escape_character(c: str) -> str:
 
 
 def value_from_json(kind: Any, value: Any) -> Any:
-    """Return a value of an annotated type (`kind`) from the JSON that `to_plain` made of it."""
+    """Return the value of type `kind` that `to_plain` converted to the given JSON value."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if value is None or kind is Any:
         return value

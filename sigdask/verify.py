@@ -1,4 +1,4 @@
-"""Self-audit of the program: random streams, Yeh's example, exact p-values, ties, and the cluster.
+"""Checks of the program against known answers: random streams, Yeh's example, exact p-values, ties, the cluster.
 
 Yeh's printed counts for F and precision (14,794 and 25,770 of 2^20) do not follow from the printed
 cell counts under a fair swap, which give 15,493.4 +- 123.5 and 20,965.5 +- 143.3; the exact values
@@ -37,7 +37,7 @@ PRINTED_COUNTS = {"recall": 96, "f1": 14_794, "precision": 25_770}
 
 
 def run_audits(cluster: str = "local", workers: int | None = None) -> Iterator[Audit]:
-    """Run the audits one by one, and yield (name, passed, figures)."""
+    """Yield (name, passed, figures) for each audit, running one after another."""
     yield _check_known_answer()
     yield from _check_stream()
     local_results = _compare_yeh("none")
@@ -52,7 +52,7 @@ def run_audits(cluster: str = "local", workers: int | None = None) -> Iterator[A
 
 
 def compute_yeh_exact(metric: str) -> Fraction:
-    """Return the exact one-sided p of Yeh's example, from its 35 x 53 cells.
+    """Return the exact one-sided p of Yeh's example under a metric, from its 35 x 53 cells.
 
     Of 34 relations of interest found by one system only, x end with I; of 52 spurious ones, y.
 
@@ -125,7 +125,7 @@ def _check_sampling(local_results: dict[str, Results]) -> Iterator[Audit]:
 
 
 def _check_methods() -> Iterator[Audit]:
-    """Compare trials with the other exact methods, on scores that each of them fits."""
+    """Yield an audit for each exact method: its p-value compared with that of random trials, on suitable scores."""
     rng = np.random.default_rng(17)
     cases = {
         "0/1 scores": (rng.random(300) < 0.6).astype(int) - (rng.random(300) < 0.5),
@@ -162,7 +162,7 @@ def _check_identical() -> Audit:
 
 
 def _check_family() -> Audit:
-    """Compare the smallest adjusted p of a fully enumerated family with trials of the family."""
+    """Return the audit of a family: its smallest adjusted p over all arrangements compared with that of trials."""
     rng = np.random.default_rng(3)
     gold = rng.choice([*"xyz"], 10)
     share = 0.3 + 0.07 * np.arange(9)

@@ -31,7 +31,7 @@ def get_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class FamilyNote:
-    """How p-values were adjusted.
+    """How the p-values of a family were adjusted: method, number of comparisons, trials and resamples.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class ComparisonResults(Sequence[Result]):
         return iter_results(self.table)
 
     def __eq__(self, other: object) -> bool:
-        """Whether all is the same, each result as JSON has it: a number that there is not is like another."""
+        """Return whether all results and notes are equal, comparing results as JSON text, in which NaN equals NaN."""
         if not isinstance(other, ComparisonResults):
             return NotImplemented
         has_equal_fields = all(
@@ -147,15 +147,15 @@ class ComparisonResults(Sequence[Result]):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the notes say, as it is printed."""
+        """The texts of the notes on all results."""
         return list_texts(self.notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` writes, as values of Python."""
+        """Return the object that `--json` writes, as Python values."""
         return self.around() | {"results": [to_plain(_result_to_dict(result)) for result in self]}
 
     def around(self) -> dict[str, Any]:
-        """Return the object that `--json` writes, but for the results themselves."""
+        """Return the object that `--json` writes, with an empty list in place of the results."""
         return {
             "sigdask": get_version(),
             "schema_version": VERSION,
@@ -171,7 +171,7 @@ class ComparisonResults(Sequence[Result]):
         }
 
     def rankings(self) -> Sequence[SystemRanking]:
-        """Rank the systems of each test set, subset and metric of which all pairs were compared, two-sided."""
+        """Return a ranking of the systems for each test set, subset and metric with all pairs compared two-sided."""
         return build_rankings(self.table)
 
     def to_json(self) -> str:
@@ -183,7 +183,7 @@ class ComparisonResults(Sequence[Result]):
         return iter_json(self.around() | {"results": JsonMembers(self.json_lines())})
 
     def json_lines(self) -> Iterator[str]:
-        """Yield the JSON of the results, each on a line, some thousand at a time."""
+        """Yield the JSON lines of the results, some thousand in each text."""
         return json_writer.iter_json_lines(self.table)
 
     def achieved_significance(self) -> list[float]:

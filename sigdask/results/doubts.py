@@ -1,4 +1,4 @@
-"""Doubts about a test's assumptions, listed for each row of a table."""
+"""Doubts about the test's assumptions as sentences, for each row of a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sigdask.results.table import Table
 
 
 def list_assumptions(table: Table) -> dict[int, tuple[Assumption, ...]]:
-    """Return the doubts about each row, without the rows that have none."""
+    """Return the doubts about the test's assumptions for each row that has any."""
     columns = table.assumptions
     if columns is None:
         return {}

@@ -38,18 +38,18 @@ class ExactValues:
 
     @staticmethod
     def from_shares(share: Floats) -> ExactValues:
-        """Return values from shares of all arrangements, NaN where these were not enumerated."""
+        """Return exact p-values from the shares of extreme arrangements; NaN where arrangements were not enumerated."""
         return ExactValues(share, share, CodedColumn((~np.isnan(share)).astype(np.int32), (None, ENUMERATION)))
 
     def where(self, mask: NDArray[np.bool_], other: ExactValues) -> ExactValues:
-        """Return these values where `mask` is true, else the other ones."""
+        """Return these values where `mask` is true, and the values of `other` elsewhere."""
         codes = np.where(mask, self.by.codes, other.by.codes + len(self.by.values)).astype(np.int32)
         methods = CodedColumn(codes, (*self.by.values, *other.by.values))
         return ExactValues(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high), methods)
 
     @property
     def is_p(self) -> NDArray[np.bool_]:
-        """Whether the upper bound serves as p: it is guaranteed and the bounds are close enough."""
+        """Whether each upper bound can be used as p: the bounds are guaranteed and close enough."""
         is_guaranteed = np.array(
             [method is not None and method[1] in GUARANTEED for method in self.by.values], np.bool_
         )[self.by.codes]
@@ -57,7 +57,7 @@ class ExactValues:
 
 
 def use_exact_p(table: Table) -> Table:
-    """Return a table with exact p-values where known closely enough; counts of trials stay.
+    """Return the table with exact p-values in place of those from trials, where they are known closely enough.
 
     Where no trials were asked for, p is the upper bound however far the lower one is, between which then p lies.
     """

@@ -108,7 +108,7 @@ def build_columns(table: Table, tests: Sequence[str] | None = None) -> dict[str,
 
 
 def _build_adjusted_columns(table: Table) -> dict[str, Any]:
-    """Return a column of p-values for each method, and the ends of simultaneous intervals."""
+    """Return the columns of adjusted p-values by method, and those of simultaneous intervals' ends, by name."""
     details = get_details(table)
     p_columns = {name: np.full(len(table), np.nan) for name in METHOD_COLUMNS}
     for methods, p in ((details.first, details.p_first), (details.second, details.p_second)):
@@ -129,7 +129,7 @@ def _build_test_columns(table: Table, names: Sequence[str] | None) -> dict[str, 
 
 
 def to_object_array(column: CodedColumn[Any]) -> Any:
-    """Return the value of each row, as an array of objects."""
+    """Return the values of a coded column as an array of objects."""
     values = np.empty(len(column.values), object)
     values[:] = column.values
     return values[column.codes]
@@ -158,7 +158,7 @@ def _list_doubts(table: Table) -> Any:
 
 
 def build_frame(table: Table, library: str) -> Any:
-    """Return a data frame of the given library; only pandas gets NaN for missing values."""
+    """Return a table of results as a data frame of the given library, with None or, for pandas, NaN if missing."""
     make_frame = _get_frame_maker(library)
     if not len(table):
         return make_frame({})

@@ -1,4 +1,4 @@
-"""Family digests of results, and the hashes of comparisons that they are made of."""
+"""Digests of families, the results whose p-values are adjusted together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], NDArray[np.int64]]]) -> Table:
-    """Return the table with each adjusted row's family: method, size and digest.
+    """Return the table with the family of each adjusted row: its method, number of comparisons and digest.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def add_families(table: Table, families: Sequence[tuple[str, tuple[int, ...], ND
 
 
 def _hash_comparisons(table: Table, digests: InputDigests) -> Hashes:
-    """Hash each comparison without its systems' names; the digest of a family uses the sum."""
+    """Return a hash of each comparison, leaving out its systems' names, for digests of families."""
     columns = (
         table.test_set,
         table.subset,

@@ -1,4 +1,4 @@
-"""Tables built from rows: results that were read one by one."""
+"""Tables built from `Result` objects, such as results read from a store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sigdask.statistics.crosscheck import CHECKS, EXACT_VALUE, Check, compute_fi
 
 
 def results_to_table(results: Sequence[Result], alpha: float) -> Table:
-    """Build a table whose rows are these results.
+    """Return a table whose rows are the given results.
 
     What a row says in other words than its numbers give (an earlier version's) is kept as it is.
     """
@@ -105,7 +105,7 @@ def _build_numbers(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _find_note_number(result: Result, kind: str, number: str, system: str | None = None) -> Any:
-    """Return a number of the first matching note of a result, or None."""
+    """Return a number in the first note of a result with the given kind and system, or None."""
     note_numbers = (note.numbers for note in result.notes if note.kind == kind)
     return next((numbers.get(number) for numbers in note_numbers if numbers.get("system") == system), None)
 
@@ -219,7 +219,7 @@ def _build_test(name: str, tests: Sequence[ClassicalTest | None]) -> ClassicalCo
 
 
 def _find_interval_note(result: Result) -> str:
-    """Return the text of a result's note on its interval, empty if it has none."""
+    """Return the text of a result's note on why it has no interval or on how to read it; empty without one."""
     return next((note.text.partition(": ")[2] for note in result.notes if note.kind == "interval"), "")
 
 
@@ -253,7 +253,7 @@ def _build_intervals(results: Sequence[Result]) -> Intervals | None:
 
 
 def _build_adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
-    """Build adjustment details from results, or return None if no result has any."""
+    """Return the columns with details of adjusted p-values, or None if no result has any."""
     if all(r.p_adjusted_by is None and r.interval_simultaneous is None for r in results):
         return None
     nothing = ("", math.nan)
@@ -271,7 +271,7 @@ def _build_adjusted(results: Sequence[Result]) -> AdjustmentDetails | None:
 
 
 def _build_digests(results: Sequence[Result]) -> InputDigests | None:
-    """Build input digests from the signatures of results, or return None if none has one."""
+    """Return the columns of inputs from the signatures of results, or None if no result has a signature."""
     if all(r.test_signature is None for r in results):
         return None
     parsed = {text: Signature.parse(text) for r in results if (text := r.test_signature) is not None}
@@ -297,7 +297,7 @@ def _build_digests(results: Sequence[Result]) -> InputDigests | None:
 
 
 def _add_kept_texts(table: Table, results: Sequence[Result]) -> Table:
-    """Keep the texts of results that differ from those that the columns give."""
+    """Return the table with those texts of results added that differ from what the columns would give."""
     notes: dict[int, Any] = {}
     kept_texts: dict[str, dict[int, str]] = {name: {} for name in table.checks}
     for row, (original, rebuilt) in enumerate(zip(results, iter_results(table), strict=True)):

@@ -117,7 +117,7 @@ def _format_assumptions(table: Table) -> Texts:
 
 
 def _format_adjusted(table: Table) -> list[Texts]:
-    """Return the JSON of the p-values of two methods, and of simultaneous intervals."""
+    """Return for each row the JSON of the two methods' adjusted p-values, and of the simultaneous interval."""
     details = table.adjusted
     if details is None:
         return [["null"] * len(table)] * 2
@@ -138,7 +138,7 @@ def _format_adjusted(table: Table) -> list[Texts]:
 
 
 def _format_estimates(table: Table) -> list[Texts]:
-    """Return the JSON of intervals of differences and of both scores, and of paired d."""
+    """Return for each row the JSON of the intervals of the difference and of both scores, and of paired d."""
     intervals = table.intervals
     if intervals is None:
         return [["null"] * len(table)] * 4
@@ -197,7 +197,7 @@ def format_optional_texts(values: Sequence[str | None]) -> Texts:
 
 
 def format_coded(column: CodedColumn[Any], get: Callable[[Any], Any] = lambda value: value) -> Texts:
-    """Return the JSON of each row's value after `get`, formatting each distinct value once."""
+    """Return the JSON of `get(value)` for each row of a coded column, formatting each distinct value once."""
     used_codes, positions = np.unique(column.codes, return_inverse=True)
     json_texts = [as_json_line(get(column.values[code])) for code in used_codes.tolist()]
     return [json_texts[position] for position in positions.tolist()]
@@ -212,7 +212,7 @@ def _format_pairs(low: NDArray[np.float64], high: NDArray[np.float64]) -> Texts:
 
 
 def _format_where(rows: NDArray[np.bool_], json_texts: Iterable[str]) -> Texts:
-    """Return the texts where the mask `rows` is true, else null."""
+    """Return the JSON texts with null in place of those where the mask `rows` is false."""
     if not rows.any():
         return ["null"] * len(rows)
     return [text if has else "null" for has, text in zip(rows.tolist(), json_texts, strict=True)]
@@ -277,7 +277,7 @@ def _format_other_unit(other_unit: AlternativeUnit) -> dict[int, str]:
 
 
 def _format_lists(n: int, parts: Sequence[dict[int, str]]) -> Texts:
-    """Return for each row a JSON array of the parts that have this row."""
+    """Return for each row a JSON array of the texts that the parts have for this row."""
     full_parts = [list(part.values()) for part in parts if len(part) == n]
     if len(full_parts) == len(parts):
         return [f"[{','.join(row_texts)}]" for row_texts in zip(*full_parts, strict=True)] if parts else ["[]"] * n

@@ -38,18 +38,18 @@ class SystemRanking:
 
 
 def build_rankings(table: Table) -> list[SystemRanking]:
-    """Rank systems for each test set, subset and metric with all pairs compared two-sided."""
+    """Return a ranking of the systems for each test set, subset and metric with all pairs compared two-sided."""
     return [build_ranking(part) for part in iter_ranked(table)]
 
 
 def iter_ranked(table: Table) -> Iterator[Table]:
-    """Yield tables with the rows of each ranking."""
+    """Yield the part of the table for each test set, subset and metric whose systems can be ranked."""
     parts = (table if len(rows) == len(table) else table.take(rows) for rows in group_rows(table))
     return filter(is_ranked, parts)
 
 
 def group_rows(table: Table) -> Iterator[NDArray[np.int64]]:
-    """Yield row indices of each test set, subset and metric, in order of first appearance."""
+    """Yield the row indices of each test set, subset and metric, in order of first appearance."""
     names = {score: score.name for score in table.metric.values}
     positions = {name: k for k, name in enumerate(dict.fromkeys(names.values()))}
     metric_numbers = np.array([positions[names[score]] for score in table.metric.values], np.int64)
@@ -72,7 +72,7 @@ def index_systems(table: Table) -> tuple[list[str], NDArray[np.int64], NDArray[n
 
 
 def is_ranked(table: Table) -> bool:
-    """Return whether all pairs of systems were compared, two-sided."""
+    """Return whether a table holds two-sided comparisons of all pairs of three or more systems."""
     if any(table.alternative.values[code] != "two-sided" for code in np.unique(table.alternative.codes).tolist()):
         return False
     names, a, b = index_systems(table)
@@ -83,7 +83,7 @@ def is_ranked(table: Table) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SystemScores:
-    """Systems compared by one metric, with one score for each.
+    """The systems compared by one metric, with one score for each system.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class SystemScores:
 
 
 def collect_scores(table: Table) -> SystemScores:
-    """Return the systems of a table with a single metric, with their scores."""
+    """Return the systems in a table of one metric, with their scores."""
     names, a, b = index_systems(table)
     most_items = np.argsort(-table.n_items, kind="stable")
     systems = np.column_stack([a, b])[most_items].reshape(-1)
@@ -116,7 +116,7 @@ def collect_scores(table: Table) -> SystemScores:
 
 
 def build_ranking(table: Table) -> SystemRanking:
-    """Rank the systems of a table with a single metric and all pairs compared."""
+    """Return the ranking of the systems in a table of one metric with all pairs compared."""
     system_scores = collect_scores(table)
     decision = table.decision
     significant_pairs = np.column_stack([system_scores.a, system_scores.b])[decision == 1]

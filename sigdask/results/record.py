@@ -1,4 +1,4 @@
-"""The result of one comparison, and texts that show it."""
+"""The result of one comparison as an object, and short texts that show results."""
 
 from __future__ import annotations
 
@@ -376,7 +376,7 @@ def _get_subset(r: Result) -> str:
 
 
 def _escape_text(text: str) -> str:
-    """Escape characters that a terminal would interpret, in names given by users."""
+    """Return a text from the user with unprintable characters escaped, so that terminals do not interpret them."""
     return text if text.isprintable() else ascii(text)[1:-1]
 
 

@@ -1,4 +1,4 @@
-"""The JSON schema of results, which lists every key: add a new key to `schema.json` first."""
+"""The JSON schema of results, which lists every key. Add new keys to `schema.json` first."""
 
 from __future__ import annotations
 

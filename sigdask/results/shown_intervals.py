@@ -1,4 +1,4 @@
-"""The intervals and p-values to show beside adjusted p-values."""
+"""Choice of the intervals to show beside p-values: simultaneous or of single comparisons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sigdask.results.table import Table, get_details
 
 
 def select_intervals(table: Table) -> tuple[Intervals | None, str]:
-    """Return the intervals to show next to the deciding p, and the word before "interval".
+    """Return the intervals to show beside the p that decides, and the word to put before "interval".
 
     Beside adjusted p-values these are the simultaneous ones, where the family has such. All others are of each
     comparison alone, and called unadjusted.

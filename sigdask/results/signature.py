@@ -83,7 +83,7 @@ class DataDigests:
 
     @staticmethod
     def parse(text: str) -> DataDigests:
-        """Read digests from a signature's text."""
+        """Return the digests in the `data` value of a signature."""
         parts = text.split(".")
         if len(parts) != 3 or not all(part and set(part) <= set("0123456789abcdef") for part in parts):
             raise InputError(f"signature: data = {text!r}: expected three numbers of base 16 with points between them")
@@ -168,7 +168,7 @@ class Signature:
 
     @staticmethod
     def parse(text: str) -> Signature:
-        """Read a signature from its text.
+        """Return the signature that a line of text holds.
 
         Raises
         ------
@@ -243,7 +243,7 @@ def _percent_encode(character: str) -> str:
 
 
 def _split_pairs(text: str) -> dict[str, str]:
-    """Return the unescaped keys and values of a signature."""
+    """Return the unescaped keys and values in the text of a signature."""
     pairs: dict[str, str] = {}
     for part in LINE_BREAK.sub("", text.strip()).split("|"):
         key, colon, value = part.partition(":")
@@ -260,7 +260,7 @@ def _split_pairs(text: str) -> dict[str, str]:
 
 
 def _parse_value(key: str, text: str) -> Any:
-    """Return a key's value, checked and converted to its type."""
+    """Return the value of a signature's key, checked and converted to its type."""
     if key not in KEYS:
         raise InputError(f"signature: no key {key!r}; there are {', '.join(KEYS)} and {OPTION_PREFIX}…")
     if key in CHOICES and text not in CHOICES[key]:
@@ -292,7 +292,7 @@ def format_signatures(table: Table) -> list[str | None]:
 
 
 def format_shared(table: Table) -> str | None:
-    """Return what the signatures of all rows have in common; for one row, its whole signature.
+    """Return the parts that the signatures of all rows have in common; for one row, its whole signature.
 
     None where some row has no signature.
     """
@@ -311,7 +311,7 @@ def format_shared(table: Table) -> str | None:
 
 
 def _group_signatures(table: Table, digests: InputDigests) -> tuple[NDArray[np.int64], list[Signature]]:
-    """Group rows whose signatures differ only in data; return group numbers and one signature each."""
+    """Return for each row the number of its group, and for each group a signature; in groups only `data` differs."""
     group = number_rows(*_list_settings(table, digests))
     _, firsts = np.unique(group, return_index=True)
     return group, [_build_signature(table, digests, int(row)) for row in firsts.tolist()]
@@ -350,7 +350,7 @@ def _list_settings(table: Table, digests: InputDigests) -> list[Any]:
 
 
 def _build_signature(table: Table, digests: InputDigests, row: int) -> Signature:
-    """Return the signature of a row, without its data digests."""
+    """Return the signature of a row with a placeholder for the digests of its data."""
     subset, score = table.subset[row], table.metric[row]
     rule_stops = next((stops for stops in table.stops if stops.n_asked[row]), None)
     method, _, limit = digests.method[row].partition(":")
@@ -394,7 +394,7 @@ def _get_p_kind(table: Table, row: int) -> str:
 
 
 def _split_scorer_signature(text: str | None) -> tuple[tuple[str, str], ...]:
-    """Split a scorer's signature into keys and values, if it has this form.
+    """Return the (key, value) pairs of a scorer's signature; a text of another form is one value.
 
     Examples
     --------

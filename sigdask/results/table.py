@@ -32,7 +32,7 @@ NOT_APPLICABLE, AGREES, DISAGREES = 0, 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckResults:
-    """Verdicts of one cross-check on each row.
+    """Results of one check for each row of a table.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class UnitCorrelation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlternativeUnit:
-    """The same comparisons with systems swapped on another unit; a row for each row of `Table`.
+    """Results of the same comparisons by swaps of another kind of unit, a row for each row of a table.
 
     No units where a row has none beside it.
     """
@@ -133,7 +133,7 @@ class StoppedCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassicalColumn:
-    """Results of one classical test on each row.
+    """Results of one classical test for each row of a table.
 
     Attributes
     ----------
@@ -272,22 +272,22 @@ class Table:
         return len(self.p_value)
 
     def take(self, rows: slice | Integers) -> Table:
-        """Return the given rows, in the given order."""
+        """Return a table of the given rows, in the given order."""
         return take_rows(self, rows)
 
     @staticmethod
     def join(tables: Sequence[Table]) -> Table:
-        """Concatenate one or more tables that have the same alpha."""
+        """Return the concatenation of one or more tables that have the same alpha."""
         return join_tables(tables)
 
     @property
     def is_enumerated(self) -> NDArray[np.bool_]:
-        """Whether the trials of each row are all arrangements, so that its p has no sampling interval."""
+        """Whether all arrangements were counted for each row, so that its p has no Monte Carlo error."""
         return np.asarray(self.exact & (self.n_trials > 0) & (self.p_low == self.p_high))
 
     @property
     def total_counts(self) -> tuple[Integers, Integers]:
-        """All trials and exceedances counted, which checks use, including those after a rule stopped."""
+        """Number of trials and of exceedances of each row, including those counted after a stopping rule's stop."""
         trials, extreme = self.n_trials, self.n_extreme
         for stops in self.stops:
             is_ruled = stops.n_asked > 0
@@ -305,7 +305,7 @@ class Table:
 
     @property
     def is_open(self) -> NDArray[np.bool_]:
-        """Whether the interval of p contains alpha and more trials could change the verdict."""
+        """Whether each row is undecided: its interval of p contains alpha, and more trials could change the verdict."""
         undecided = (self.p_low <= self.alpha) & (self.alpha < self.p_high) & ~self.is_settled & ~self.exact
         for stops in self.stops:
             if stops.has_decision:
@@ -324,12 +324,12 @@ class Table:
 
     @property
     def is_skewed(self) -> NDArray[np.bool_]:
-        """Whether the differences of units are skewed, so that the verdict needs a note."""
+        """Whether the differences between units are skewed, for each row."""
         return np.zeros(len(self), np.bool_) if self.assumptions is None else self.assumptions.is_skewed
 
     @property
     def has_disagreement(self) -> NDArray[np.bool_]:
-        """Whether any cross-check of each row disagrees."""
+        """Whether any check of each row disagrees with its p."""
         disagreement = np.zeros(len(self), np.bool_)
         for checked in self.checks.values():
             disagreement |= checked.verdict == DISAGREES
@@ -354,7 +354,7 @@ Part = TypeVar(
 
 
 def take_rows(table: Table, rows: Rows) -> Table:
-    """Return the given rows of a table, in the given order."""
+    """Return a table of the given rows of a table, in the given order."""
     return replace(
         take_part_rows(table, rows),
         checks={name: _take_check_rows(checked, rows, len(table)) for name, checked in table.checks.items()},
@@ -371,7 +371,7 @@ def take_rows(table: Table, rows: Rows) -> Table:
 
 
 def take_part_rows(part: Part, rows: Rows) -> Part:
-    """Return the given rows of the arrays and coded columns of one part."""
+    """Return the given rows of one part of a table, that is, of all its arrays and coded columns."""
     changed: dict[str, Any] = {}
     for name in part.__slots__:
         column = getattr(part, name)
@@ -387,7 +387,7 @@ def _take_check_rows(checked: CheckResults, rows: Rows, n: int) -> CheckResults:
 
 
 def _take_sparse(entries: Any, rows: Rows, n: int) -> dict[int, Any]:
-    """Select the sparse entries of the given rows, keyed by new row numbers."""
+    """Return the entries of the given rows, keyed by the new row numbers; most rows have no entry."""
     if not entries:
         return {}
     return {position: entries[row] for position, row in enumerate(_list_rows(rows, n)) if row in entries}
@@ -413,7 +413,7 @@ def _take_correlation_rows(correlation: UnitCorrelation, rows: Rows, n: int) -> 
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
-    """Concatenate tables."""
+    """Return the concatenation of tables, including parts that only some of them have."""
     if len(tables) == 1:
         return tables[0]
     sizes = [len(table) for table in tables]
@@ -448,12 +448,12 @@ def join_tables(tables: Sequence[Table]) -> Table:
 
 
 def list_tests(tables: Iterable[Table]) -> tuple[str, ...]:
-    """Return the names of all classical tests in the tables."""
+    """Return the names of all classical tests in some tables, in their fixed order."""
     return sort_tests(test.name for table in tables for test in table.tests)
 
 
 def merge_orders(orders: Iterable[tuple[str, ...]]) -> list[str]:
-    """Merge several orders of names into one that agrees with each of them, where that is possible.
+    """Return one order of all names that agrees with each of several orders, if possible.
 
     Examples
     --------
@@ -473,7 +473,7 @@ def merge_orders(orders: Iterable[tuple[str, ...]]) -> list[str]:
 
 
 def join_parts(parts: Sequence[Part]) -> Part:
-    """Concatenate the arrays and coded columns of parts of one kind."""
+    """Return the concatenation of table parts of one kind, that is, of their arrays and coded columns."""
     changed: dict[str, Any] = {}
     for name in parts[0].__slots__:
         columns = [getattr(part, name) for part in parts]
@@ -561,7 +561,7 @@ def _join_adjusted(tables: Sequence[Table]) -> AdjustmentDetails | None:
 
 
 def build_empty_intervals(n: int) -> Intervals:
-    """Return columns for rows without intervals."""
+    """Return columns for `n` rows that have no intervals."""
     missing = {name: np.full(n, np.nan) for name in FLOAT_COLUMNS}
     return Intervals(
         CodedColumn.from_constant("", n), CodedColumn.from_constant("", n), n_resamples=np.zeros(n, np.int64), **missing
@@ -573,7 +573,7 @@ def _get_rule(stops: StoppedCounts) -> RuleKey:
 
 
 def _get_stops(table: Table, rule: RuleKey) -> StoppedCounts:
-    """Return a rule's counts for a table's rows, empty if the table does not have this rule."""
+    """Return the columns of a stopping rule for a table's rows; empty values if no row has this rule."""
     n = len(table)
     none, no = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     absent = StoppedCounts(rule[0], none, no, np.full(n, -1, np.int8), rule[1], rule[2], no, none, none)
@@ -581,7 +581,7 @@ def _get_stops(table: Table, rule: RuleKey) -> StoppedCounts:
 
 
 def _get_test(table: Table, name: str) -> ClassicalColumn:
-    """Return a classical test's column for a table's rows, empty if it was not requested."""
+    """Return the columns of a classical test for a table's rows; empty values if it was not requested."""
     n = len(table)
     nothing, none = np.full(n, np.nan), np.zeros(n, np.int64)
     absent = ClassicalColumn(name, nothing, nothing, none, none, CodedColumn.from_constant("", n))
@@ -589,5 +589,5 @@ def _get_test(table: Table, name: str) -> ClassicalColumn:
 
 
 def get_details(table: Table) -> AdjustmentDetails:
-    """Return the adjustment details of a table's rows, NaN if it has none."""
+    """Return the details of adjusted p-values of a table's rows; NaN if the table has none."""
     return build_empty_details(len(table)) if table.adjusted is None else table.adjusted

@@ -1,4 +1,4 @@
-"""Results as objects: rows of a table with their messages, built when they are asked for."""
+"""`Result` objects built on demand from the rows of a table, with their messages."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ METHODS = "approximate", "exact"
 
 
 def get_result(table: Table, row: int) -> Result:
-    """Return one row as a result, with its messages."""
+    """Return one row of a table as a `Result`, with its messages."""
     [result] = _iter_chunk(table.take(slice(row, row + 1)))
     return result
 
 
 def iter_results(table: Table) -> Iterator[Result]:
-    """Yield each row as a result, built in chunks of some thousand rows."""
+    """Yield each row of a table as a `Result`, building some thousand at a time."""
     for start in range(0, len(table), CHUNK_ROWS):
         yield from _iter_chunk(table.take(slice(start, start + CHUNK_ROWS)))
 
 
 def _iter_chunk(table: Table) -> Iterator[Result]:
-    """Yield the results of a small table."""
+    """Yield each row of a small table as a `Result`, building all its columns at once."""
     columns = zip(
         table.test_set.to_list(), table.subset.to_list(), table.unit.to_list(), table.a.to_list(), table.b.to_list(),
         table.metric.to_list(), table.score_a.tolist(), table.score_b.tolist(), table.difference.tolist(),
@@ -207,7 +207,7 @@ def _build_tests(table: Table) -> dict[int, list[ClassicalTest]]:
 
 
 def _build_intervals(table: Table) -> dict[int, dict[str, Any]]:
-    """Return intervals and effect sizes of each row, by the names of the fields of `Result`."""
+    """Return for each row the fields of `Result` that hold intervals and effect sizes."""
     intervals = table.intervals
     if intervals is None:
         return {}
@@ -240,7 +240,7 @@ def _build_intervals(table: Table) -> dict[int, dict[str, Any]]:
 
 
 def _build_adjusted(table: Table) -> dict[int, dict[str, Any]]:
-    """Return p-values of two methods and simultaneous intervals, by fields of `Result`."""
+    """Return for each row the fields of `Result` that hold two methods' p-values and simultaneous intervals."""
     details = table.adjusted
     if details is None:
         return {}

@@ -1,4 +1,4 @@
-"""Evaluate rankings of candidates: ranked lists, their tests, and random samples of them."""
+"""Evaluation of candidate rankings: the measures' ranked lists, tests of their differences, and random samples."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TIES = {
 
 @dataclass(frozen=True, eq=False)
 class MeasureRankings:
-    """Candidates as each measure ranks them, in the canonical order of the stream.
+    """The rankings of candidates by each measure, with the jobs of an evaluation and its results.
 
     Attributes
     ----------
@@ -78,12 +78,12 @@ class MeasureRankings:
 
     @cached_property
     def key(self) -> Key:
-        """The stream's key."""
+        """The key of the random stream."""
         return compute_stream_key(self.spec.seed, self.candidates.name, self.candidates.named.units)
 
     @cached_property
     def gold(self) -> NDArray[np.int8]:
-        """Gold standard in canonical order."""
+        """Whether each candidate is true, false or unknown, in the canonical order of the random stream."""
         return self.candidates.gold[self.candidates.named.place]
 
     @cached_property
@@ -97,7 +97,7 @@ class MeasureRankings:
 
     @property
     def _random_order(self) -> Integers:
-        """One random order of all candidates."""
+        """A random order of all candidates, which breaks ties alike for all measures."""
         ranks = draw_sample_ranks(self.key, run=TIE_RUN, first=0, n_trials=1, n_units=len(self.gold))[0]
         order = np.empty(len(ranks), np.int64)
         order[np.argsort(ranks, kind="stable")] = np.arange(len(ranks))
@@ -116,7 +116,7 @@ class MeasureRankings:
 
     @cached_property
     def judged_lists(self) -> tuple[NDArray[np.int32], Integers, NDArray[np.uint8]]:
-        """Orders of the judged candidates, how many of them are in each n best, and which are true."""
+        """Judged candidates only: their order by each measure, their number in each n best, and which are true."""
         is_judged = self.gold != UNKNOWN
         judged_index = np.cumsum(is_judged) - 1
         orders, sizes = [], []
@@ -128,7 +128,7 @@ class MeasureRankings:
 
     @cached_property
     def swap_panels(self) -> list[SwappedRanks]:
-        """Panels counted by swaps: n-best precision and, where all candidates are judged, average precision."""
+        """Panels that test differences by swaps of ranks: n-best precision and, if all are judged, its average."""
         if not len(self.pairs):
             return []
         orders, sizes, gold = self.judged_lists
@@ -192,7 +192,7 @@ class MeasureRankings:
 
     @property
     def jobs(self) -> list[Job]:
-        """All jobs: swaps of ranks, then random samples."""
+        """All jobs to count: those of swaps of ranks, then those of random samples."""
         return [*self.swap_jobs, *self.sample_jobs]
 
     @cached_property
@@ -210,7 +210,7 @@ class MeasureRankings:
         return f"rankings{f' of {self.candidates.name}' if self.candidates.name else ''}"
 
     def build_evaluation(self, tallies: Sequence[Tally]) -> RankingEvaluation:
-        """Return the evaluation that the tallies of `jobs` give."""
+        """Return the results of the evaluation from the tallies of `jobs`."""
         candidates, spec = self.candidates, self.spec
         swap_tallies = list(tallies)
         sample_counts = None if self.samples is None else swap_tallies.pop().counts
@@ -259,7 +259,7 @@ class MeasureRankings:
             yield from (Precision(measure, *row) for row in _iter_rows(*columns))
 
     def _iter_sampled_precisions(self, sample_counts: Integers | None) -> Iterator[SampledPrecision]:
-        """Yield each list's precision in one sample: the judged candidates, or the first sample drawn."""
+        """Yield the precision of each n best estimated from one sample: the judged candidates, or the first draw."""
         if sample_counts is None and not self.candidates.is_sampled:
             return
         m, k = (self._judged_counts if sample_counts is None else sample_counts[0]).T
@@ -273,13 +273,13 @@ class MeasureRankings:
 
     @property
     def _judged_counts(self) -> Integers:
-        """Judged candidates of each list, and how many are true, shape (n_measures * n_cutoffs, 2)."""
+        """Number of judged and of true candidates in each n best, shape (n_measures * n_cutoffs, 2)."""
         orders, sizes, gold = self.judged_lists
         above = np.concatenate([np.zeros((len(orders), 1), np.int64), np.cumsum(gold[orders], axis=1)], axis=1)
         return np.stack([sizes, np.take_along_axis(above, sizes, axis=1)], axis=2).reshape(-1, 2)
 
     def _iter_differences(self, tally: Tally) -> Iterator[Difference]:
-        """Yield the difference of each pair at each n."""
+        """Yield the difference in n-best precision of each pair of measures at each n, with its tests."""
         sizes, true = self._judged_counts.reshape(len(self.ranked_lists), -1, 2).transpose(2, 0, 1)
         with np.errstate(invalid="ignore"):  # a list without a judged candidate has no precision
             precision = true / sizes
@@ -303,7 +303,7 @@ class MeasureRankings:
         )
 
     def _iter_average_differences(self, tally: Tally) -> Iterator[AverageDifference]:
-        """Yield the difference in average precision of each pair."""
+        """Yield the difference in average precision of each pair of measures, with its test."""
         panel = self.swap_panels[1]
         swap_columns = [*_compute_p_values(panel, tally), tally.counts[:, 0, TWO_SIDED]]
         if isinstance(panel, TiedRanks):
@@ -322,7 +322,7 @@ class MeasureRankings:
         )
 
     def _iter_validations(self, sample_counts: Integers) -> Iterator[Validation]:
-        """Yield the validation of each list by its samples, `sample_counts` of shape (n_samples, n_lists, 2)."""
+        """Yield, for each n best, how its precision varies over random samples, compared with the model."""
         precisions = np.concatenate(
             [ranked.above[self.cutoffs] / self.cutoffs for ranked in self.ranked_lists]
         ).tolist()
@@ -349,7 +349,7 @@ def _take_largest_p(
     panel: TiedRanks,
     n_trials: int,
 ) -> Iterator[NDArray[Any]]:
-    """Yield p-values and exceedances of the tested hypotheses, the largest where either list can be ahead."""
+    """Yield columns of p-values and exceedances, set to their maximum where ties let either list be ahead."""
     is_open = tied.is_open.ravel()
     for column, maximum in zip(
         (p_fisher, *(values[panel.used] for values in swap_columns)), (1.0, 1.0, 1.0, n_trials), strict=True
@@ -358,18 +358,18 @@ def _take_largest_p(
 
 
 def _iter_rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of columns as plain numbers."""
+    """Yield the rows of several arrays as tuples of plain numbers."""
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _compute_average_precision(ranked: RankedList) -> float:
-    """Return the average precision of the list with its ties as they are broken."""
+    """Return the average precision of a list in its given order of tied candidates."""
     true_ranks = np.flatnonzero(np.diff(ranked.above)) + 1
     return float((ranked.above[true_ranks] / true_ranks).sum() / ranked.above[-1])
 
 
 def _compute_p_values(panel: SwappedRanks, tally: Tally) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the p-value of each hypothesis, and the p-values adjusted over all by step-down max-T."""
+    """Return the p-value of each hypothesis, and its p-value adjusted over all hypotheses by step-down max-T."""
     counts = tally.counts[:, 0]
     p = compute_bound(counts[:, TWO_SIDED], tally.n_trials)
     raw = compute_bound(counts[:, FAMILY_TAILS.index("step-down")], tally.n_trials)

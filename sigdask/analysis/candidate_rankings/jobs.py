@@ -1,4 +1,4 @@
-"""Pairs of rankings under max-T: each candidate's two ranks are swapped at random, at all n jointly.
+"""Panels that test pairs of rankings: each candidate's two ranks are swapped at random, for all n together.
 
 Exchangeable ranks are another null than Fisher's on the two difference sets, which fixes the sizes of lists: here a
 shuffled ranking may hold more or fewer than n candidates among its n best.
@@ -36,7 +36,7 @@ SCALING_RUN, SCALING_TRIALS = 255, 1024
 @known_as("ExchangedRanks", "key orders gold pairs cutoffs", apart_from="scales")
 @dataclass(frozen=True, eq=False)
 class SwappedRanks:
-    """Hypotheses that two measures are equally good: each pair at each n, or by average precision.
+    """Panel of the hypotheses that two measures are equally good, for each pair at each n, or by average precision.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class SwappedRanks:
     def build_precision_panel(
         key: Key, orders: NDArray[np.int32], gold: NDArray[np.uint8], pairs: Integers, cutoffs: Integers
     ) -> SwappedRanks:
-        """Return the panel that compares n-best precision at all n together."""
+        """Return a panel that compares the n-best precision of pairs of measures, at all n together."""
         return SwappedRanks(
             key, orders, gold, pairs, cutoffs, _invert(_compute_deviations(orders, gold, pairs, cutoffs))
         )
@@ -80,7 +80,7 @@ class SwappedRanks:
     def build_average_precision_panel(
         key: Key, orders: NDArray[np.int32], gold: NDArray[np.uint8], pairs: Integers
     ) -> SwappedRanks:
-        """Return the panel that compares average precision."""
+        """Return a panel that compares the average precision of pairs of measures."""
         plain = SwappedRanks(key, orders, gold, pairs, np.zeros((len(orders), 0), np.int64), np.ones(len(pairs)))
         squares = np.zeros(len(pairs))
         for differences, _ in plain.iter_slabs(run=SCALING_RUN, first=0, n_trials=SCALING_TRIALS):
@@ -94,7 +94,7 @@ class SwappedRanks:
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of its arrays."""
+        """Approximate size of the panel's arrays in bytes."""
         return self.orders.nbytes + self.gold.nbytes + self.pairs.nbytes
 
     @cached_property
@@ -158,18 +158,18 @@ class SwappedRanks:
         return out, tie
 
     def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> SwappedRanks:
-        """Return the panel itself, as it is always counted as a whole."""
+        """Return the panel itself, whichever part is selected, as it is always counted as a whole."""
         return self
 
     def compute_digests(self) -> Digests:
-        """Return the digest of the whole panel by content, shape (1, 1)."""
+        """Return the digest of the panel's contents, shape (1, 1)."""
         return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)
 
 
 @known_as("TiedRanks", "key orders gold pairs cutoffs used", apart_from="scales")
 @dataclass(frozen=True, eq=False)
 class TiedRanks(SwappedRanks):
-    """Hypotheses about lists with ties, each tested in its own least favourable order.
+    """Panel of hypotheses about lists with ties, each tested in the least favourable order of tied candidates.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class TiedRanks(SwappedRanks):
 def _compute_deviations(
     orders: NDArray[np.int32], gold: NDArray[np.uint8], pairs: Integers, cutoffs: Integers
 ) -> Floats:
-    """Return the standard deviation of each precision difference under swaps, linearised, (n_pairs * n_cutoffs,).
+    """Return the approximate standard deviation of each precision difference under swaps, (n_pairs * n_cutoffs,).
 
     With two lists of n candidates, on average, about a precision p, an exchanged candidate of one of them alone
     moves it by (gold - p) / n.

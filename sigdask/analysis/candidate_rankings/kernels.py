@@ -1,4 +1,4 @@
-"""Kernels for rankings with swapped ranks: the true candidates among each n best, trial by trial.
+"""Kernels that compute differences in precision of two rankings after swaps of ranks, trial by trial.
 
 A candidate that is exchanged takes its rank in the other ranking, so at each rank of a shuffled ranking stand
 none, one or two candidates. What differs from the observed lists are sums over ranks, so no list is sorted again.
@@ -16,7 +16,7 @@ from sigdask.io.compiled_cache import cached_njit
 
 @cached_njit()
 def write_precisions(swapped, orders, gold, pairs, cutoffs, out, tie):
-    """Write differences of n-best precision.
+    """Write the difference in n-best precision of each pair and n, for each trial, into `out`.
 
     Parameters
     ----------
@@ -62,7 +62,9 @@ def write_precisions(swapped, orders, gold, pairs, cutoffs, out, tie):
 
 @cached_njit()
 def write_average_precisions(swapped, orders, gold, pairs, out, tie):  # noqa: C901  # one loop a level
-    """Write differences of average precision; two candidates at one rank are tied, and both count there.
+    """Write the difference in average precision of each pair, for each trial, into `out`.
+
+    Two candidates at one rank are tied, and both count there.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Result rows of an evaluation of rankings, and the models behind their numbers."""
+"""Results of an evaluation of rankings, and the statistical models behind their numbers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class SampledPrecision:
-    """Precision of the n best of a measure where only a random sample was judged.
+    """Precision of the n best candidates of a measure, if only a random sample of the candidates was judged.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class SampledPrecision:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Comparison of two measures at one n.
+    """Comparison of two measures by precision at one n.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class AverageDifference:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Comparison of repeated samples of a measure's n best with the model.
+    """How the precision of a measure's n best varies over repeated samples, compared with the binomial model.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class RankingEvaluation:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """Say what was evaluated, and how each measure ranks."""
+        """Return a summary: the number of measures and candidates, and each measure's average precision."""
         n = len(self.measures)
         head = (
             f"Evaluation: {n} measure{'s' * (n != 1)} of {self.n_candidates:,} candidates, {self.n_true:,} of them true"
@@ -224,21 +224,21 @@ class RankingEvaluation:
         return build_frame_from_rows([to_plain(row) for row in self.precision or self.sampled], library)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what JSON holds of it."""
+        """Return the JSON object of the evaluation."""
         return {"kind": "rankings", **to_plain(self), "models": MODELS}
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the text of JSON, part after part."""
+        """Yield the JSON text of the evaluation in parts."""
         return iter_json(self.as_dict())
 
     def csv_lines(self) -> Iterator[str]:
-        """Yield a table of precision and recall, the names of the columns first."""
+        """Yield the lines of a CSV table of precision and recall, beginning with the column names."""
         rows = self.precision or self.sampled
         yield from iter_csv_lines([f.name for f in fields(rows[0])], ([*to_plain(row).values()] for row in rows))
 
 
 def iter_csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield the lines of a CSV table, the column names first."""
+    """Yield the lines of a CSV table, beginning with the column names."""
     for row in chain([names], rows):
         buffer = StringIO()
         csv.writer(buffer, lineterminator="\n").writerow(row)

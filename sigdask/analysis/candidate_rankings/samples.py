@@ -1,4 +1,4 @@
-"""Random samples of the candidates: the n best of each list, as if only the sample had been judged."""
+"""Panel of random samples of candidates: precision as it would be estimated if only the sample had been judged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLAB_BYTES = 2**24
 @known_as("RandomSamples", "key orders gold cutoffs size n_samples")
 @dataclass(frozen=True, eq=False)
 class RandomSamples:
-    """Random samples without replacement; each trial draws one.
+    """Panel of random samples of candidates, drawn without replacement; each trial draws one sample.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ class RandomSamples:
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of its arrays."""
+        """Approximate size of the panel's arrays in bytes."""
         return self.orders.nbytes + self.gold.nbytes
 
     def tally(self, *, run: int, first: int, n_trials: int) -> Tally:
-        """Count, for each sample, its candidates among the n best, and the true ones of them.
+        """Count, for each sample and each n best, the sampled candidates and the true candidates among them.
 
         A sample has its own rows in the counts, those of others are 0: tallies of other samples add to it.
         """
@@ -89,9 +89,9 @@ class RandomSamples:
         return counts.reshape(n_trials, -1, 2)
 
     def select(self, _rows: Sequence[int] | Integers, _columns: Sequence[int] | None = None) -> RandomSamples:
-        """Return the panel itself, as it is always counted as a whole."""
+        """Return the panel itself, whichever part is selected, as it is always counted as a whole."""
         return self
 
     def compute_digests(self) -> Digests:
-        """Return the digest of the whole panel by content, shape (1, 1)."""
+        """Return the digest of the panel's contents, shape (1, 1)."""
         return pack_digests([bytes.fromhex(digest(self))]).reshape(1, 1)

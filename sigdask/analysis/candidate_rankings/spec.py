@@ -20,7 +20,7 @@ N_DEFAULT_CUTOFFS = 7
 
 @dataclass(frozen=True, slots=True)
 class RankingSpec:
-    """Checked options of an evaluation; attributes as in `HowRanked`."""
+    """Checked options of an evaluation of rankings; attributes as in `RankingOptions`."""
 
     cutoffs: tuple[int, ...] = ()
     baseline: str | None = None
@@ -35,7 +35,7 @@ class RankingSpec:
 
     @staticmethod
     def from_options(**options: Any) -> RankingSpec:
-        """Return the specification that options give; None means that an option is not given.
+        """Return the specification from options after checking them; None stands for an option that is not given.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class RankingSpec:
         return self.cutoffs
 
     def list_pairs(self, measures: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the indices of the measures to compare."""
+        """Return the pairs of measures to compare, as indices."""
         indices = {name: k for k, name in enumerate(measures)}
         if self.baseline is not None:
             b = _get_measure_index(self.baseline, indices)
@@ -113,7 +113,7 @@ def _iter_round_numbers(below: int) -> Iterator[int]:
 
 
 def convert_cutoffs(n: int | Sequence[int] | str | None) -> list[int]:
-    """Return cutoffs given as a number, numbers or text in ascending order; none if none are given."""
+    """Return cutoffs, given as a number, numbers or text, in ascending order; an empty list for None."""
     if isinstance(n, str):
         return parse_cutoffs(n)
     return sort_cutoffs([n] if isinstance(n, int) else n or ())

@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiedOrders:
-    """The least favourable order of each hypothesis: a pair of lists at one n, or by average precision.
+    """The orders of tied candidates that are least favourable to each hypothesis about a pair of lists.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class TiedOrders:
         lowest: Floats,
         highest: Floats,
     ) -> TiedOrders:
-        """Find the least favourable orders of some pairs of lists.
+        """Return the least favourable orders for some pairs of lists.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class TiedOrders:
 
 
 def count_true_in_n_best(ranked: Sequence[RankedList], cutoffs: Integers) -> tuple[Floats, Floats, Floats]:
-    """Count the true candidates in each n best: mean over all orders of ties, least, most."""
+    """Return the number of true candidates in each n best: its mean, minimum and maximum over all orders of ties."""
     results = [count_n_best(entry, cutoffs) for entry in ranked]
     return tuple(
         np.array([getattr(entry, name) for entry in results], np.float64) for name in ("mean", "lowest", "highest")

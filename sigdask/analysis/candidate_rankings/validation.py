@@ -1,4 +1,4 @@
-"""Repeated samples of candidates: whether the precision of acceptance sets varies as the model says.
+"""Validation by repeated samples: whether the precision of accepted candidates varies as the binomial model says.
 
 Evert 2004, section 4: a corpus in 80 parts, each ranked and cut off alike; under the model T of N accepted candidates
 is Bin(N, p) in every part. Where parts differ (subject, author), precisions vary more, and intervals miss more often.
@@ -89,7 +89,7 @@ class ValidatedAcceptance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepeatedSamples:
-    """What repeated samples say of the model.
+    """Results of a validation: how well the binomial model describes repeated samples.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class RepeatedSamples:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what JSON holds of it."""
+        """Return the JSON object of the validation."""
         return {
             "kind": "rankings-validation",
             "n_samples": self.n_samples,
@@ -120,11 +120,11 @@ class RepeatedSamples:
         }
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the text of JSON, part after part."""
+        """Yield the JSON text of the validation in parts."""
         return iter_json(self.as_dict())
 
     def csv_lines(self) -> Iterator[str]:
-        """Yield a table of samples, the names of the columns first."""
+        """Yield the lines of a CSV table, a row for each acceptance set and sample, after the column names."""
         names = ["measure", "cutoff", "n"]
         rows = [
             [validation.sets.measure, validation.sets.cutoff, validation.sets.n, *row.values()]
@@ -166,7 +166,7 @@ def validate(
     n: Sequence[int] | str | None = None,
     confidence: float = 0.95,
 ) -> RepeatedSamples:
-    """Hold repeated samples against the binomial model.
+    """Test whether precision varies over repeated samples as the binomial model says.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def _accept_by_cutoff(samples: Mapping[str, Candidates], cutoffs: Mapping[str, f
 
 
 def _accept_n_best(samples: Mapping[str, Candidates], spec: RankingSpec) -> Iterator[AcceptanceSet]:
-    """Yield the n best of every measure, with ties in the random order of each sample."""
+    """Yield an acceptance set for each measure and n: the n best of each sample, with ties in random order."""
     lists = {name: MeasureRankings(sample, spec) for name, sample in samples.items()}
     for measure in next(iter(samples.values())).measures:
         for n in spec.cutoffs:

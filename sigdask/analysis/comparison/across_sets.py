@@ -191,7 +191,7 @@ def _encode_keys(a: Integers, b: Integers, metric: Integers) -> Integers:
 def _compute_scales(
     members: Sequence[FamilyMember], rows: Integers, hypothesis: Integers, metric: Integers
 ) -> NDArray[np.float64]:
-    """Return, for each metric, the root mean square of the standard deviations that swaps give to its pairs' differences."""
+    """Return each metric's scale: the root mean square of its differences' standard deviations under swaps."""
     squares = np.zeros(len(rows))
     for k, member in enumerate(members):
         selected = np.flatnonzero(rows[:, 0] == k)

@@ -105,7 +105,7 @@ class Adjustment:
 
     @property
     def trial_counts(self) -> tuple[int, ...]:
-        """Number of trials of the family and, if p-values use the studentised bootstrap as well, number of resamples."""
+        """Number of trials of the family, followed by the number of resamples if p-values also use a bootstrap."""
         return (self.n_trials, self.resampling.n_trials) if self.takes_larger and self.resampling else (self.n_trials,)
 
     @property
@@ -142,7 +142,7 @@ class Adjustment:
         return np.maximum(adjusted[0], p), np.maximum(adjusted[1], low), np.maximum(adjusted[2], high)
 
     def _compute_joint(self, tallies: Tallies) -> Adjusted | None:
-        """Return the adjusted p-values from the family's tally; None if the method adjusts p-values without a family."""
+        """Return the adjusted p-values from the family's tally; None if the method needs no family."""
         if self.family is None or self.job is None:
             return None
         return compute_joint_p_values(self.family, self.method, tallies[self.job])
@@ -229,8 +229,10 @@ def compute_joint_p_values(family: AnyFamily, method: str, tally: Tally) -> Adju
 
 
 def compute_rates(family: AnyFamily, tally: Tally, tail: int) -> Adjusted:
-    """Return p-values and intervals from a family's exceedances, before the step-down; all p are 1 while an enumeration
-    is incomplete."""
+    """Return p-values and intervals from a family's exceedances, before the step-down.
+
+    All p are 1 while an enumeration is incomplete.
+    """
     n_hypotheses = family.n_hypotheses if isinstance(family, StudentisedBootstrap) else len(tally.counts)
     extreme, n = tally.counts[:n_hypotheses, 0, tail], tally.n_trials
     if family.enumerated and n < family.n_arrangements:
@@ -374,8 +376,10 @@ def add_trials(method: Adjust, family: AnyFamily, comparisons: FamilyComparisons
 
 
 def _build_scaled_members(comparisons: FamilyComparisons) -> tuple[list[FamilyMember], Integers]:
-    """Return family members weighted so that the differences of all metrics and sets have the same scale, and the
-    (member, row) of each comparison."""
+    """Return family members whose differences have one scale over metrics and sets, and each comparison's place.
+
+    The place of a comparison is its member and its row there.
+    """
     members, rows = build_members(comparisons)
     groups = group_rows(_number_scales(comparisons))
     if len(groups) == 1:

@@ -30,7 +30,7 @@ class TestSetCorrelations:
 
     @property
     def r12(self) -> NDArray[np.float64]:
-        """Correlation r12 of each comparison; NaN if its score is not a mean over fixed items, or item scores are constant."""
+        """Correlation r12 of each comparison; NaN if its score is no mean over fixed items, or scores are constant."""
         comparisons = self.comparisons
         result = np.full(len(comparisons), np.nan)
         for group in group_rows(number_rows(comparisons.panel, comparisons.metric, comparisons.subset.codes)):
@@ -102,7 +102,7 @@ class ItemScores:
             yield scores if self.share is None else scores - sizes * self.share
 
     def _iter_blocks(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield numerators and denominators of the items whose denominator is above 0, in blocks that fit into memory."""
+        """Yield numerators and denominators of items with a denominator above 0, in blocks that fit into memory."""
         for above, below in iter_ratios(self.counts, self.metric, self.rows, self.systems):
             is_counted = (below > 0).all(axis=1)
             yield (above, below) if is_counted.all() else (above[is_counted], below[is_counted])

@@ -1,4 +1,4 @@
-"""Comparisons by swaps of one unit, the jobs that count them, and the positions of their counts."""
+"""Comparisons by swaps of one kind of unit, the jobs that count them, and the positions of their counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Enumerated = tuple[Integers, AnyPanel]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonJobs:
-    """Comparisons by swaps of one unit, their jobs, and the positions of their counts.
+    """Comparisons by swaps of one kind of unit, their jobs, and the positions of their counts.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class ComparisonJobs:
 
     @staticmethod
     def from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> ComparisonJobs:
-        """List the comparisons of a test set and the jobs that count them."""
+        """Return the comparisons of a test set with the jobs that count them, including those of exact p-values."""
         jobs = ComparisonJobs._from_spec(counts, spec, second_run=second_run)
         signs = list_exact_jobs(jobs.comparisons, spec.method, spec.exact_limit, jobs.slots.exact_p, jobs.jobs)
         return replace(jobs, signs=signs)
 
     @staticmethod
     def build_contrast(counts: Counts, spec: CompareSpec) -> ComparisonJobs:
-        """List comparisons by another unit, for contrast: all arrangements if few, else trials."""
+        """Return the comparisons by a contrast unit with their jobs, without second runs and exact p-values."""
         method: Method = "randomization" if spec.method == "randomization" else "auto"
         return ComparisonJobs._from_spec(counts, replace(spec, method=method), second_run=False)
 
@@ -92,12 +92,12 @@ class ComparisonJobs:
         return ComparisonJobs(resolved, comparisons, *list_jobs(comparisons, second_run=second_run), no_signs)
 
     def get_exact_values(self, tallies: Tallies, alternative: Alternative) -> ExactValues:
-        """Return the exact p-values known under one alternative, for comparisons not enumerated."""
+        """Return the exact p-values of comparisons that are not enumerated, under one alternative; NaN if unknown."""
         return read_exact_values(self.signs, self.slots.exact_p, self.jobs, tallies, TAILS.index(alternative))
 
 
 def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job], AllCountPositions]:
-    """List the jobs of comparisons, and where each comparison finds its counts."""
+    """Return the jobs that sample or enumerate comparisons, and the positions of each comparison's counts."""
     slots = AllCountPositions.empty(len(comparisons))
     jobs: list[Job] = []
     for group in _group_by_columns(np.flatnonzero(comparisons.sampled), comparisons.panel):
@@ -114,7 +114,7 @@ def list_jobs(comparisons: Comparisons, *, second_run: bool) -> tuple[list[Job],
 
 
 def _group_by_columns(selected: Integers, *columns: NDArray[np.int32]) -> list[Integers]:
-    """Group some comparisons by their values in columns."""
+    """Return groups of the selected comparisons with equal values in the columns."""
     return [selected[rows] for rows in group_rows(number_rows(*(column[selected] for column in columns)))]
 
 
@@ -128,13 +128,13 @@ def _add_runs(comparisons: Comparisons, group: Integers, runs: Iterable[CountPos
 
 
 def _describe(comparisons: Comparisons, selected: Integers) -> str:
-    """Return the name of the first comparison and the number of others, for errors."""
+    """Return the names of the first comparison and the number of other comparisons, for errors."""
     suffix = f" and {len(selected) - 1} more" if len(selected) > 1 else ""
     return comparisons.describe(int(selected[0])) + suffix
 
 
 def _iter_enumerations(comparisons: Comparisons, group: Integers) -> Iterator[Enumerated]:
-    """Yield comparisons under one metric with the panels of all their arrangements."""
+    """Yield the comparisons of a group under one metric, with panels whose rows are all their arrangements."""
     for in_panel in _group_by_columns(group, comparisons.panel):
         row = comparisons.row[in_panel].astype(np.int64)
         comparison_of_row = np.zeros(int(row.max()) + 1, np.int64)
@@ -146,7 +146,7 @@ def _iter_enumerations(comparisons: Comparisons, group: Integers) -> Iterator[En
 
 
 def _merge_enumerations(enumerations: Iterable[Enumerated]) -> Iterator[Enumerated]:
-    """Yield enumerations, merged where panels allow: with many subsets, each has only a few."""
+    """Yield enumerations, merged into larger panels where possible, as many subsets give many small panels."""
     waiting: dict[Hashable, list[tuple[Integers, EnumeratedPairs]]] = {}
     for selected, panel in enumerations:
         shared = panel.sharing_key if isinstance(panel, EnumeratedPairs) else None
@@ -161,7 +161,7 @@ def _merge_enumerations(enumerations: Iterable[Enumerated]) -> Iterator[Enumerat
 
 
 def _merge_batch(batch: list[tuple[Integers, EnumeratedPairs]]) -> Iterator[Enumerated]:
-    """Yield one panel merged from several, if there are any."""
+    """Yield the enumeration merged from a batch; nothing if the batch is empty."""
     if batch:
         (_, first), *rest = batch
         panel = first.join([panel for _, panel in rest]) if rest else first
@@ -175,17 +175,17 @@ def _get_panel(comparisons: Comparisons, group: Integers) -> ComparedPanel:
 def _set_positions(
     positions: CountPositions, selected: Integers, job: int, row: Integers, column: NDArray[np.integer[Any]]
 ) -> None:
-    """Record where some comparisons find their counts."""
+    """Enter the job, rows and columns where the selected comparisons find their counts."""
     positions.job[selected], positions.row[selected], positions.column[selected] = job, row, column
 
 
 def shift_jobs(positions: CountPositions, offset: int) -> CountPositions:
-    """Return the same positions after `offset` more jobs."""
+    """Return the positions in a longer list of jobs, in which `offset` other jobs come first."""
     return replace(positions, job=np.where(positions.job < 0, positions.job, positions.job + offset).astype(np.int32))
 
 
 def join_positions(positions: Iterable[CountPositions]) -> CountPositions:
-    """Return the positions of several lists of comparisons, one after another."""
+    """Return the concatenated positions of several lists of comparisons."""
     parts = list(positions)
     return CountPositions(
         *(np.concatenate([getattr(part, name) for part in parts]) for name in ("job", "row", "column"))
@@ -212,7 +212,7 @@ class FamilyComparisons:
 
     @staticmethod
     def from_jobs(*comparison_jobs: ComparisonJobs) -> FamilyComparisons:
-        """Take all comparisons of some test sets, one test set after another."""
+        """Return all comparisons of some test sets, one test set after another."""
         sizes = [len(jobs.comparisons) for jobs in comparison_jobs]
         row = np.concatenate([np.arange(n) for n in (0, *sizes)])
         return FamilyComparisons(comparison_jobs, np.repeat(np.arange(len(sizes)), sizes), row)
@@ -238,7 +238,7 @@ class FamilyComparisons:
 
     @property
     def subset(self) -> Integers:
-        """Codes of subsets, which distinguish them within one test set only."""
+        """Codes of the comparisons' subsets; different test sets may use one code for different subsets."""
         codes = np.zeros(len(self), np.int64)
         for k, jobs in enumerate(self.comparison_jobs):
             in_set = self.set_index == k
@@ -258,17 +258,17 @@ class FamilyComparisons:
 
     @property
     def metric(self) -> Integers:
-        """Codes of metric names."""
+        """Codes of the comparisons' metric names, shared by all test sets."""
         return self._encode_names(
             [[m.name for m in jobs.comparisons.metrics] for jobs in self.comparison_jobs], "metric"
         )
 
     def encode_systems(self, side: str) -> Integers:
-        """Return codes of the names of the systems `a` or `b`; both sides share the codes."""
+        """Return codes of the names of systems on the side "a" or "b"; both sides and all test sets share the codes."""
         return self._encode_names([list(jobs.spec.counts.systems) for jobs in self.comparison_jobs], side)
 
     def _encode_names(self, names: list[list[str]], column: str) -> Integers:
-        """Return codes of the names that a column of indices refers to."""
+        """Return codes of the names to which the indices in a column of `Comparisons` refer."""
         codes: dict[str, int] = {}
         all_codes = [codes.setdefault(name, len(codes)) for set_names in names for name in set_names]
         offsets = np.cumsum([0, *map(len, names)])
@@ -287,7 +287,7 @@ class FamilyComparisons:
 
 
 def build_input_digests(jobs: ComparisonJobs, seed: int, version: str) -> InputDigests:
-    """Return the digests of the inputs of results; those of families are added later.
+    """Return the digests of the inputs of results, without the digests of families, which are added later.
 
     Parameters
     ----------

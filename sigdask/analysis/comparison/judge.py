@@ -1,4 +1,4 @@
-"""From counts to results: p-values, intervals and cross-checks of all comparisons at once."""
+"""From tallies to a table: p-values, their Monte Carlo intervals and checks of all comparisons at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ComparisonCounts:
     n_extreme: Integers
 
     def where(self, mask: NDArray[np.bool_], other: ComparisonCounts) -> ComparisonCounts:
-        """Return these counts where `mask` is true, else the others."""
+        """Return these counts where `mask` is true, and the counts of `other` elsewhere."""
         return ComparisonCounts(
             np.where(mask, self.n_trials, other.n_trials), np.where(mask, self.n_extreme, other.n_extreme)
         )
@@ -73,7 +73,7 @@ class JudgementSettings:
         tallies: Tallies,
         exact_values: ExactValues,
     ) -> Table:
-        """Return the results of comparisons whose counts stand at `slots`."""
+        """Return the table of results of comparisons, from their positions and the tallies of their jobs."""
         tail = TAILS.index(self.alternative)
         sample = read_counts(slots.first, jobs, tallies, tail)
         complete = read_complete_counts(comparisons, slots, jobs, tallies, tail)
@@ -129,7 +129,7 @@ class JudgementSettings:
         )
 
     def _select_second_run(self, first: ComparisonCounts, second: ComparisonCounts) -> ComparisonCounts:
-        """Return the second run where it has as many trials as the first; unequal runs are not compared."""
+        """Return the counts of second runs, set to 0 where the second run has not as many trials as the first."""
         is_complete = (second.n_trials == first.n_trials) & (second.n_trials > 0)
         zeros = np.zeros(len(is_complete), np.int64)
         return second.where(is_complete, ComparisonCounts(zeros, zeros))
@@ -210,7 +210,7 @@ def compute_p_values(
     alternative: Alternative,
     exact_values: ExactValues,
 ) -> Floats:
-    """Return the unadjusted p of each comparison, shape (n,): exact if known, else the bound."""
+    """Return the unadjusted p of each comparison, shape (n,): the exact p if known, else that of the trials."""
     tail = TAILS.index(alternative)
     complete = read_complete_counts(comparisons, slots, jobs, tallies, tail)
     judged, exact = _select_counts(slots, read_counts(slots.first, jobs, tallies, tail), complete)
@@ -220,7 +220,7 @@ def compute_p_values(
 
 
 def _convert_to_exact(complete: ComparisonCounts) -> ExactValues:
-    """Return the exact p-values that counts of all arrangements give."""
+    """Return the exact p-values from counts of all arrangements."""
     return ExactValues.from_shares(
         np.where(complete.n_trials > 0, complete.n_extreme / np.maximum(complete.n_trials, 1), np.nan)
     )
@@ -229,13 +229,13 @@ def _convert_to_exact(complete: ComparisonCounts) -> ExactValues:
 def _select_counts(
     slots: AllCountPositions, sample: ComparisonCounts, complete: ComparisonCounts
 ) -> tuple[ComparisonCounts, NDArray[np.bool_]]:
-    """Return the counts that p is computed from, and where these are of all arrangements."""
+    """Return the counts from which p is computed, and for which comparisons these are counts of all arrangements."""
     sampled = slots.first.job >= 0
     return sample.where(sampled, complete), ~sampled & (complete.n_trials > 0)
 
 
 def read_counts(positions: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int) -> ComparisonCounts:
-    """Return trials and exceedances of each comparison, 0 where it has no such job."""
+    """Return the trials and exceedances of each comparison at its position; 0 where it has no job."""
     n_trials, n_extreme = np.zeros(len(positions.job), np.int64), np.zeros(len(positions.job), np.int64)
     for group in group_rows(number_rows(positions.job)):
         job = int(positions.job[group[0]])
@@ -249,7 +249,7 @@ def read_counts(positions: CountPositions, jobs: Sequence[Job], tallies: Tallies
 def read_complete_counts(
     comparisons: Comparisons, slots: AllCountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
 ) -> ComparisonCounts:
-    """Return the counts of all arrangements, where all of a comparison's arrangements are counted."""
+    """Return the counts of enumerated comparisons; 0 unless all arrangements of the comparison are counted."""
     counts = read_counts(slots.exact, jobs, tallies, tail)
     feasible = slots.exact.job >= 0
     complete = feasible & (counts.n_trials == 1 << np.where(feasible, comparisons.n_discordant, 0))
@@ -274,7 +274,7 @@ def _describe_metric(metric: BoundMetric | BoundSets | BlackBox) -> ScoredMetric
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ObservedData:
-    """Observed scores and differences of comparisons: arrays of shape (n,) or (n, 2), per system."""
+    """Observed scores, differences and signs of comparisons: arrays of shape (n,), or (n, 2) for both systems."""
 
     scores: Floats
     difference: Floats
@@ -284,7 +284,7 @@ class _ObservedData:
 
     @staticmethod
     def from_comparisons(comparisons: Comparisons, failed: Failed | None) -> _ObservedData:
-        """Read the observed scores, asking each panel only once."""
+        """Return the observed data of all comparisons; each panel computes its scores once."""
         n = len(comparisons)
         scores, ties = np.full((n, 2), np.nan), np.zeros(n)
         signs, undefined = np.full((n, 2), -1, np.int64), np.full((n, 2), np.nan)
@@ -307,7 +307,7 @@ class _ObservedData:
 
 
 def _compute_scores(panel: ComparedPanel, metric: str, failed: Failed | None) -> Floats | None:
-    """Return the scores of a panel's pairs; None if its black box gives none."""
+    """Return the scores of a panel's pairs; None if its metric of whole outputs fails and `failed` is told so."""
     try:
         return panel.pair_scores
     except InputError as error:

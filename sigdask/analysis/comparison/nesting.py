@@ -1,4 +1,4 @@
-"""Units within groups: which columns are coarser, which unit is swapped, and what is correlated."""
+"""Units within coarser groups: the coarsest unit, columns that are coarser, and correlation of differences in them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def find_coarsest(counts: Counts, levels: Sequence[str]) -> str:
 
 
 def _find_stray(fine: Factor, coarse: Factor) -> str | None:
-    """Return a group of `fine` that lies in several groups of `coarse`, if any."""
+    """Return a group of `fine` that lies in several groups of `coarse`, or None if there is none."""
     coarse_of = np.zeros(len(fine.levels), np.int64)
     coarse_of[fine.codes[::-1]] = coarse.codes[::-1]  # where each group is met first
     strays = np.flatnonzero(coarse_of[fine.codes] != coarse.codes)
@@ -62,14 +62,14 @@ def _find_stray(fine: Factor, coarse: Factor) -> str | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoarserColumn:
-    """A column that is coarser than the unit, with the group of each unit."""
+    """A column whose groups contain whole units, with the group of each unit."""
 
     column: str
     unit_groups: NDArray[np.int64]
 
 
 def find_coarser_columns(counts: Counts, units: SwapUnits) -> list[CoarserColumn]:
-    """Return the columns whose groups contain whole units, with fewer groups than units."""
+    """Return the columns whose groups contain whole units and that have fewer groups than units."""
     columns = []
     for column in counts.groups:
         if column == counts.unit:
@@ -84,7 +84,7 @@ def find_coarser_columns(counts: Counts, units: SwapUnits) -> list[CoarserColumn
 
 
 def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> tuple[UnitCorrelation, ...]:
-    """Return the correlation of differences within each coarser column, for comparisons of sums."""
+    """Return, for each coarser column, how units' differences correlate within its groups; only for scores of sums."""
     levels = find_coarser_columns(comparisons.counts, units)
     by_level: list[list[LevelResults]] = [[] for _ in levels]
     for group in _group_by_sums(comparisons) if levels else ():
@@ -101,7 +101,7 @@ def compute_unit_correlations(comparisons: Comparisons, units: SwapUnits) -> tup
 
 
 def _merge_results(column: str, results: list[LevelResults]) -> UnitCorrelation:
-    """Return the correlations of one column in row order, without those that are undefined."""
+    """Return one column's correlations in row order, without undefined correlations."""
     rows, n_groups, icc, effect, p = (np.concatenate(columns) for columns in zip(*results, strict=True))
     rows_kept = np.flatnonzero(~np.isnan(p))
     rows_kept = rows_kept[np.argsort(rows[rows_kept])]
@@ -111,14 +111,14 @@ def _merge_results(column: str, results: list[LevelResults]) -> UnitCorrelation:
 
 
 def _group_by_sums(comparisons: Comparisons) -> list[Integers]:
-    """Group comparisons by metric and items."""
+    """Return groups of comparisons that share metric and items."""
     is_shared = [m.held is None or bool((m.held == m.held[:, :1]).all()) for m in comparisons.metrics]
     gaps = comparisons.counts.present is not None or not np.array(is_shared)[comparisons.metric].all()
     return group_rows(number_rows(comparisons.panel if gaps else comparisons.subset.codes, comparisons.metric))
 
 
 def _iter_tiles(comparisons: Comparisons, group: Integers, n_fields: int, n_units: int) -> Iterator[Integers]:
-    """Yield comparisons of few enough systems that their sums fit into memory together."""
+    """Yield parts of a group of comparisons, each with so few systems that their units' sums fit into memory."""
     pairs = np.stack([comparisons.a[group], comparisons.b[group]])
     systems = np.unique(pairs)
     max_systems = max(2, min(MOST_COLUMNS, MOST_NUMBERS // n_units) // n_fields)
@@ -135,7 +135,7 @@ def _iter_tiles(comparisons: Comparisons, group: Integers, n_fields: int, n_unit
 def _test_levels(
     comparisons: Comparisons, tile: Integers, metric: BoundMetric, units: SwapUnits, levels: Sequence[CoarserColumn]
 ) -> Iterator[LevelResults]:
-    """Yield the correlations within each level, for comparisons on the same items under one metric."""
+    """Yield each coarser column's correlations within its groups, for comparisons that share metric and items."""
     pairs = np.stack([comparisons.a[tile], comparisons.b[tile]], axis=1)
     systems, (i, j) = np.unique(pairs), np.searchsorted(np.unique(pairs), pairs).T
     mask = comparisons.masks[comparisons.subset.codes[tile[0]]]
@@ -160,7 +160,7 @@ def _test_levels(
 def sum_units(
     counts: Counts, metric: BoundMetric, systems: NDArray[np.integer[Any]], items: Integers, index: Integers
 ) -> NDArray[np.float64]:
-    """Return the sums of each unit's fields, shape (n_units, n_systems, n_fields).
+    """Return each unit's sums of the metric's fields over its items, shape (n_units, n_systems, n_fields).
 
     Parameters
     ----------

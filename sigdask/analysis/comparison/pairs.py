@@ -1,4 +1,4 @@
-"""Comparisons of a test set: pairs x metrics x subsets, and which arrangements are counted."""
+"""Comparisons of a test set (pairs x metrics x subsets) as columns, and which of them are enumerated."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Comparisons:
         return len(self.a)
 
     def describe(self, k: int) -> str:
-        """Return the names of systems and metric, for errors."""
+        """Return the names of the systems and the metric of comparison `k`, for errors."""
         a, b = (self.counts.systems[int(side[k])] for side in (self.a, self.b))
         return f"{a} and {b} by {self.metrics[int(self.metric[k])].name}"
 
@@ -102,7 +102,7 @@ class CountPositions:
     column: Places
 
     def look_up_numbers(self, jobs: Sequence[Job], numbers: Mapping[Job, Integers]) -> Integers:
-        """Return the number that each comparison has in its job, -1 where it has no job."""
+        """Return each comparison's entry in the array `numbers` of its job; -1 where it has no job."""
         result = np.full(len(self.job), -1, np.int64)
         order = np.argsort(self.job, kind="stable")
         job_indices, starts = np.unique(self.job[order], return_index=True)
@@ -113,13 +113,13 @@ class CountPositions:
 
 
 def build_empty_positions(n: int) -> CountPositions:
-    """Return the positions of comparisons that have no counts."""
+    """Return the positions of `n` comparisons that have no counts."""
     return CountPositions(np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(n, np.int32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllCountPositions:
-    """Positions of counts: of both runs, of all arrangements, and of exact p-values."""
+    """Positions of all kinds of counts: first run, second run, all arrangements, and exact p-values."""
 
     first: CountPositions
     second: CountPositions
@@ -128,7 +128,7 @@ class AllCountPositions:
 
     @staticmethod
     def empty(n: int) -> AllCountPositions:
-        """Return the positions of comparisons that have no counts."""
+        """Return the positions of `n` comparisons that have no counts."""
         return AllCountPositions(*(build_empty_positions(n) for _ in range(4)))
 
     @property
@@ -162,18 +162,18 @@ class ResolvedSpec:
 
     @property
     def method_and_limit(self) -> str:
-        """The method, and the limit of exact p-values if it affects which of them exist."""
+        """The method as text, with the limit of exact p-values if it affects which comparisons have them."""
         decides = self.exact_limit is not None and self.method in {"auto", "both"}
         return f"{self.method}:{float(self.exact_limit or 0)!r}" if decides else str(self.method)
 
 
 def bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets | BlackBox:
-    """Return the metric bound to the data; metrics that are bound already are unchanged."""
+    """Return the metric bound to the data; a metric that is already bound is returned unchanged."""
     return replicates.bind_metric(metric, counts) if isinstance(metric, Metric) else metric
 
 
 def list_comparisons(spec: ResolvedSpec, unbound: Sequence[AnyMetric], by: str | None) -> Comparisons:
-    """List all comparisons of systems with common items, ordered by subset, pair and metric."""
+    """Return all comparisons of pairs with common items, in the order of subsets, pairs and metrics."""
     metrics = tuple(bind_metric(m, spec.counts) for m in unbound)
     panel_makers = _group_metrics(spec, metrics)
     subsets, masks = zip(*_iter_subsets(spec.counts, by), strict=True)
@@ -221,7 +221,7 @@ def list_comparisons(spec: ResolvedSpec, unbound: Sequence[AnyMetric], by: str |
 def list_left_out(
     counts: Counts, pairs: NDArray[np.int64], metrics: Sequence[AnyMetric], by: str | None
 ) -> Iterator[tuple[str | None, str, str, str]]:
-    """Yield (subset, a, b, metric) of comparisons omitted as the systems have no common items."""
+    """Yield (subset, a, b, metric) of the comparisons that are omitted because the systems have no common items."""
     if counts.present is None and not counts.held and not counts.replicates:
         return
     i, j = pairs.T
@@ -255,7 +255,7 @@ PanelMaker = Callable[[NDArray[np.bool_] | None], Iterator[tuple[ComparedPanel, 
 def build_full_panels(
     spec: ResolvedSpec, comparisons: Comparisons
 ) -> tuple[list[ComparedPanel], Places, Places, Places]:
-    """Return panels that include concordant units, and the positions of comparisons in them.
+    """Return panels that include units on which systems do not differ, and the positions of comparisons in them.
 
     Returns
     -------
@@ -272,7 +272,7 @@ def build_full_panels(
 def _group_metrics(
     spec: ResolvedSpec, metrics: Sequence[BoundMetric | BoundSets | BlackBox], *, every_unit: bool = False
 ) -> list[tuple[list[int], PanelMaker]]:
-    """Group metrics of one kind on the same items, each group with what makes its panels."""
+    """Return groups of metric indices that can share panels, each with the function that builds these panels."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for k, metric in enumerate(metrics):
         held_bits = b"" if metric.held is None else np.packbits(metric.held).tobytes()
@@ -319,7 +319,7 @@ def _place_subset(
     mask: NDArray[np.bool_] | None,
     panels: list[ComparedPanel],
 ) -> _SubsetComparisons:
-    """Place the comparisons of one subset that have items, and add their panels to `panels`."""
+    """Return the positions of one subset's comparisons that have items, and add their panels to `panels`."""
     shape = len(spec.pairs), len(metrics)
     panel, row = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
     column = np.zeros(len(metrics), np.int32)
@@ -347,6 +347,6 @@ def _count_discordant(
 
 
 def _choose_enumerated(method: Method, n_discordant: NDArray[np.int64], is_box: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which comparisons are enumerated: those with few enough arrangements."""
+    """Return which comparisons are enumerated: those with few arrangements, unless the method is randomization."""
     max_units = np.where(is_box, outputs.ENUMERATED_UNITS, sums.ENUMERATED_UNITS)
     return (n_discordant <= max_units) & (method != "randomization")

@@ -32,7 +32,7 @@ FEWEST_GROUPS = 6
 
 @dataclass(frozen=True, eq=False)
 class SetAnalysis:
-    """The comparisons of one test set and their contrasts, dependences and tests.
+    """The comparisons of one test set, with contrasts by other units, correlations within columns and classical tests.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class SetAnalysis:
 
     @staticmethod
     def from_spec(counts: Counts, spec: CompareSpec, *, second_run: bool) -> SetAnalysis:
-        """Resolve the specification of a test set."""
+        """Return the analysis that a specification asks of a test set, ready to be counted."""
         unit = find_coarsest(counts, spec.levels) if spec.levels else counts.unit
         grouped = counts.with_unit(unit)
         spec = spec.bind_metrics(grouped)
@@ -74,7 +74,7 @@ class SetAnalysis:
 
     @property
     def comparison_jobs(self) -> tuple[ComparisonJobs, ...]:
-        """Comparison jobs for all units, starting with the main one."""
+        """Comparison jobs by the main unit, followed by those of the contrast units."""
         return self.main, *self.contrasts
 
     @property
@@ -83,7 +83,7 @@ class SetAnalysis:
         return [job for unit_jobs in self.comparison_jobs for job in unit_jobs.jobs]
 
     def build_table(self, settings: JudgementSettings, tallies: Tallies) -> Table:
-        """Judge the counts of `jobs`, together with exact values."""
+        """Return the table of results from the tallies of `jobs`, with contrasts and classical tests."""
         result, *contrasts = (
             settings.build_table(
                 unit_jobs.comparisons,
@@ -100,13 +100,13 @@ class SetAnalysis:
         )
 
     def compute_p_values(self, tallies: Tallies, alternative: Alternative) -> Floats:
-        """Return the unadjusted p of each comparison under one alternative."""
+        """Return the unadjusted p of each comparison under one alternative, shape (n,)."""
         main, exact_values = self.main, self.main.get_exact_values(tallies, alternative)
         return compute_p_values(main.comparisons, main.slots, main.jobs, tallies, alternative, exact_values)
 
     @cached_property
     def notes(self) -> list[Note]:
-        """Notes on omitted comparisons, and on differences correlated within groups not swapped whole."""
+        """Notes on omitted comparisons, and on differences that are correlated within columns coarser than the unit."""
         unit = self.main.spec.counts.unit
         notes = []
         if self.left_out:
@@ -151,7 +151,7 @@ def _get_dependence(correlation: UnitCorrelation, k: int) -> Dependence:
 def list_clear_columns(dependences: Sequence[UnitCorrelation], fewest: int = 2) -> list[str]:
     """Return columns of `fewest` groups or more within which differences are clearly correlated.
 
-    That of the first such comparison comes first.
+    Columns are ordered by the first comparison with such a correlation.
     """
     n_tested = _count_tested(dependences)
     clear_rows = {
@@ -167,5 +167,5 @@ def _count_tested(dependences: Sequence[UnitCorrelation]) -> int:
 
 
 def _find_clear(correlation: UnitCorrelation, n_tested: int) -> NDArray[np.bool_]:
-    """Return which correlations are large enough to matter and significant among `n_tested` tests."""
+    """Return which correlations are large enough to matter and significant, corrected for `n_tested` tests."""
     return (correlation.design_effect > NEGLIGIBLE_EFFECT) & (correlation.p_value <= CLEAR_LEVEL / max(n_tested, 1))

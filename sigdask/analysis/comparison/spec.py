@@ -47,14 +47,14 @@ class IntervalSpec:
 
     @staticmethod
     def from_options(kind: str | None, confidence: float, resamples: int | None) -> IntervalSpec | None:
-        """Return the specification that options give; None for no intervals, by default if there are few."""
+        """Return the interval specification from options; None if no intervals are wanted."""
         if kind == "none":
             return None
         max_comparisons = MOST_BY_DEFAULT if kind is None else None
         return IntervalSpec(cast("Any", kind or "auto"), confidence, resamples, max_comparisons)
 
     def covers(self, n_comparisons: int) -> bool:
-        """Return whether this many comparisons get intervals."""
+        """Return whether intervals are computed for a call with this many comparisons."""
         return self.max_comparisons is None or n_comparisons <= self.max_comparisons
 
 
@@ -98,7 +98,7 @@ class CompareSpec:
     interval_spec: IntervalSpec | None = None
 
     def find_metrics(self, counts: Counts) -> list[Metric | BoundMetric | BoundSets | BlackBox]:
-        """Return the metrics, with names looked up."""
+        """Return the metrics as objects; names are looked up among the built-in metrics."""
         metrics = [metric_registry.find_metric(m, counts.of_one) if isinstance(m, str) else m for m in self.metrics]
         for metric in metrics:
             if not isinstance(metric, (Metric, BoundMetric, BoundSets, BlackBox)):
@@ -109,7 +109,7 @@ class CompareSpec:
         return metrics
 
     def bind_metrics(self, counts: Counts) -> CompareSpec:
-        """Return a copy with metrics bound to the data, which may take long, once for all units."""
+        """Return a copy with metrics bound to the data; binding may take long, so do it once for all units."""
         return replace(self, metrics=[bind_metric(m, counts) for m in self.find_metrics(counts)])
 
 

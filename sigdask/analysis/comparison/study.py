@@ -1,4 +1,4 @@
-"""A study: all jobs of test sets that are judged together, and the results that their tallies give."""
+"""A study: the jobs of all test sets that are judged together, and how their tallies become results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """Jobs of test sets that are judged together, and how results are made of their tallies.
+    """The jobs of all test sets that are judged together; makes results of their tallies.
 
     Attributes
     ----------
@@ -83,19 +83,19 @@ class Study:
 
     @property
     def slots(self) -> AllCountPositions:
-        """Positions of the counts of all comparisons with the main unit; jobs are indices of `jobs`."""
+        """Positions of all comparisons' counts by the main unit, in the tallies of `jobs`."""
         return self._join_slots(0)
 
     @property
     def contrast_slots(self) -> tuple[AllCountPositions, ...]:
-        """Positions of the counts with other units, as many as a test set has; empty where one has fewer."""
+        """Positions of all comparisons' counts by each contrast unit; empty for test sets that have fewer units."""
         return tuple(
             self._join_slots(k) for k in range(1, max(len(analysis.comparison_jobs) for analysis in self.analyses))
         )
 
     @property
     def family_positions(self) -> CountPositions:
-        """Positions of the counts of each comparison's family, if it has one."""
+        """Positions of the counts of each comparison's family; -1 as job where it has no family."""
         positions = build_empty_positions(sum(len(analysis.main.comparisons) for analysis in self.analyses))
         job = sum(len(analysis.jobs) for analysis in self.analyses)
         for adjustment, indices in self.families:
@@ -106,7 +106,7 @@ class Study:
 
     @property
     def companion_positions(self) -> CountPositions:
-        """Positions of the counts of each comparison's studentised bootstrap, if its family has one."""
+        """Positions of the counts of each comparison's studentised bootstrap; -1 as job where its family has none."""
         positions = build_empty_positions(sum(len(analysis.main.comparisons) for analysis in self.analyses))
         job = sum(len(analysis.jobs) for analysis in self.analyses) + sum(
             adjustment.job is not None for adjustment, _ in self.families
@@ -119,7 +119,7 @@ class Study:
 
     @property
     def interval_positions(self) -> tuple[CountPositions, CountPositions]:
-        """Positions of the counts of each comparison's intervals, one or two for those that have any."""
+        """Positions of the counts of each comparison's interval jobs, of which it has up to two."""
         positions, offset = [], len(self.jobs) - len(self.interval_jobs)
         for analysis, interval_jobs in zip(self.analyses, self.intervals, strict=True):
             nothing = build_empty_positions(len(analysis.main.comparisons))
@@ -130,7 +130,7 @@ class Study:
         return join_positions(first), join_positions(second)
 
     def _join_slots(self, k: int) -> AllCountPositions:
-        """Return the slots of each test set's unit number `k`, one test set after another."""
+        """Return the positions of all comparisons' counts by unit number `k` of each test set."""
         parts, offset = [], 0
         for analysis in self.analyses:
             sizes = [len(entry.jobs) for entry in analysis.comparison_jobs]
@@ -146,7 +146,7 @@ class Study:
         revise: Callable[[Table], Table] = lambda table: table,
         failed: Failed | None = None,
     ) -> ComparisonResults:
-        """Judge the tallies of `jobs`, which are in the same order.
+        """Return the results from the tallies of `jobs`, given in the same order.
 
         `revise` is given all that was found before p is adjusted.
         `failed` is told of black boxes that give no score, whose results have none; without it they are errors.
@@ -213,7 +213,7 @@ Families = Sequence[tuple[Adjustment, Integers]]
 
 
 def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table:
-    """Return the table with p-values adjusted by families."""
+    """Return the table with adjusted p-values, each family adjusted on its own."""
     columns = [column.copy() for column in (table.p_adjusted, table.p_adjusted_low, table.p_adjusted_high)]
     low, high = (np.where(table.exact, table.p_value, limit) for limit in (table.p_low, table.p_high))
     for adjustment, indices in families:
@@ -226,7 +226,7 @@ def _add_adjusted_p(table: Table, families: Families, tallies: Tallies) -> Table
 
 
 def _compute_details(table: Table, families: Families, tallies: Tallies) -> AdjustmentDetails | None:
-    """Return details of the families' adjusted p-values in row order; None if there are none."""
+    """Return the details of adjusted p-values in row order; None if no family has any."""
     details = [
         entry.compute_details(table.p_value[indices], table.difference[indices], tallies, table.alpha)
         for entry, indices in families
@@ -238,12 +238,12 @@ def _compute_details(table: Table, families: Families, tallies: Tallies) -> Adju
 
 
 def _take_rows(table: Table, indices: Integers) -> Table:
-    """Return some rows, or the table itself for all rows, to avoid a copy of a large table."""
+    """Return the table's rows at some indices; the table itself, not a copy, if these are all rows."""
     return table if np.array_equal(indices, np.arange(len(table))) else table.take(indices)
 
 
 def _build_family_note(families: Families, table: Table) -> FamilyNote | None:
-    """Return how p-values were adjusted; of several similar families, the largest counts."""
+    """Return a note on how p-values were adjusted in the largest family; None if none were adjusted."""
     adjusted = [
         (adjustment, indices) for adjustment, indices in families if not np.isnan(table.p_adjusted[indices]).all()
     ]
@@ -262,7 +262,7 @@ def prepare_study(
     together: bool = False,
     second_run: bool = True,
 ) -> Study:
-    """List the jobs of some test sets, without counting them.
+    """Return the study of some test sets, with all jobs listed and none counted.
 
     Parameters
     ----------

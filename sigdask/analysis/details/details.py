@@ -1,4 +1,4 @@
-"""Details of some results of a study, computed again from the panels that were counted."""
+"""Computation of the details of single comparisons, from the panels of a study."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ComparisonDetails:
 
 
 def compute_details(study: Study, table: Table, rows: Integers) -> tuple[ComparisonDetails, ...]:
-    """Compute the details of some comparisons of a study.
+    """Return the details of some comparisons of a study, in the order of `rows`.
 
     The same data, seed and trials give the same numbers on any machine. What a reader cannot be shown, as a user's
     metric fails on it, is left out.
@@ -86,7 +86,7 @@ def compute_details(study: Study, table: Table, rows: Integers) -> tuple[Compari
 
 
 def _add_texts(details: Sequence[ComparisonDetails], table: Table, counts: Counts) -> Iterator[ComparisonDetails]:
-    """Yield details, with item texts of one test set fetched in one request if they can be looked up."""
+    """Yield the details, with item texts added for one test set whose texts can be looked up."""
     with_lookup = [
         entry for entry in details if counts.telling is not None and table.test_set[entry.row] == counts.name
     ]
@@ -102,7 +102,7 @@ def _add_texts(details: Sequence[ComparisonDetails], table: Table, counts: Count
 
 
 def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
-    """Return each result's test set and comparison index in a study; -1 if it has none."""
+    """Return, for each result, the index of its test set and of its comparison in a study; -1 if not found."""
     set_index, indices = np.full((2, len(table)), -1, np.int64)
     for s, analysis in enumerate(study.analyses):
         comparisons = analysis.main.comparisons
@@ -118,12 +118,12 @@ def find_positions(study: Study, table: Table) -> tuple[Integers, Integers]:
 
 
 def _match_code(codes: NDArray[np.int32], values: Sequence[Any], value: Any) -> NDArray[np.bool_]:
-    """Return which rows of a coded column have a value."""
+    """Return which of the codes stand for the given value."""
     return np.asarray(codes == (values.index(value) if value in values else -1))
 
 
 def _iter_groups(jobs: ComparisonJobs, table: Table, rows: Integers, indices: Integers) -> Iterator[_PanelComparisons]:
-    """Yield groups of comparisons that share a panel and a metric."""
+    """Yield the comparisons in groups that share a panel and a metric."""
     comparisons = jobs.comparisons
     unit_index = UnitIndex(comparisons, jobs.spec.units)
     for selected in group_rows(number_rows(comparisons.panel[indices], comparisons.column[indices])):
@@ -167,7 +167,7 @@ class _PanelComparisons:
         return comparisons.row[self.indices].astype(np.int64), int(comparisons.column[self.indices[0]])
 
     def iter_details(self, n_groups: int) -> Iterator[ComparisonDetails]:
-        """Yield the details of each comparison; all groups share the work limit."""
+        """Yield the details of each comparison; `n_groups` groups share the limit of work."""
         (panel_rows, column), panel = self.position, self.panel
         tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
         n_requested = self.jobs.comparisons.n_trials[self.indices]
@@ -198,7 +198,7 @@ class _PanelComparisons:
             return
 
     def _compute_runs(self, tails: Sequence[int], n_groups: int) -> list[tuple[Convergence, ...]]:
-        """Return the convergence of each comparison's p, by run."""
+        """Return, for each comparison, how p converges in its first and its second run."""
         ends = [(self.table.n_trials, self.table.n_extreme), (self.table.second_trials, self.table.second_extreme)]
         is_sampled = self.jobs.slots.first.job[self.indices] >= 0
         by_comparison: list[list[Convergence]] = [[] for _ in tails]

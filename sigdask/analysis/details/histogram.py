@@ -33,7 +33,7 @@ class EqualBars:
 
     @staticmethod
     def from_values(values: NDArray[np.float64], marked: NDArray[np.bool_]) -> EqualBars:
-        """Count values and marked values in bars; there must be at least one value."""
+        """Return a histogram of one or more values and of the marked values among them."""
         minimum, maximum = float(values.min()), float(values.max())
         reach = maximum - minimum
         if reach <= 0:

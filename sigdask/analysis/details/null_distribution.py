@@ -50,7 +50,7 @@ class NullDistribution:
 
     @staticmethod
     def from_differences(swapped: TrialDifferences, tail: int, *, is_whole: bool) -> NullDistribution:
-        """Sort the differences of swapped outputs into bars."""
+        """Return the null distribution from the differences after swaps, marking extreme ones by the tail."""
         is_extreme = swapped.extreme[:, tail]
         return NullDistribution(
             observed=swapped.observed,
@@ -64,7 +64,7 @@ class NullDistribution:
 def iter_null_distributions(
     panel: PairPanel, rows: NDArray[np.int64], column: int, tails: Sequence[int], n_requested: NDArray[np.int64]
 ) -> Iterator[NullDistribution]:
-    """Yield the null distributions of some pairs of a panel under one metric.
+    """Yield the null distribution of the difference of each of some pairs, under one metric of a panel.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def iter_null_distributions(
 
 
 def choose_trials(panel: PairPanel, column: int, n_asked: int) -> int:
-    """Return the maximum number of trials to draw for a pair, the same on any machine."""
+    """Return the maximum number of trials to draw for a pair's null distribution, the same on any machine."""
     if isinstance(panel, OutputsPanel):
         return max(n_asked // BOX_TRIALS_RATIO, MIN_BOX_TRIALS)
     size = 2 * len(panel.metrics[column].fields) if isinstance(panel, Panel) else 2

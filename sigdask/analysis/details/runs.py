@@ -1,4 +1,4 @@
-"""How p converged: the bound after 16, 32, 64, ... trials of the first and the second run.
+"""Convergence of p: its bound after 16, 32, 64, ... trials of the first and the second run.
 
 The counts are exact, made again from the stream's first trials by the panel's own tally; where all trials would take
 too long, those up to a power of two, and at the end what the result says.
@@ -59,7 +59,7 @@ class Convergence:
 
 
 def count_prefixes(panel: PairPanel, *, run: int, max_trials: int, share: int = 1) -> tuple[Integers, Integers]:
-    """Count exceedances among a run's first trials: trials (n_points,), counts (n_points, ..., n_tails).
+    """Return numbers of trials, and the exceedances among so many first trials of a run.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def _iter_points(max_trials: int) -> Iterator[int]:
 
 
 def compute_max_trials(panel: PairPanel) -> int:
-    """Return how many trials of a panel may be counted again, the same number on any machine."""
+    """Return the number of trials that may be counted again for a panel, the same on any machine."""
     if isinstance(panel, OutputsPanel):
         return 0
     n_pairs, n_systems = len(panel.pairs), len(np.unique(panel.pairs))

@@ -1,4 +1,4 @@
-"""Which comparisons get details: all if they are few, else gated and borderline ones."""
+"""Choice of the comparisons that get details: all if they are few, else those of a gate and borderline ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_DETAILS = 200
 
 
 def select_rows(n_rows: int, borderline: Iterable[int], gated: Iterable[int] = ()) -> NDArray[np.int64]:
-    """Return the rows that get details; if not all do, gated rows come first, then borderline ones.
+    """Return the rows that get details: all if they are few, else gated rows first, then borderline rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Contributions of units to a difference: how many favour each system, and which decide."""
+"""Shares of units in a difference: how many units favour each system, and which units decide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitShares:
-    """The contributions of the units of one comparison.
+    """The shares of units in the difference of one comparison.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class UnitShares:
 
     @staticmethod
     def from_panel(panel: Panel | PresencePanel, row: int, column: int) -> UnitShares:
-        """Sort the contributions of a pair's units under one metric."""
+        """Return the shares of the units in a pair's difference under one metric."""
         all_values = compute_contributions(panel, row, column)
         size = np.abs(np.nan_to_num(all_values))
         nonzero = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
@@ -75,7 +75,7 @@ class UnitShares:
 
 
 def _score_units(panel: Panel | PresencePanel, row: int, column: int, units: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the scores of both systems of a pair in single units under a mean, shape (n_units, 2)."""
+    """Return both systems' scores on single units, under a metric that is a mean, shape (n_units, 2)."""
     assert isinstance(panel, Panel)
     sums = panel.values[units][:, panel.pairs[row]].astype(np.int64)
     return panel.metrics[column].form.score(panel.to_arguments(column, sums))

@@ -1,4 +1,4 @@
-"""Units in readable form: their ids, and the gold standard and outputs of their items where available."""
+"""Units in readable form: their names, with prompt, gold standard and outputs of their items where available."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class UnitDetails:
 
 @dataclass(frozen=True, eq=False)
 class UnitIndex:
-    """The units of one test set, found by their addresses.
+    """The units of one test set, from whose addresses their readable details are made.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class UnitIndex:
 
     @cached_property
     def _by_address(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Items in the order of their units, and the index where each unit begins."""
+        """Items ordered by unit, and the index at which the items of each unit begin."""
         order = np.argsort(self.units.index, kind="stable")
         return order, np.searchsorted(self.units.index[order], np.arange(self.units.n_units + 1))
 
@@ -104,7 +104,7 @@ class UnitIndex:
         return self.comparisons.counts
 
     def list_details(self, k: int, addresses: Iterable[int], scores: NDArray[np.float64]) -> tuple[UnitDetails, ...]:
-        """Return the details of units in comparison `k`, with both systems' scores of shape (n_units, 2)."""
+        """Return the details of units in comparison `k`; `scores` of the two systems have shape (n_units, 2)."""
         comparisons = self.comparisons
         pair = int(comparisons.a[k]), int(comparisons.b[k])
         subset, has_item = (
@@ -128,7 +128,7 @@ class UnitIndex:
         return tuple(details)
 
     def _sort_by_difference(self, items: list[int], pair: tuple[int, int]) -> list[int]:
-        """Return the items of a unit, those whose outputs differ first."""
+        """Return the items of a unit, beginning with items on which the two outputs differ."""
         if len(items) <= MOST_ITEMS or self.counts.outputs is None:
             return items
         a, b = (self._get_outputs(system) for system in pair)
@@ -174,7 +174,7 @@ class UnitIndex:
         return FieldNames("source", "reference") if self._is_text else FieldNames("asked", "right")
 
     def _get_outputs(self, system: int) -> Any:
-        """Return a system's outputs; as some formats build them on demand, the last two are cached."""
+        """Return the outputs of a system, None if there are none; those of the last two systems are cached."""
         outputs, cache = self.counts.outputs, self._outputs_cache
         if outputs is None:
             return None
@@ -189,7 +189,7 @@ class UnitIndex:
 
 
 def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str, str], ItemTexts]) -> UnitDetails:
-    """Return the unit with texts that were looked up for two systems in place of those in the data."""
+    """Return the unit with item texts that were looked up for two systems in place of those in the data."""
     items = []
     for item in unit.items:
         a, b = (texts.get((system, item.name), NO_TEXTS) for system in pair)
@@ -207,7 +207,7 @@ def add_texts(unit: UnitDetails, pair: tuple[str, str], texts: Mapping[tuple[str
 
 
 def _shorten_prompt(text: str) -> str:
-    """Return a prompt, or the end of a long one, which contains the question."""
+    """Return a prompt, shortened to its end if it is long, as the question is usually at the end."""
     return text if len(text) <= MOST_CHARACTERS else CUT.strip() + " " + text[-(MOST_CHARACTERS - len(CUT)) :]
 
 

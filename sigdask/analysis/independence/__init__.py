@@ -1,1 +1,1 @@
-"""Is one labelling independent of another: a score of agreement, its exact p, and permutations."""
+"""Tests whether one labelling is independent of another: scores of agreement, exact p-values, and permutations."""

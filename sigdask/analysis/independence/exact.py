@@ -1,4 +1,4 @@
-"""The exact p of a score of two labellings: over all arrangements, by their agreements."""
+"""Exact p-values of scores of two labellings, from the numbers of arrangements with given agreements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MAX_JSON_INTEGER = 2**53
 
 @dataclass(frozen=True, slots=True)
 class ExactP:
-    """An exact p, with the method that computed it.
+    """An exact p-value, with the method that computed it.
 
     Attributes
     ----------
@@ -54,16 +54,16 @@ class ExactP:
 
     @property
     def n_extreme(self) -> int | None:
-        """Number of arrangements at least as extreme as the observed one."""
+        """Number of arrangements at least as extreme as the observed one; None if it exceeds 2**53."""
         return None if self.n_arrangements is None else int(self.p * self.n_arrangements)
 
 
 def compute_exact_p(
     agreeing: AgreementScore, strata: Sequence[LabelMargins], alternative: str, cache: dict[LabelGroups, Numbers]
 ) -> ExactP | None:
-    """Return p over all arrangements, or None if there are too many.
+    """Return p over all arrangements, or None if these are too many to count.
 
-    Those that are `cache` for one score of two labellings are there for the next.
+    `cache` keeps counted arrangements of the two labellings for the next score.
     """
     groups = tuple(tuple(labels.tolist()) for labels in agreeing.parts)
     tail = TAILS.index(alternative)

@@ -1,4 +1,4 @@
-"""Labellings of the same items, in canonical order and in strata, with their label frequencies."""
+"""Labellings of the same items, ordered by stratum, with the frequencies of their labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sigdask.statistics.matchings import LabelMargins
 
 @dataclass(frozen=True, eq=False)
 class Labellings:
-    """Labellings of one test set, and the reference labelling that they are compared with.
+    """The labellings of one test set, and the reference labelling with which they are compared.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Labellings:
 
     @staticmethod
     def from_counts(counts: Counts, seed: int, within: str | None = None) -> Labellings:
-        """Order the items of labelled data; each value of the column `within` is a stratum."""
+        """Return the labellings of a test set, ordered by stratum; each value of the column `within` is a stratum."""
         fields = counts.fields
         if not isinstance(fields, LabelFields) or counts.replicates:
             found_fields = counts.warnings[0] if counts.replicates else ", ".join([*fields][:6])
@@ -73,7 +73,7 @@ class Labellings:
 
     @property
     def n_strata(self) -> int:
-        """Number of groups of items within which labels are permuted."""
+        """Number of strata, the groups of items within which labels are permuted."""
         return len(self.starts) - 1
 
     @cached_property
@@ -82,13 +82,13 @@ class Labellings:
         return np.repeat(np.arange(self.n_strata), np.diff(self.starts))
 
     def count_margins(self, system: int) -> list[LabelMargins]:
-        """Count each label in a labelling and in the reference, by stratum."""
+        """Return the number of times that each label occurs in a labelling and in the reference, for each stratum."""
         predicted, reference = self._count_by_stratum(self.predicted[system]), self._count_by_stratum(self.reference)
         sizes = np.diff(self.starts).tolist()
         return [LabelMargins(*own) for own in zip(sizes, map(tuple, predicted), map(tuple, reference), strict=True)]
 
     def count_agreements(self, system: int) -> list[int]:
-        """Count the items of each label on which a labelling agrees with the reference."""
+        """Return, for each label, the number of items to which both a labelling and the reference give it."""
         agreed_labels = self.reference[self.predicted[system] == self.reference]
         counts: list[int] = np.bincount(agreed_labels, minlength=len(self.labels)).tolist()
         return counts

@@ -18,7 +18,7 @@ from sigdask.text import iter_json, to_plain
 
 @dataclass(frozen=True, slots=True)
 class Independence:
-    """Result of one test: whether a score of two labellings is above or below chance.
+    """Result of one test of independence: whether a score of two labellings is above or below chance.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Independence:
         return tuple(check for check in self.checks if check.verdict == "disagrees")
 
     def verdict(self, alpha: float) -> str:
-        """Return what p, adjusted if possible, means at alpha, in words."""
+        """Return the verdict at alpha in words, by the adjusted p if p was adjusted."""
         low, high = self.p_adjusted_interval or self.p_interval
         if low <= alpha < high:
             return f"undecided at {alpha:g}"
@@ -104,7 +104,7 @@ class Independence:
 
 @dataclass(frozen=True, slots=True)
 class IndependenceResults(Sequence[Independence]):
-    """All tests of one call, in the order of labellings and metrics.
+    """Results of all tests of one call, in the order of labellings and metrics.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Scores of the agreements of two labellings whose margins are fixed.
+"""Scores of the agreement of two labellings, when the frequency of each label in both is fixed.
 
 Precision, recall and F of a label, accuracy, micro and macro averages, kappa and Matthews' correlation: all are then a
 constant and a weight for each agreement, so that they are compared in whole numbers. A metric of another shape is
@@ -30,7 +30,7 @@ MAX_WEIGHTED = 2**60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelScore:
-    """A score of two labellings, with its expected value.
+    """A score of the agreement of two labellings, with its value under independence.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def score_labels(
     strata: Sequence[LabelMargins],
     agreements: Sequence[int],
 ) -> LabelScore:
-    """Score the agreement of two labellings.
+    """Return the score of the agreement of two labellings under a metric.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def score_labels(
 
 
 def _compute_expected(strata: Sequence[LabelMargins], k: int) -> Fraction:
-    """Return the mean number of items on which independent labellings agree on a label."""
+    """Return the expected number of items to which two independent labellings both give label `k`."""
     by_size: dict[int, int] = {}
     for stratum in strata:
         by_size[stratum.n_items] = by_size.get(stratum.n_items, 0) + stratum.given[k] * stratum.meant[k]
@@ -101,7 +101,7 @@ def _compute_expected(strata: Sequence[LabelMargins], k: int) -> Fraction:
 def _split_sums(
     fields: Sequence[str], labels: Sequence[str], strata: Sequence[LabelMargins]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the fixed part of each field's sum, and what an agreement on each label adds to it."""
+    """Return, for each field, the part of its sum that no arrangement changes, and what each agreement adds."""
     index_of = {label: k for k, label in enumerate(labels)}
     fixed, columns = np.zeros(len(fields), np.int64), np.zeros((len(fields), len(labels)), np.int64)
     for f, field in enumerate(fields):
@@ -119,7 +119,10 @@ def _split_sums(
 
 
 def _compute_weights(form: Any, fixed: NDArray[np.int64], columns: NDArray[np.int64]) -> list[Fraction] | None:
-    """Return the weight of an agreement on each label, up to a factor; None if the weights vary."""
+    """Return the weight in the score of an agreement on each label, up to a common factor.
+
+    None if the weights depend on the other agreements.
+    """
     if isinstance(form, Formula) and form.function in {compute_kappa, compute_mcc}:  # both rise with the number right
         all_right = fixed + (np.arange(len(fixed)) == 0) * fixed[1]
         return [Fraction(int(form.score(all_right) != form.score(fixed)))] * columns.shape[1]
@@ -138,7 +141,7 @@ def _compute_weights(form: Any, fixed: NDArray[np.int64], columns: NDArray[np.in
 
 
 def _reduce_two_labels(weights: list[Fraction]) -> list[Fraction]:
-    """Count one of two labels only: agreements on the other are then the same, up to a constant."""
+    """Return the weights with those of two labels merged into the first, as either agreement determines the other."""
     return [weights[0] + weights[1], Fraction(0)] if len(weights) == 2 else weights
 
 
@@ -165,6 +168,6 @@ def _build_weighted(
 
 
 def _compute_limits(observed: Any, expected: Any, tie: Any) -> tuple[Any, Any, Any, Any]:
-    """Return limits for values as large, as small, and as far from the expected value as observed."""
+    """Return the thresholds from which a score is extreme: at least, at most, and, two-sided, above and below."""
     mirrored = 2 * expected - observed
     return observed - tie, observed + tie, max(observed, mirrored) - tie, min(observed, mirrored) + tie

@@ -1,4 +1,4 @@
-"""Test whether one labelling is independent of another: from labels to results."""
+"""Tests whether labellings are independent of a reference labelling: from labels to results."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _bind_metric(metric: AnyMetric, counts: Counts) -> BoundMetric | BoundSets |
 
 @dataclass(frozen=True, eq=False)
 class IndependenceTests:
-    """Tests of each labelling under each metric, with exact p-values where requested and feasible."""
+    """Tests of independence of each labelling under each metric, with the jobs of random permutations."""
 
     counts: Counts
     labellings: Labellings
@@ -156,7 +156,7 @@ class IndependenceTests:
     def from_counts(
         counts: Counts, metrics: Sequence[AnyMetric], reference: str, within: str | None, settings: IndependenceOptions
     ) -> IndependenceTests:
-        """Score the labellings, and compute exact p-values where requested and feasible."""
+        """Return the tests with the labellings scored, and with exact p-values where requested and feasible."""
         if not metrics:
             raise InputError("no metric given; `sigdask metrics` lists them")
         labellings = Labellings.from_counts(counts, settings["seed"], within)
@@ -184,7 +184,7 @@ class IndependenceTests:
 
     @property
     def sampled(self) -> list[tuple[int, int]]:
-        """Labelling and metric indices that are counted by random permutations."""
+        """The (labelling, metric) indices of the tests that are counted by random permutations."""
         everything = [*np.ndindex(len(self.scores), len(self.metrics))]
         always = self.settings["method"] in {"both", "randomization"}
         return [pair for pair in everything if always or pair not in self.exact]
@@ -202,7 +202,7 @@ class IndependenceTests:
         return [Job(panel, n_trials, run, label) for run in range(1 + self.settings["second_run"])]
 
     def build_results(self, tallies: Sequence[Tally]) -> IndependenceResults:
-        """Return the results that the tallies of the jobs give, in the order of labellings and metrics."""
+        """Return the results from the tallies of `jobs`, in the order of labellings and metrics."""
         sampled_pairs = {*self.sampled}
         results = tuple(
             self._build_result(s, m, tallies if (s, m) in sampled_pairs else (), len(sampled_pairs))
@@ -266,7 +266,7 @@ class IndependenceTests:
 
 
 def _adjust_results(results: tuple[Independence, ...], adjust: AdjustTests) -> tuple[Independence, ...]:
-    """Return results with p and the ends of its interval adjusted over all of them."""
+    """Return the results with p-values and their intervals adjusted for the number of tests."""
     if adjust == "none":
         return results
     columns = [[result.p_value, *result.p_interval] for result in results]

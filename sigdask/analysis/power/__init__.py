@@ -1,1 +1,1 @@
-"""Power: how many units a difference needs, and which difference the present units detect."""
+"""Power analysis: the number of units that detect a difference, and the difference that the present units detect."""

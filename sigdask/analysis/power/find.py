@@ -1,4 +1,4 @@
-"""From aligned counts to the power of every comparison."""
+"""Power analysis of all comparisons of a test set, from aligned counts to results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PowerSettings:
 def estimate_powers(
     counts: Counts, spec: CompareSpec, question: PowerQuestion, settings: PowerSettings, count: Count
 ) -> PowerResults:
-    """Estimate the power of every comparison.
+    """Return the estimated power of every comparison of a test set.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def estimate_powers(
 
 
 def check_question(question: PowerQuestion, settings: PowerSettings) -> PowerQuestion:
-    """Return the question with an absolute difference, or raise if it makes no sense."""
+    """Return the question with a positive difference; raise if its numbers are not valid."""
     difference = question.difference
     if not settings.alpha < question.power < 1:
         raise InputError(f"power = {question.power:g}: must lie between alpha ({settings.alpha:g}) and 1")
@@ -121,7 +121,7 @@ def check_question(question: PowerQuestion, settings: PowerSettings) -> PowerQue
 
 
 def _iter_comparisons(counts: Counts, spec: CompareSpec) -> Iterator[tuple[SystemPairs, int, tuple[str, str]]]:
-    """Yield each comparison: its units, its row among them, and its systems."""
+    """Yield each comparison as the pairs of its panel, its row among them, and the names of its systems."""
     units, pairs = SwapUnits.from_counts(counts, spec.seed), list_pairs(counts, spec.pairs, spec.baseline)
     if not len(pairs):
         raise InputError("power is of two systems or more; give another")
@@ -150,7 +150,7 @@ def _get_side(pairs: SystemPairs, row: int, alternative: Alternative) -> int:
 def _check_answerable(
     searches: Sequence[PowerSearch], names: Sequence[tuple[str, str]], question: PowerQuestion
 ) -> None:
-    """Raise if no comparison can answer the question."""
+    """Raise if the question has no answer for any comparison."""
     if any(
         (power_search.needed if question.difference is not None else power_search.detectable) is not None
         for power_search in searches

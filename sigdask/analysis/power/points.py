@@ -1,4 +1,4 @@
-"""Power at given points: exact for sign tests, else by counted samples or a normal approximation."""
+"""Power for given units and differences: exact for sign tests, else simulated or by normal approximation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ POINTS_PER_JOB = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RejectionRule:
-    """How each sample is tested: alternative, level, and number of samples.
+    """How samples are tested in a power analysis: alternative, level, and number of samples.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class RejectionRule:
 
     @property
     def critical_z(self) -> float:
-        """The normal deviate that the test statistic must reach."""
+        """The normal deviate that the test statistic must reach for rejection."""
         return -float(special.ndtri(self.level / self.n_sides))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PowerTarget:
-    """A pair of systems under a metric, and the side on which it shall differ.
+    """A pair of systems under a metric, and which of them is assumed to score higher.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class PowerTarget:
         return self.pairs[self.row]
 
     def choose_method(self, n_units: int) -> str:
-        """Return the method that computes the power of a sample of some units."""
+        """Return the method that computes the power of samples of `n_units` units."""
         if self.observed.sign_counts is not None and n_units <= MAX_EXACT:
             return EXACT
         return SIMULATED if n_units * self.observed.n_fields <= MAX_SIMULATED else NORMAL
@@ -90,7 +90,7 @@ class PowerTarget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PowerPoint:
-    """A point of a power curve: a target, the number of units in a sample, and their tilt."""
+    """A point of a power curve: the target, the tilt strength, and the numbers of units and of samples."""
 
     target: PowerTarget
     strength: float
@@ -99,7 +99,7 @@ class PowerPoint:
 
 
 def measure_power(points: Sequence[PowerPoint], rule: RejectionRule, count: Count) -> list[tuple[float, float]]:
-    """Return the power at some points, each with its standard error."""
+    """Return (power, standard error) at each of some points."""
     results: list[tuple[float, float]] = [(math.nan, 0.0)] * len(points)
     methods = [point.target.choose_method(point.n_units) for point in points]
     for k, (point, method) in enumerate(zip(points, methods, strict=True)):
@@ -153,7 +153,7 @@ def _compute_normal(point: PowerPoint, rule: RejectionRule) -> float:
 
 
 def compute_normal_power(n_units: float, difference: float, spread: float, rule: RejectionRule) -> float:
-    """Return the power by the normal approximation.
+    """Return the power of a number of units at a difference by the normal approximation.
 
     The swaps' standard deviation is that of the second moment about 0, which holds the difference itself.
     """
@@ -162,11 +162,11 @@ def compute_normal_power(n_units: float, difference: float, spread: float, rule:
 
 
 def guess_units(difference: float, spread: float, rule: RejectionRule, power: float) -> float:
-    """Return roughly how many units detect a difference."""
+    """Return the approximate number of units that detect a difference with the given power."""
     required = rule.critical_z * math.hypot(spread, difference) + float(special.ndtri(power)) * spread
     return max((required / difference) ** 2, 1.0)
 
 
 def guess_difference(n_units: int, spread: float, rule: RejectionRule, power: float) -> float:
-    """Return roughly which difference a number of units detects."""
+    """Return the approximate difference that a number of units detects with the given power."""
     return (rule.critical_z + float(special.ndtri(power))) * spread / math.sqrt(n_units)

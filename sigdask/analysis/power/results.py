@@ -116,7 +116,7 @@ class Power:
 
     @property
     def needs_few(self) -> bool:
-        """Whether the number of units needed rests on too few effective units to be trusted."""
+        """Whether the estimated number of units needed rests on too few effective units to be trusted."""
         return self.n_effective is not None and self.n_effective < FEW_EFFECTIVE
 
     @property
@@ -168,7 +168,7 @@ class PowerResults(Sequence[Power]):
         return iter(self.found)
 
     def __repr__(self) -> str:
-        """Say what was found of each."""
+        """Return a summary with a line for each comparison."""
         lines = (
             f"{power.a} and {power.b} by {power.metric}: "
             + (f"{power.needed.value:g} units find {power.wanted_difference:g}; " if power.needed else "")
@@ -186,6 +186,6 @@ class PowerResults(Sequence[Power]):
         return "".join(self.json_parts())
 
     def json_parts(self) -> Iterator[str]:
-        """Yield the JSON text that `--json` writes."""
+        """Yield the JSON text that `--json` writes, in parts."""
         header = {"sigdask": get_version(), "alpha": self.alpha, "adjust": self.adjust, "seed": self.seed}
         return iter_json(header | {"notes": list(self.notes), "power": [power.to_dict() for power in self.found]})

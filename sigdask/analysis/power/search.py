@@ -1,4 +1,4 @@
-"""Searches for the power of comparisons, in rounds: each round counts one point of every search."""
+"""Searches for required units and detectable differences; all searches advance one point at a time together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MARGIN = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PowerQuestion:
-    """The power, difference and number of units in question, the same for every comparison.
+    """What a power analysis is asked: power, difference and number of units, the same for every comparison.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class PowerQuestion:
 
 @dataclass(slots=True)
 class PowerSearch:
-    """The search for the power of one comparison, and its state."""
+    """The search for required units and the detectable difference of one comparison, with its state."""
 
     target: PowerTarget
     question: PowerQuestion
@@ -67,7 +67,7 @@ class PowerSearch:
     curve: dict[tuple[int, float], PowerAt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Find the first points of the search, or note why there is nothing to search for."""
+        """Start the searches, or note why there is nothing to search for."""
         observed, side = self.target.observed, self.target.side
         if observed.n_units < MIN_UNITS:
             self.note = f"{observed.n_units} unit: power is told by how units differ, of which two are the least"
@@ -118,7 +118,7 @@ class PowerSearch:
         )
 
     def _guess_difference(self, low: float, high: float) -> float:
-        """Return roughly which difference is detected, by the spread of units that differ by it."""
+        """Return a first approximation of the detectable difference, from the spread of tilted units."""
         observed, strength, guess = self.target.observed, 0.0, high
         for _ in range(FIRST_STEPS):
             spread = observed.compute_spread(observed.compute_weights(strength))
@@ -131,12 +131,12 @@ class PowerSearch:
 
     @property
     def _is_rough(self) -> bool:
-        """Whether the first points use fewer samples, which saves nothing where power is exact."""
+        """Whether the first points are simulated with fewer samples; False if power is exact."""
         return self.target.observed.sign_counts is None
 
     @property
     def n_requested(self) -> int:
-        """Number of units in the question, by default the observed ones."""
+        """Number of units that the question asks about, by default the number of observed units."""
         return self.question.n_units or self.target.observed.n_units
 
     @property
@@ -145,7 +145,7 @@ class PowerSearch:
         return self.target.side * self.target.observed.difference
 
     def iter_first_points(self) -> Iterator[tuple[int, float, float]]:
-        """Yield units, difference and tilt of the points that the question names."""
+        """Yield the units, difference and tilt strength of the points that the question itself asks for."""
         observed = self.target.observed
         if self.reachable is None:
             return
@@ -154,7 +154,7 @@ class PowerSearch:
             yield observed.n_units, self.question.difference, self.strength
 
     def iter_next_points(self) -> Iterator[tuple[PowerCrossing, int, float, float]]:
-        """Yield unfinished searches with the units, difference and tilt of their next points."""
+        """Yield each unfinished search with the units, difference and tilt strength of its next point."""
         if self.needed is not None and self.needed.answer is None:
             assert self.question.difference is not None
             assert self.strength is not None
@@ -168,7 +168,7 @@ class PowerSearch:
                 yield self.detectable, self.n_requested, difference, strength
 
     def build_power(self, names: tuple[str, str], test_set: str, unit: str) -> Power:
-        """Return the results of the search."""
+        """Return the power of the comparison as found by the search."""
         observed, question = self.target.observed, self.question
         detectable = None if self.detectable is None else self.detectable.answer
         is_simulated = any(point.error for point in self.curve.values())
@@ -201,7 +201,7 @@ class PowerSearch:
 
     @property
     def detectable_difference(self) -> float | None:
-        """The smallest detectable difference, if it rests on enough effective units."""
+        """The smallest detectable difference; None if it is unknown or rests on too few effective units."""
         estimate = None if self.detectable is None else self.detectable.answer
         effective = self._count_effective(self._find_strength(estimate))
         return estimate.value if estimate is not None and effective is not None and effective >= FEW_EFFECTIVE else None
@@ -224,7 +224,7 @@ class PowerSearch:
 def run_searches(
     searches: Sequence[PowerSearch], rule: RejectionRule, count: Count, *, with_first: bool = True
 ) -> None:
-    """Run all searches in rounds; `with_first` includes the points that the question names."""
+    """Run all searches together to their end; `with_first` includes the points that the question itself asks for."""
     with limit_blas_threads():  # limited once: to limit and free it in every task costs more than the products
         _run_rounds(searches, rule, count, with_first=with_first)
 

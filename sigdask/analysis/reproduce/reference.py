@@ -1,4 +1,4 @@
-"""Recorded results: a signature alone, or the JSON and tables that `compare` and plans write."""
+"""Recorded results, read from signatures or from the JSON and CSV files that `compare` and plans write."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RecordedResult:
 
     @property
     def label(self) -> str:
-        """Name of the result, for messages."""
+        """Name of the result in messages: test set, subset, metric and systems."""
         signature = self.signature
         parts = [signature.test_set] if signature.test_set else []
         parts += [f"{signature.subset[0]} {signature.subset[1]}"] if signature.subset else []
@@ -51,7 +51,7 @@ class RecordedResult:
 
 
 def read(path: Path) -> list[RecordedResult]:
-    """Read the results that a file holds: JSON, or a table of CSV.
+    """Return the recorded results in a JSON or CSV file.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def read(path: Path) -> list[RecordedResult]:
 
 
 def read_json_results(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object of a file of results, with its rows as "results"."""
+    """Return the JSON object in a file of results, with its list of results as "results"."""
     return _parse_json(path, _read_text(path))
 
 

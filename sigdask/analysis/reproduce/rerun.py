@@ -1,4 +1,4 @@
-"""Reproduce results from their signatures: compare digests of the data, then counts and p-values.
+"""Reproduction of recorded results: find their data by digest, compute them again, and compare the numbers.
 
 What compares is given (`sigdask.compare_all`, on any cluster). The data are looked at by comparing with a single
 trial, which counts next to nothing and signs every pair.
@@ -38,7 +38,7 @@ MetricKey = tuple[str, str, tuple[str, str] | None]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedResult:
-    """A recorded result, and the same result computed again.
+    """A recorded result and the same result computed again, with the differences.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class RepeatedResult:
 
 @dataclass(frozen=True, slots=True)
 class ReproduceOutcome:
-    """The outcome of reproducing results: repeated results, those with other data, and notes.
+    """The outcome of reproducing results: results computed again, results whose data have changed, and notes.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class ReproduceOutcome:
 
 
 def reproduce_results(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> ReproduceOutcome:
-    """Compute recorded results again and compare them.
+    """Compute recorded results again, and return how they compare with the record.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _check_recorded(recorded: Sequence[RecordedResult]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _CurrentData:
-    """Digests of the current data.
+    """Digests of the current data, by which the systems of recorded results are found.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class _CurrentData:
 
     @staticmethod
     def from_counts(recorded: Sequence[RecordedResult], counts: Counts, compare: Compare) -> _CurrentData:
-        """Probe the data under each metric, unit and column that signatures name."""
+        """Return the digests of the data under each metric, unit and column that the recorded signatures name."""
         current = _CurrentData()
         metrics_of: dict[tuple[str, str | None], dict[str, None]] = {}
         for entry in recorded:
@@ -153,7 +153,7 @@ class _CurrentData:
         return current
 
     def add(self, result: Result) -> None:
-        """Add the digests in the signature of a pair's result."""
+        """Add the digests in the signature of one result."""
         signature = _parse_signature(result)
         key, data = (signature.unit, signature.metric, signature.subset), signature.data
         self.pairs[key, data.units, data.a, data.b] = result.a, result.b
@@ -162,7 +162,7 @@ class _CurrentData:
         self.units[signature.unit] = data.units, result.n_units
 
     def find_pair(self, signature: Signature) -> tuple[str, str] | None:
-        """Return the systems of a signature, or None if they are not in these data."""
+        """Return the names of the two systems of a signature, or None if the current data do not have them."""
         return self.pairs.get(
             (
                 (signature.unit, signature.metric, signature.subset),
@@ -173,7 +173,7 @@ class _CurrentData:
         )
 
     def describe_change(self, entry: RecordedResult) -> str:
-        """Return what differs from the recorded data."""
+        """Return a message on how the current data differ from those of a recorded result."""
         signature = entry.signature
         units, n_units = self.units[signature.unit]
         if units != signature.data.units:
@@ -193,7 +193,7 @@ class _CurrentData:
 
 
 def _describe_side(side: str, name: str, digest: str, digests: Mapping[str, str]) -> str:
-    """Return a message that no system has the data of a result's system."""
+    """Return a message that no current system has the recorded digest of system A or B."""
     if name in digests:
         return f"{name} ({side}) is not what it was: its data are {digests[name]}, in the signature {digest}"
     label = f"{name} ({side})" if name else side
@@ -204,7 +204,7 @@ def _describe_side(side: str, name: str, digest: str, digests: Mapping[str, str]
 
 
 def _extract_settings(entry: RecordedResult) -> Signature:
-    """Return the settings shared by results that are computed again together."""
+    """Return the result's signature without all that may differ among results that are computed again together."""
     signature = entry.signature
     return replace(
         signature, metric="", options=(), data=replace(signature.data, a="", b=""), version="",
@@ -245,7 +245,7 @@ def _rerun_group(group: Signature, members: GroupMembers, counts: Counts, compar
 
 
 def _choose_method(group: Signature, members: GroupMembers) -> str:
-    """Return the method for p: as requested if the file has all results, else as it was computed."""
+    """Return the method for p: the requested one if the record has values, else the one by which p was obtained."""
     if group.p == "":
         return group.method
     [(entry, _)] = members
@@ -265,7 +265,7 @@ def _build_rule(signature: Signature) -> BesagClifford | ConfidenceSequence | No
 
 
 def _iter_differences(entry: RecordedResult, result: Result) -> Iterator[str]:
-    """Yield descriptions of what differs from the record."""
+    """Yield a description of each value in which the new result differs from the record."""
     if not entry.values:
         return
     old, new = entry.signature, _parse_signature(result)
@@ -292,7 +292,7 @@ def _are_equal(before: float | None, after: float | None) -> bool:
 
 
 def _iter_notes(recorded: Sequence[RecordedResult], repeated: Sequence[RepeatedResult]) -> Iterator[str]:
-    """Yield notes on changes of the program, of scorers, and of the user's own code."""
+    """Yield notes on changes of the program's version, of scorers, and of the user's own code."""
     for version in dict.fromkeys(entry.signature.version for entry in recorded):
         if version != get_version():
             yield f"found by sigdask {version}; this is sigdask {get_version()}"

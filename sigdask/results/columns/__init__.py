@@ -1,1 +1,1 @@
-"""Columns of result tables that describe one aspect: intervals, adjusted p-values, assumptions, export."""
+"""Groups of columns of result tables: intervals, adjusted p-values, assumptions, inputs; and coded columns."""

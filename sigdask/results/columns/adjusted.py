@@ -1,4 +1,4 @@
-"""Details of adjusted p-values: the p-values of two methods, and the simultaneous interval."""
+"""Columns with details of adjusted p-values: the p-values of two methods, and simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AdjustmentDetails:
 
 
 def build_empty_details(n: int) -> AdjustmentDetails:
-    """Return columns for rows without adjustment details."""
+    """Return columns for `n` rows that have no details of adjusted p-values."""
     missing = np.full(n, np.nan)
     return AdjustmentDetails(
         CodedColumn.from_constant("", n), CodedColumn.from_constant("", n), missing, missing, missing, missing

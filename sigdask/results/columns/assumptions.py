@@ -80,7 +80,7 @@ class Assumptions:
 
 
 def build_empty_assumptions(n: int) -> Assumptions:
-    """Return columns for comparisons that were not diagnosed."""
+    """Return columns for `n` comparisons about which there are no doubts."""
     missing, is_false = np.full(n, np.nan), np.zeros(n, np.bool_)
     return Assumptions(missing, is_false, np.zeros(n, np.int64), is_false, missing, missing)
 
@@ -113,7 +113,7 @@ def format_deciding(n_deciding: int, n_units: int, unit: str) -> str:
 
 
 def format_short_doubt(doubts: Iterable[Assumption], n_units: int, unit: str) -> str:
-    """Return in a few words the warning to show with a verdict, empty if there is none."""
+    """Return a short phrase for the most important doubt to show with a verdict, empty if there is no warning."""
     kinds = {doubt.kind: doubt for doubt in doubts if doubt.severity == "warning"}
     if (few_units := kinds.get("few-units-decide")) is not None and few_units.n_deciding:
         return f"{format_deciding(few_units.n_deciding, n_units, unit)} it"
@@ -127,7 +127,7 @@ def pluralize(unit: str, n: int = 2) -> str:
 
 
 def build_assumptions(doubts: Sequence[Iterable[Assumption]]) -> Assumptions | None:
-    """Build columns from the doubts of each row, or return None if there are none."""
+    """Return columns with the doubts of each row, or None if no row has any."""
     doubts_by_kind = [{doubt.kind: doubt for doubt in row_doubts} for row_doubts in doubts]
     if not any(doubts_by_kind):
         return None

@@ -52,7 +52,7 @@ class CodedColumn(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class ScoredMetric:
-    """Metric of a row: its name, direction and scorer signature.
+    """The metric of results: its name, whether higher is better, and its scorer's signature.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ScoredMetric:
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """Items that have one value in a column."""
+    """A subset of the items: those with a given value in a grouping column."""
 
     column: str
     value: str

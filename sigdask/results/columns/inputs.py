@@ -14,7 +14,7 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputDigests:
-    """Inputs of p that no other column has: columns of a table, empty where unknown.
+    """Columns of a table with what p depends on and no other column has: seed, method, digests of data and code.
 
     Attributes
     ----------
@@ -47,6 +47,6 @@ class InputDigests:
 
 
 def build_empty_digests(n: int) -> InputDigests:
-    """Return columns for rows whose inputs are unknown."""
+    """Return columns for `n` rows whose inputs are unknown."""
     texts = {f.name: CodedColumn.from_constant("", n) for f in fields(InputDigests) if f.name != "seed"}
     return InputDigests(seed=np.zeros(n, np.int64), **texts)

@@ -1,4 +1,4 @@
-"""Intervals and effect sizes, as columns."""
+"""Columns with intervals of differences and scores, and with effect sizes."""
 
 from __future__ import annotations
 

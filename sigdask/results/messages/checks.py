@@ -1,4 +1,4 @@
-"""Texts made from columns: details of each check, and the notes on each row."""
+"""Texts made from the columns of a table: the details of checks and tests, and the notes on each row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RowNotes = Iterator[tuple[int, Note]]
 
 
 def describe_checks(table: Table, name: str) -> list[str]:
-    """Return the detail of one check for each row, empty where the row has no such check.
+    """Return the sentence on the outcome of one check for each row, empty where the row has no such check.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _describe_known_p(table: Table, checked: CheckResults, rows: NDArray[np.intp
 
 
 def describe_test(test: ClassicalColumn) -> list[str]:
-    """Return the detail of a classical test for each row, empty where it was not requested."""
+    """Return the sentence on a classical test for each row, empty where the test was not requested."""
     messages = test.detail.to_list()
     has_placeholder = np.array([DROPPED_PLACEHOLDER in text for text in test.detail.values], np.bool_)[
         test.detail.codes
@@ -80,7 +80,7 @@ def describe_test(test: ClassicalColumn) -> list[str]:
 
 
 def format_p_values(values: NDArray[np.float64], digits: int = 3) -> list[str]:
-    """Return `p_equals` of each number, formatting equal rounded numbers only once."""
+    """Return a text such as "p = 0.03" for each number, formatting equal rounded numbers only once."""
     distinct, positions = np.unique(round_up(values, digits), return_inverse=True)
     p_texts = [format_p_equals(value, digits=digits) for value in distinct.tolist()]
     return [p_texts[position] for position in positions.tolist()]
@@ -113,7 +113,7 @@ def _note_identical(table: Table) -> RowNotes:
 
 
 def _note_upper_bound(table: Table) -> RowNotes:
-    """Yield notes where scores are so unequal in size that trials may count near-ties as ties."""
+    """Yield notes on rows whose p from trials is an upper bound, as scores of very unequal size may tie by rounding."""
     for row in np.flatnonzero((table.step < 0) & (table.n_trials > 0) & ~table.is_enumerated).tolist():
         text = (
             f"p by trials is an upper bound: some differences are smaller than {-table.step[row]:.2g}, to which sums "
@@ -136,7 +136,7 @@ def _note_not_reached(table: Table) -> RowNotes:
 
 
 def _note_undecided(table: Table) -> RowNotes:
-    """Yield notes where the interval of p contains alpha; where p was adjusted, they say "unadjusted"."""
+    """Yield a note for each row whose Monte Carlo interval of the unadjusted p contains alpha."""
     rows = np.flatnonzero(table.is_open & (table.n_trials > 0))
     columns = (table.p_low, table.p_high, table.n_extreme, table.n_trials, ~np.isnan(table.p_adjusted))
     for row, low, high, extreme, trials, is_adjusted in zip(
@@ -148,7 +148,7 @@ def _note_undecided(table: Table) -> RowNotes:
 
 @lru_cache(maxsize=4096)
 def build_undecided_note(low: float, high: float, rate: float, alpha: float) -> Note:
-    """Return the note that the interval of p contains alpha, with the trials needed to decide."""
+    """Return the note that the Monte Carlo interval of p contains alpha, with the number of trials to decide."""
     needed = estimate_trials_to_decide(rate, alpha)
     remedy = (
         f"about {format_count(needed, 'trial')} would decide" if needed else "no number of trials is likely to decide"

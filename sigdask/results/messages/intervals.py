@@ -1,4 +1,4 @@
-"""Notes on intervals: why one is missing, where it disagrees with p, where coverage is too low."""
+"""Notes on intervals: why one is missing, that it disagrees with p, or that its coverage may be too low."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SKEW = Shortfall("skewed", "what units contribute is skewed")
 
 
 def iter_shortfalls(table: Table, intervals: Intervals) -> Iterator[tuple[Shortfall, Rows]]:
-    """Yield each kind of coverage shortfall with a mask of its rows."""
+    """Yield each kind of coverage shortfall with a mask of the rows to which it applies."""
     resampled = _has_method(intervals, BCA, PERCENTILE, NORMAL) & (table.n_discordant > 0)
     skewness = np.abs(np.nan_to_num(intervals.skewness)) / np.sqrt(np.maximum(table.n_units, 1))
     yield FEW, resampled & (table.n_units < FEW_UNITS)
@@ -64,7 +64,7 @@ def iter_shortfalls(table: Table, intervals: Intervals) -> Iterator[tuple[Shortf
 
 
 def iter_interval_notes(table: Table) -> RowNotes:
-    """Yield the row of each note on intervals, with the note."""
+    """Yield (row, note) for all notes on the intervals of single rows."""
     intervals = table.intervals
     if intervals is None:
         return
@@ -88,7 +88,7 @@ def _note_reasons(intervals: Intervals) -> RowNotes:
 
 
 def _note_differing(table: Table, intervals: Intervals) -> RowNotes:
-    """Yield notes where an interval contains 0 although p is small, or the reverse, with the reason."""
+    """Yield a note for each row whose interval and p disagree on whether the difference is 0, with the reason."""
     level = np.array(
         [np.nan if np.isnan(confidence) else compute_level(confidence) for confidence in intervals.confidence.tolist()]
     )
@@ -141,7 +141,7 @@ def _nan_to_none(value: np.float64) -> float | None:
 
 
 def note_adjusted(table: Table) -> list[Note]:
-    """Return notes where intervals seem to contradict the adjusted p-values."""
+    """Return notes on how many intervals seem to contradict the adjusted p-values."""
     intervals, details = table.intervals, get_details(table)
     if intervals is None:
         return []
@@ -160,7 +160,7 @@ def note_adjusted(table: Table) -> list[Note]:
 
 
 def _note_simultaneous(table: Table, details: AdjustmentDetails) -> list[Note]:
-    """Return a note if simultaneous intervals contradict the verdicts."""
+    """Return a note in a list if some simultaneous intervals contradict the verdicts, else an empty list."""
     rejected = table.p_adjusted <= table.alpha
     is_contrary = details.has_interval & (((details.low > 0) | (details.high < 0)) != rejected)
     if not (rows := np.flatnonzero(is_contrary)).size:

@@ -80,7 +80,7 @@ def list_dicts(notes: Iterable[Note]) -> list[dict[str, Any]]:
 
 
 def drop_duplicates(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return the notes, keeping only the first of those with equal texts."""
+    """Return the notes without repetitions: of notes with equal texts, only the first is kept."""
     notes_by_text: dict[str, Note] = {}
     for note in notes:
         notes_by_text.setdefault(note.text, note)
@@ -88,12 +88,12 @@ def drop_duplicates(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def remove_kind(notes: Iterable[Note], kind: NoteKind) -> tuple[Note, ...]:
-    """Return the notes of all other kinds."""
+    """Return the notes that are not of the given kind."""
     return tuple(note for note in notes if note.kind != kind)
 
 
 def upgrade_warnings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a JSON object that has texts alone ("warnings") to one that has notes."""
+    """Return a JSON object of results in today's form, with notes in place of the earlier texts in "warnings"."""
     if "warnings" not in values:
         return dict(values)
     rest = {name: value for name, value in values.items() if name != "warnings"}
@@ -101,6 +101,6 @@ def upgrade_warnings(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def downgrade_notes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a JSON object that has notes to the earlier form, which has texts alone."""
+    """Return a JSON object of results in the earlier form, with texts in "warnings" in place of notes."""
     rest = {name: value for name, value in values.items() if name != "notes"}
     return {"warnings": [note["text"] for note in values["notes"]], **rest}

@@ -56,7 +56,7 @@ class MatchedComparisons:
 
     @cached_property
     def mean(self) -> tuple[Panel, int] | None:
-        """The panel and the metric's column in it, or None if the score is not a mean whose denominator swaps leave alone."""
+        """The panel and the metric's column in it, or None if the score is not a mean with a fixed denominator."""
         panel = self.comparisons.panels[int(self.comparisons.panel[self.rows[0]])]
         column = int(self.comparisons.column[self.rows[0]])
         return (panel, column) if isinstance(panel, Panel) and panel.is_mean(column) else None
@@ -123,8 +123,7 @@ class MatchedComparisons:
         yield from (slice(start, start + step) for start in range(0, len(self.systems), step))
 
     def iter_differences(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of the comparisons with the differences of their units, shape (n_slice, n_kept), as integers of the
-        panel's steps."""
+        """Yield slices of comparisons with their units' differences in the panel's steps, (n_slice, n_kept)."""
         assert self.mean is not None
         panel, column = self.mean
         pairs = panel.pairs[self.comparisons.row[self.rows]]

@@ -1,7 +1,7 @@
 """Classical tests of matched pairs (t, sign and Wilcoxon), from sums of the units' differences.
 
 With `unit`, items that depend on each other are summed before they are tested, as Yeh 2000, section 4, has it: the
-tests are those of documents or topics, as the exchange is.
+tests are those of documents or topics, as the swaps are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which comparisons get an exact p-value, and the jobs that compute it."""
+"""Choice of the comparisons that get an exact p-value, and the jobs that compute these p-values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPERATIONS_A_TAIL = 10**5
 def list_exact_jobs(
     comparisons: Comparisons, method: Method, seconds: float | None, positions: CountPositions, jobs: list[Job]
 ) -> Integers:
-    """List the jobs of exact p-values, for comparisons that are not enumerated.
+    """Add the jobs of exact p-values for comparisons that are not enumerated, and return the signs of binomial tails.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def list_exact_jobs(
     seconds : float or None
         Estimated seconds of one core that the exact p-values of a metric may take together; None for the defaults.
     positions : CountPositions
-        Told where what is found stands.
+        Receives the positions of the exact p-values in their jobs.
     jobs : list of Job
-        What finds it is added to them.
+        The jobs that compute exact p-values are added to this list.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def list_exact_jobs(
 def read_exact_values(
     signs: Integers, positions: CountPositions, jobs: Sequence[Job], tallies: Tallies, tail: int
 ) -> ExactValues:
-    """Return the exact p-values known under one alternative, of the comparisons listed."""
+    """Return the exact p-values for one tail, from binomial tails and tallies of exact jobs; NaN if unknown."""
     n = len(signs)
     low, high, codes = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, np.int32)
     values: dict[ExactMethod | None, int] = {None: 0}
@@ -111,7 +111,7 @@ def read_exact_values(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _UnenumeratedGroup:
-    """Comparisons under one metric that are not enumerated.
+    """Comparisons under one metric whose arrangements are not enumerated.
 
     Attributes
     ----------
@@ -136,7 +136,10 @@ class _UnenumeratedGroup:
         return _UnenumeratedGroup(comparisons, selected, signs)
 
     def build_panels(self, method: Method, seconds: float | None) -> list[tuple[int, ExactPanel]] | None:
-        """Return the panels of comparisons that are not binomial tails, with indices; None if none is added."""
+        """Return panels that compute exact p-values, with the indices of their comparisons.
+
+        Binomial tails need no panel. None means that the metric gets no exact p-values.
+        """
         unsolved = np.flatnonzero(self.signs[:, 0] < 0)
         spent = count_tails(self.signs) * OPERATIONS_A_TAIL + len(unsolved) * OPERATIONS_A_PAIR
         if method == "auto" and seconds is None and spent > MAX_OPERATIONS:
@@ -156,7 +159,10 @@ class _UnenumeratedGroup:
     def _limit_panels(
         self, panels: list[tuple[int, ExactPanel]], method: Method, seconds: float | None
     ) -> list[tuple[int, ExactPanel]] | None:
-        """Return the panels that stay within the limit together: all, or with `both` the cheapest."""
+        """Return all panels if their total time is within the limit.
+
+        Else "both" returns the fastest panels, "auto" returns None, and "exact" raises.
+        """
         limit = _get_limit(method, seconds)
         if limit is None:
             return panels
@@ -179,7 +185,7 @@ class _UnenumeratedGroup:
         )
 
     def _iter_problems(self, unsolved: Integers) -> Iterator[tuple[int, Problem | str]]:
-        """Yield each comparison's index with its problem, or with the reason why it has none."""
+        """Yield the index of each comparison with its problem, or with the reason why it has no problem."""
         c = self.comparisons
         for group in group_rows(number_rows(c.panel[self.selected[unsolved]])):
             rows = self.selected[unsolved[group]]
@@ -200,7 +206,7 @@ class _UnenumeratedGroup:
 
 
 def _get_limit(method: Method, seconds: float | None) -> float | None:
-    """Return the limit in seconds; None if none was given and operations limit the method."""
+    """Return the limit in seconds; None if the method is limited by predicted operations instead."""
     return MAX_SECONDS if seconds is None and method == "exact" else seconds
 
 
@@ -225,7 +231,7 @@ COARSE_REASON = "scores of very unequal size are enumerated up to 20 discordant 
 
 
 def _explain_refusal(problem: Problem, method_plan: ChosenMethod | NoMethod, limits: MethodLimits) -> str:
-    """Return what an exact p would take, and what to do instead."""
+    """Return a message on the time and memory that an exact p would take, and on what to do instead."""
     candidates = [candidate for candidate in exact.iter_methods(problem) if candidate.guarantee in GUARANTEED]
     if not candidates:
         reason = (

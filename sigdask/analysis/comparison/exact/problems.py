@@ -1,4 +1,4 @@
-"""From rows of a panel to problems with an exact p-value: how much each unit moves the difference."""
+"""From rows of a panel to problems of exact p-values: how much each unit's swap changes the difference."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SWAPPED_SLACK = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProblemReader:
-    """Reads the problems of pairs under one metric of a panel, and computes shared values once.
+    """Reader of the problems of a panel's pairs under one metric; values that pairs share are computed once.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class ProblemReader:
 
     @staticmethod
     def from_panel(panel: Panel, column: int) -> ProblemReader:
-        """Prepare to read the problems under one metric."""
+        """Return a reader of the problems under the metric in a column of the panel."""
         if panel.linear[column]:
             return ProblemReader(panel, column, panel.compute_numerators(column, panel.values))
         return ProblemReader(panel, column, panel.values[:, :, list(panel.metrics[column].fields)])
 
     def iter_problems(self, rows: Integers) -> Iterator[Problem | str]:
-        """Yield the problem of each pair, or the reason why it has none."""
+        """Yield the problem of each pair, or the reason why it has no problem."""
         for row, (i, j) in zip(rows.tolist(), self.panel.pairs[rows].tolist(), strict=True):
             yield self._read_problem(row, i, j)
 

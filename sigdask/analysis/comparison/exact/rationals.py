@@ -1,4 +1,4 @@
-"""Comparisons of real scores of very unequal size, enumerated in fractions instead of on a lattice."""
+"""Exact enumeration in fractions, for real scores of so unequal size that integer steps cannot hold them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MIN_SLACK_RATIO = 2**10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RationalCounts:
-    """Exact counts of comparisons whose scores are of very unequal size: arrays of shape (n,).
+    """Counts of all arrangements for comparisons with scores of very unequal size: arrays of shape (n,).
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class RationalCounts:
 
     @staticmethod
     def empty(n: int) -> RationalCounts:
-        """Return counts that are unknown for all comparisons."""
+        """Return counts of `n` comparisons that are all unknown."""
         return RationalCounts(np.full((n, 3), -1, np.int64), np.full(n, np.nan))
 
     @property
@@ -50,7 +50,7 @@ class RationalCounts:
 
     def add(self, k: int, counts: Counts, units: SwapUnits, metric: BoundMetric, systems: Sequence[int],
             mask: NDArray[np.bool_] | None, panel: Panel, row: int, column: int) -> None:  # fmt: skip
-        """Count the arrangements of one comparison, given its position in a panel."""
+        """Enumerate comparison `k` in fractions, and enter its extreme arrangements and its difference."""
         i, j = panel.pairs[row]
         values = panel.compute_numerators(column, panel.values[:, [i, j]])
         addresses = panel.addresses[values[:, 0] != values[:, 1]]
@@ -66,7 +66,7 @@ class RationalCounts:
 
 
 def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> NDArray[np.bool_]:
-    """Return which pairs have differences so small that a lattice cannot separate them from ties."""
+    """Return which pairs have units with differences so small that integer steps cannot tell them from ties."""
     if not isinstance(panel, Panel) or not panel.linear[column] or not panel.count_slack_steps(column):
         return np.zeros(len(rows), np.bool_)
     if panel.is_coarse(column):
@@ -81,7 +81,7 @@ def is_unequal(panel: ComparedPanel, rows: Integers, column: int) -> NDArray[np.
 
 
 def _sum_weights(panel: Panel, column: int) -> Fraction:
-    """Return the denominator of a mean."""
+    """Return the denominator of a panel's mean as a fraction."""
     total = Fraction()
     for f, weight in zip(panel.metrics[column].fields, panel.get_ratio(column).denominators[0], strict=True):
         lattice = panel.lattices[f]
@@ -93,7 +93,7 @@ def _sum_weights(panel: Panel, column: int) -> Fraction:
 def _compute_change(
     counts: Counts, metric: BoundMetric, systems: Sequence[int], item: int
 ) -> tuple[Fraction, Fraction]:
-    """Return the difference of the systems' numerators of an item, and a bound of its rounding error."""
+    """Return the difference of two systems' numerators on an item, and a bound of its rounding error."""
     assert isinstance(metric.form, Ratios)
     difference, rounding = Fraction(), Fraction()
     for name, weight in zip(metric.fields, metric.form.numerators[0], strict=True):

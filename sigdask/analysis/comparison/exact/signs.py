@@ -1,4 +1,4 @@
-"""Exact p-values where all differences of units have the same size: binomial tails, on columns."""
+"""Exact p-values of comparisons whose unit differences all have the same size: binomial tails, as columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METHODS: tuple[ExactMethod | None, ...] = (None, ("binomial", "exact"), ("binomi
 
 
 def compute_binomial_values(signs: Integers, tail: int) -> ExactValues:
-    """Return the exact p-values of wins and losses, shape (n, 2); NaN where these are negative.
+    """Return the exact p-values of the sign test for wins and losses, shape (n, 2); NaN where these are -1.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def compute_binomial_values(signs: Integers, tail: int) -> ExactValues:
 
 
 def compute_limits(wins: int, losses: int, tail: int) -> tuple[float, float]:
-    """Return the lower and upper limit of one p-value, for any number of signs."""
+    """Return the lower and the upper limit of the sign test's p-value, for any number of wins and losses."""
     reached = (wins, losses, max(wins, losses))[tail]
     sides = 2 if TAILS[tail] == "two-sided" else 1
     bounds = binomials.compute_tail(wins + losses, reached)
@@ -50,6 +50,6 @@ def compute_limits(wins: int, losses: int, tail: int) -> tuple[float, float]:
 
 
 def count_tails(signs: Integers) -> int:
-    """Return the number of distinct tails that cannot be summed on columns."""
+    """Return the number of distinct binomial tails that have too many signs to be computed as columns."""
     large_signs = signs[signs.sum(axis=1) > EXACT_UP_TO]
     return len(np.unique(large_signs, axis=0))

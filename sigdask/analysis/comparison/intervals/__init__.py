@@ -1,1 +1,1 @@
-"""Intervals of differences: which kind each comparison has, the jobs that it needs, and its results."""
+"""Confidence intervals of differences: the kind that each comparison gets, the jobs to count, and the results."""

@@ -65,13 +65,13 @@ class BootstrapComparisons:
     def from_panel(
         panel: Panel, indices: Integers, row: Integers, column: Integers, spec: IntervalSpec
     ) -> BootstrapComparisons:
-        """Return the comparisons with a job that resamples their panel."""
+        """Return the intervals of comparisons, with a job that resamples the units of their panel."""
         names = ", ".join(metric.name for metric in panel.metrics)
         job = Job(Bootstrap.from_panel(panel), spec.resamples or DEFAULT_RESAMPLES, label=f"intervals by {names}")
         return BootstrapComparisons(panel, indices, row, column, spec.confidence, job)
 
     def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
-        """Write the intervals into the rows of columns."""
+        """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         resampled, tally = self.job.panel, tallies[self.job]
         assert isinstance(resampled, Bootstrap)
         jackknives = [Jackknife.from_panel(self.panel, m) for m in range(len(self.panel.metrics))]
@@ -94,7 +94,7 @@ class BootstrapComparisons:
 
 
 def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
-    """Return the resolution of resampled means if all units weigh the same, else 0."""
+    """Return the smallest possible gap between resampled means, for each row; 0 if units differ in weight."""
     step = 0.0
     if panel.linear[m]:
         weights = panel.values[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.get_ratio(m).denominators[0])
@@ -104,7 +104,7 @@ def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalEnds:
-    """Ends of BCa and percentile intervals: arrays of shape (n,); not all have a BCa interval."""
+    """Ends of bootstrap intervals, BCa where defined and else percentile: arrays of shape (n,)."""
 
     low: Floats
     high: Floats
@@ -117,7 +117,7 @@ class IntervalEnds:
     def from_counts(
         counts: Integers, acceleration: Floats, origins: Floats, widths: Floats, steps: Floats, confidence: float
     ) -> IntervalEnds:
-        """Compute the ends from cell counts, shape (n, N_CELLS)."""
+        """Return the ends computed from histograms of resampled values, shape (n, N_CELLS)."""
         alpha = compute_level(confidence)
         low, high = compute_bca_shares(compute_share_below(counts), acceleration, confidence)
         is_bca = np.isfinite(low)
@@ -130,7 +130,7 @@ class IntervalEnds:
         return IntervalEnds(corrected[0], corrected[1], plain[0], plain[1], is_bca, counts[:, UNDEFINED])
 
     def write_ends(self, columns: Intervals, indices: Integers, row: Integers, a: Integers, b: Integers) -> None:
-        """Write the ends of differences and of both scores into columns."""
+        """Write the interval ends of differences and of both systems' scores into the rows of `columns`."""
         columns.low[indices], columns.high[indices] = self.low[row], self.high[row]
         columns.plain_low[indices], columns.plain_high[indices] = self.plain_low[row], self.plain_high[row]
         columns.a_low[indices], columns.a_high[indices] = self.low[a], self.high[a]
@@ -139,7 +139,7 @@ class IntervalEnds:
         columns.method.codes[indices] = np.where(np.isnan(self.low[row]), 0, code)
 
     def list_remarks(self, indices: Integers, row: Integers, n_resamples: int) -> dict[int, str]:
-        """Return remarks on intervals with missing scores or without BCa, by comparison."""
+        """Return a remark for each comparison with resamples that lack a score, or with an interval that is not BCa."""
         found = {}
         for k, end_row in zip(indices.tolist(), row.tolist(), strict=True):
             if np.isnan(self.low[end_row]):
@@ -162,13 +162,13 @@ class ResampledOutputs:
 
     @staticmethod
     def from_panel(panel: OutputsPanel, indices: Integers, spec: IntervalSpec) -> ResampledOutputs:
-        """Return the comparison with a job that resamples its outputs."""
+        """Return the intervals of one comparison, with a job that resamples its systems' outputs."""
         n_resamples = spec.resamples or DEFAULT_OUTPUT_RESAMPLES
         job = Job(BootstrapOutputs.from_panel(panel), n_resamples, label=f"intervals by {panel.metric.name}")
         return ResampledOutputs(indices, spec.confidence, job)
 
     def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
-        """Write the intervals into the rows of columns."""
+        """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         resampled, tally = self.job.panel, tallies[self.job]
         assert isinstance(resampled, BootstrapOutputs)
         if tally.n_trials == 0:

@@ -1,4 +1,4 @@
-"""Effect sizes: differences relative to how much units differ."""
+"""Effect sizes: differences in score relative to the standard deviation between units."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_effects(
     jackknives: Sequence[Jackknife],
     columns: Intervals,
 ) -> None:
-    """Write standardised differences and skewness into the rows of comparisons.
+    """Write standardised differences (paired d) and skewness into the comparisons' rows of `columns`.
 
     The paired d is the difference over the standard deviation of what each unit contributes to it: of a mean over
     units of equal weight the mean of the units' differences over their standard deviation; of other scores by what

@@ -1,4 +1,4 @@
-"""Intervals that invert the randomization test of a mean: the differences that it does not reject."""
+"""Intervals that hold all differences that the randomization test of a mean does not reject (inverted tests)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNBOUNDED = "so few units, or trials, cannot reject any difference at this confi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledInversion:
-    """Intervals of means from trials of the test; attributes as in `BootstrapComparisons`."""
+    """Intervals of means by the inverted test, from random trials; attributes as in `BootstrapComparisons`."""
 
     panel: Panel
     indices: Integers
@@ -44,7 +44,7 @@ class SampledInversion:
     def from_panel(
         panel: Panel, indices: Integers, row: Integers, column: Integers, spec: IntervalSpec, trials: int
     ) -> SampledInversion:
-        """Return the comparisons with a job that inverts the test of their panel."""
+        """Return the intervals of comparisons, with a job that counts the trials of the inverted test."""
         names = ", ".join(metric.name for metric in panel.metrics)
         default_trials = (
             max(MIN_TRIALS, min(trials, DEFAULT_TRIALS, MAX_SWAPS // panel.n_units)) if spec.kind == "auto" else trials
@@ -53,7 +53,7 @@ class SampledInversion:
         return SampledInversion(panel, indices, row, column, spec.confidence, job)
 
     def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
-        """Write the intervals into the rows of columns."""
+        """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         _reset_rows(self.panel, self.indices, self.row, self.column, columns, reasons)
         shift_panel, tally = self.job.panel, tallies[self.job]
         assert isinstance(shift_panel, ShiftPanel)
@@ -81,7 +81,7 @@ class SampledInversion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnumeratedInversion:
-    """Intervals of means over so few units that all arrangements are counted, without a job."""
+    """Intervals of means by the inverted test, over so few units that all arrangements are counted without a job."""
 
     panel: Panel
     indices: Integers
@@ -91,7 +91,7 @@ class EnumeratedInversion:
     job: Job | None = None
 
     def write_intervals(self, columns: Intervals, reasons: dict[int, str], _tallies: Tallies) -> None:
-        """Write the intervals into the rows of columns."""
+        """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         _reset_rows(self.panel, self.indices, self.row, self.column, columns, reasons)
         for k, row, m in zip(self.indices.tolist(), self.row.tolist(), self.column.tolist(), strict=True):
             above, below = compute_numerators_and_weights(self.panel, m)
@@ -107,7 +107,7 @@ class EnumeratedInversion:
 def _reset_rows(
     panel: Panel, indices: Integers, row: Integers, column: Integers, columns: Intervals, reasons: dict[int, str]
 ) -> None:
-    """Write effect sizes, and clear all resampled intervals except those of both scores."""
+    """Write effect sizes, and clear bootstrap intervals of the differences; intervals of both scores stay."""
     for rows in (columns.low, columns.high, columns.plain_low, columns.plain_high):
         rows[indices] = np.nan
     columns.method.codes[indices], columns.n_resamples[indices] = 0, 0

@@ -33,7 +33,7 @@ class NormalIntervals:
     job: Job | None = None
 
     def write_intervals(self, columns: Intervals, _reasons: dict[int, str], _tallies: Tallies) -> None:
-        """Write the intervals into the rows of columns."""
+        """Write the intervals into the comparisons' rows of `columns`."""
         panel, indices, row, column = self.panel, self.indices, self.row, self.column
         jackknives = [Jackknife.from_panel(panel, m) for m in range(len(panel.metrics))]
         write_effects(panel, indices, row, column, jackknives, columns)

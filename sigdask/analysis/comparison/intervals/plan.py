@@ -1,4 +1,4 @@
-"""Which interval each comparison of a test set has, and the jobs that count it.
+"""Choice of the interval of each comparison of a test set, and the jobs that count it.
 
 By default scores of 0 and 1 by item have Tango's score interval, other means that of the inverted test
 (with the bootstrap's of both scores beside it), everything else the paired bootstrap; a normal one where units are
@@ -58,11 +58,11 @@ class IntervalGroup(Protocol):
 
     @property
     def job(self) -> Job | None:
-        """The job to count for them, if any."""
+        """The job that counts for these intervals; None if they need no job."""
         ...
 
     def write_intervals(self, columns: Intervals, reasons: dict[int, str], tallies: Tallies) -> None:
-        """Write the intervals into the rows of columns, and remarks into `reasons`."""
+        """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         ...
 
 
@@ -91,7 +91,7 @@ class IntervalJobs:
     def from_comparisons(
         comparison_jobs: ComparisonJobs, spec: IntervalSpec, alternative: Alternative = "two-sided"
     ) -> IntervalJobs:
-        """Decide which interval each comparison has."""
+        """Return the intervals and jobs of all comparisons, with the kind of interval chosen for each."""
         comparisons = comparison_jobs.comparisons
         panels, panel, row, column = build_full_panels(comparison_jobs.spec, comparisons)
         groups: list[IntervalGroup] = []
@@ -118,7 +118,7 @@ class IntervalJobs:
 
     @property
     def positions(self) -> tuple[CountPositions, CountPositions]:
-        """Positions of the counts of each comparison's intervals, one or two; jobs are indices of `jobs`."""
+        """Positions of the counts of each comparison's interval jobs, of which it has up to two."""
         first, second, job = build_empty_positions(self.n), build_empty_positions(self.n), 0
         for group in self.groups:
             if group.job is not None:
@@ -159,7 +159,7 @@ def _find_refusal(panel: ComparedPanel) -> str | None:
 def _iter_kinds(
     panel: ComparedPanel, row: Integers, column: Integers, spec: IntervalSpec, *, is_item: bool
 ) -> Iterator[tuple[str, Integers]]:
-    """Yield kinds of interval, or reasons for none, with the indices of their comparisons."""
+    """Yield each kind of interval, or reason for having none, with the indices of its comparisons."""
     if not isinstance(panel, Panel):
         no_kind = {"inversion": NO_MEAN, CONDITIONAL: NOT_BINARY}
         constant = panel.n_discordant[row, column] == 0
@@ -186,7 +186,7 @@ def _choose_inversion(panel: Panel) -> str:
 
 
 def _choose_kinds(panel: Panel, row: Integers, column: Integers, spec: IntervalSpec) -> NDArray[np.object_]:
-    """Return kinds of interval, or reasons for none, disregarding 0/1 scores."""
+    """Return the kind of interval of each comparison, or the reason for having none, as if no scores were 0/1."""
     is_mean = np.array(panel.linear)[column]
     kinds = np.full(len(row), "bootstrap", object)
     if spec.kind == "auto" and panel.n_units > MANY_UNITS and spec.resamples is None:

@@ -1,4 +1,4 @@
-"""Intervals of 0/1 scores by item: Tango's or conditional exact for differences, Wilson's for scores."""
+"""Intervals of means of 0/1 item scores: Tango's or conditional exact for differences, Wilson's for scores."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def are_matched(panel: Panel) -> NDArray[np.bool_]:
 
 
 def are_constant(panel: Panel) -> NDArray[np.bool_]:
-    """Return in which pairs and metrics all units have the same difference, (n_pairs, n_metrics).
+    """Return for which pairs and metrics all units have the same difference, shape (n_pairs, n_metrics).
 
     Nothing then shows how much differences vary. Scores that are no means count where no unit differs at all.
     """
@@ -65,7 +65,7 @@ def are_constant(panel: Panel) -> NDArray[np.bool_]:
 
 
 def _has_constant_means(panel: Panel, m: int) -> NDArray[np.bool_]:
-    """Return in which pairs all units have the same difference under a mean, shape (n_pairs,)."""
+    """Return for which pairs all units have the same difference under a metric that is a mean, shape (n_pairs,)."""
     above, below = compute_numerators_and_weights(panel, m)
     weighed = below > 0
     if not weighed.any():
@@ -84,7 +84,7 @@ def _has_constant_means(panel: Panel, m: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinaryIntervals:
-    """Intervals of 0/1 scores by item; `method` and `alternative` are those of the interval."""
+    """Intervals of comparisons of 0/1 item scores, by the interval's `method` and `alternative`."""
 
     panel: Panel
     indices: Integers
@@ -96,7 +96,7 @@ class BinaryIntervals:
     job: Job | None = None
 
     def write_intervals(self, columns: Intervals, reasons: dict[int, str], _tallies: Tallies) -> None:
-        """Write the intervals into the rows of columns."""
+        """Write the intervals into the comparisons' rows of `columns`, and remarks into `reasons`."""
         panel, confidence = self.panel, self.confidence
         jackknives = [Jackknife.from_panel(panel, m) for m in range(len(panel.metrics))]
         write_effects(panel, self.indices, self.row, self.column, jackknives, columns)

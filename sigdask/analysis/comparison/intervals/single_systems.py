@@ -1,4 +1,4 @@
-"""Intervals without a test, from item scores or counts, computed in this process."""
+"""Intervals of differences without a test, from item scores or counts, computed in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scores = Sequence[float] | NDArray[Any]
 
 
 def compute_interval(a: Scores, b: Scores, *, spec: IntervalSpec | None = None, seed: int = 0) -> Intervals:
-    """Return the interval of the difference of two systems' mean item scores, as one row.
+    """Return the interval of the difference of two systems' mean item scores, as columns of one row.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def compute_interval(a: Scores, b: Scores, *, spec: IntervalSpec | None = None, 
 def compute_intervals(
     counts: Counts, metric: AnyMetric, *, spec: IntervalSpec | None = None, seed: int = 0
 ) -> Intervals:
-    """Return the intervals of all pairs of systems under a metric, in the order of pairs.
+    """Return the intervals of the differences of all pairs of systems under a metric, in the order of pairs.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Stopping early: rules that end the counting of comparisons, and counting in rounds."""
+"""Early stopping: rules that end the counting of single comparisons, and counting in rounds."""

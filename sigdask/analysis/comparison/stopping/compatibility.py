@@ -1,4 +1,4 @@
-"""What can be combined with a stopping rule: adjustments, and analyses that need all trials."""
+"""Checks of which adjustments and analyses can be combined with a stopping rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_conflict(rule: Stopping, adjust: Adjust | None) -> str | None:
 
 
 def check_compatibility(rule: Stopping, adjust: Adjust | None, *, together: bool) -> None:
-    """Raise if an adjustment or verdicts over sets cannot be combined with a rule.
+    """Raise if the adjustment, or verdicts over several sets, cannot be combined with the stopping rule.
 
     Raises
     ------

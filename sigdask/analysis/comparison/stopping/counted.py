@@ -1,4 +1,4 @@
-"""Data that stopping rules read and return, as columns: partial counts, results and decisions."""
+"""Data that stopping rules read and return: counts by round, monitored comparisons and decisions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RoundTallies:
 
 
 class PartialCounts(Protocol):
-    """Interface to the counts so far of numbered comparisons.
+    """Interface to the trials counted so far of numbered comparisons, and to the trials still requested.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class PartialCounts(Protocol):
     limit: dict[int, Integers]
 
     def get_rounds(self, run: int, numbers: Integers, limit: Integers) -> RoundTallies:
-        """Return rounds of some comparisons that end within `limit` trials, and the partial next round."""
+        """Return the tallies of some comparisons' rounds up to `limit` trials, with the incomplete last round."""
         ...
 
     def set_end(
@@ -66,13 +66,13 @@ class PartialCounts(Protocol):
         counts: Integers,
         /,
     ) -> None:
-        """Request trials of some comparisons up to `end`, and no more of those that have stopped."""
+        """Set up to which trial some comparisons are to be counted; comparisons that have stopped get no more."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MonitoredResults:
-    """Results that a rule monitors, and positions of their first run's counts: arrays of shape (n,).
+    """Sampled results that a stopping rule monitors, with the positions of their counts: arrays of shape (n,).
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class MonitoredResults:
 
     @staticmethod
     def from_studies(studies: Iterable[Study]) -> MonitoredResults:
-        """Select the sampled results of studies."""
+        """Return the sampled results of some studies."""
         jobs: list[Job] = []
         standings, tails = [], []
         for study in studies:
@@ -110,7 +110,7 @@ class MonitoredResults:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoppingDecisions:
-    """Decisions of a rule on the comparisons that it monitors: arrays of shape (n,).
+    """Decisions of a stopping rule on the comparisons that it monitors: arrays of shape (n,).
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Stopping early: where a rule ends the counting of each comparison, and the resulting p or decision.
+"""Early stopping: the trial at which a rule stops each comparison, and the resulting p or decision.
 
 Rules look at the ends of rounds of the first run, in the order of its trials, so that where they
 stop depends on the counts alone: not on the cluster, nor on nights, nor on what more a store has.
@@ -53,7 +53,7 @@ INTERVAL_RISK = 0.01
 
 
 class EarlyStopping:
-    """Finds where a rule stops each sampled comparison.
+    """Search for the trial at which a stopping rule ends each sampled comparison.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class EarlyStopping:
         self._decisions: StoppingDecisions | None = None
 
     def update(self) -> None:
-        """Apply the rule to the counts, and request the next round of comparisons that continue."""
+        """Apply the rule to the counts so far, and request the next round of each comparison that continues."""
         self._decisions = None
         counts = self.counted
         self.blocks = {
@@ -108,11 +108,11 @@ class EarlyStopping:
             counts.set_end(run, self.comparisons, end, stop != NOT_YET, *_sum_rounds(blocks, end))
 
     def _get_exceedances(self) -> Integers:
-        """Return the exceedances of the first run's rounds on the judged tail, shape (n_rounds, n)."""
+        """Return the first run's exceedances in the tested tail, by round and comparison, shape (n_rounds, n)."""
         return np.take_along_axis(self.blocks[0].counts, self.tail[None, :, None], axis=2)[..., 0]
 
     def _get_whole_rounds(self) -> tuple[Integers, Integers]:
-        """Return exceedances and trials of complete rounds, to which rules apply, shape (n_rounds, n)."""
+        """Return the first run's exceedances and trials, with 0 for rounds that are incomplete, shape (n_rounds, n)."""
         trials, exceedances = self.blocks[0].n_trials, self._get_exceedances()
         n = trials.sum(axis=0)
         is_partial = (n < self.limit) & (find_rounds(n)[0] != n)
@@ -121,7 +121,7 @@ class EarlyStopping:
         return exceedances * is_whole, trials * is_whole
 
     def restore(self, earlier: Table, numbers: Integers) -> None:
-        """Take the trials of h-th exceedances from the results of earlier runs.
+        """Take the trial numbers of h-th exceedances from earlier results, instead of counting them again.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class EarlyStopping:
                 self.stop_trials[indices[is_same]] = earlier.n_trials[rows[is_same]]
 
     def find_stop_trials(self) -> None:
-        """Recount the rounds of h-th exceedances that are not located yet; may be interrupted and resumed."""
+        """Find the trial of each comparison's h-th exceedance by counting its round again; may be interrupted."""
         self._decisions = None
         if (block := self._find_blocks()) is None:
             return
@@ -154,18 +154,18 @@ class EarlyStopping:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all h-th exceedances that have occurred are located."""
+        """Whether the trials of all h-th exceedances in the counts are known."""
         block = self._find_blocks()
         return block is None or not (block.has_come & (self.stop_trials == NOT_YET)).any()
 
     def _find_blocks(self) -> HiddenBlocks | None:
-        """Return the rounds that contain h-th exceedances; None if the rule needs none or nothing is counted."""
+        """Return the round of each comparison's h-th exceedance; None if the rule needs none or nothing is counted."""
         if not isinstance(self.rule, BesagClifford) or not self.blocks:
             return None
         return find_hidden_blocks(self.rule, self._get_exceedances(), self.blocks[0].n_trials)
 
     def _iter_groups(self, block: HiddenBlocks) -> Iterator[tuple[int, int, int, int, int, Integers]]:
-        """Yield groups to recount: job, column, first trial, number of trials, tail and comparisons."""
+        """Yield groups to count again: job, column, first trial, number of trials, tail and comparisons."""
         open_ = np.flatnonzero(block.has_come & (self.stop_trials == NOT_YET))
         results, standing = self._first_result[open_], self.monitored.positions
         keys = np.stack(
@@ -183,7 +183,7 @@ class EarlyStopping:
             yield number, column, first_trial, n_trials, tail, open_[group_of.ravel() == k]
 
     def _build_recount(self, job: Job, column: int, tail: int) -> Recount:
-        """Return a function that recounts some comparisons of a job, often together with others.
+        """Return a function that counts a range of trials again, for some comparisons of a job.
 
         Arranging a panel of just these would take longer than counting some more; a part is made anew where fewer than
         a quarter of it are still looked for.
@@ -209,18 +209,18 @@ class EarlyStopping:
         return recount
 
     def is_resolved(self, numbers: Integers) -> NDArray[np.bool_]:
-        """Return whether the rule's decision on each comparison is final, as far as it is counted."""
+        """Return for which comparisons no trial of an h-th exceedance remains to be found."""
         is_unknown = self.decisions.is_unknown if self.blocks else np.zeros(len(self.comparisons), np.bool_)
         return ~np.append(is_unknown, False)[
             self.get_indices(numbers)
         ]  # the last is all that the rule does not look at
 
     def get_indices(self, numbers: Integers) -> Integers:
-        """Return indices among the monitored comparisons, -1 of others and of none."""
+        """Return the index of each comparison number among the monitored comparisons; -1 if it is not monitored."""
         return self._index_of[numbers]
 
     def compute_saving(self, indices: Integers) -> float:
-        """Return the share of the requested trials of some comparisons that stopping saved."""
+        """Return the share of some comparisons' requested trials that early stopping saved."""
         n_requested, numbers = self.limit[indices], self.comparisons[indices]
         stopped = self.counted.limit[0][numbers] < n_requested
         n_counted = np.where(stopped, np.minimum(self.counted.n_trials[0][numbers], n_requested), n_requested)
@@ -228,7 +228,7 @@ class EarlyStopping:
 
     @property
     def decisions(self) -> StoppingDecisions:
-        """The rule's decisions on all monitored comparisons."""
+        """Decisions of the rule on all monitored comparisons."""
         if self._decisions is None:
             self._decisions = (
                 self._decide_by_p() if isinstance(self.rule, BesagClifford) else self._decide_by_sequence(self.rule)
@@ -236,7 +236,7 @@ class EarlyStopping:
         return self._decisions
 
     def _decide_by_p(self) -> StoppingDecisions:
-        """Return Besag and Clifford's p, or its bound where the trial is not located yet."""
+        """Return decisions with Besag and Clifford's p, or with a bound of p until the trial of the stop is found."""
         rule = self.rule
         assert isinstance(rule, BesagClifford)
         result = compute_sequential_p(
@@ -261,7 +261,7 @@ class EarlyStopping:
         )  # fmt: skip
 
     def revise_table(self, table: Table, numbers: Integers) -> Table:
-        """Return the results, with the rule's p-values and trials for comparisons that it monitors.
+        """Return the table with the rule's p-values and trials in the rows of monitored comparisons.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ def _find_distinct(values: Integers) -> tuple[Integers, Integers]:
 
 
 def _sum_rounds(blocks: RoundTallies, end: Integers) -> tuple[Integers, Integers]:
-    """Return trials and exceedances of the rounds that begin before `end`."""
+    """Return each comparison's trials and exceedances, summed over the rounds that begin before `end`."""
     ends = np.cumsum(blocks.n_trials, axis=0)
     inside = (ends - blocks.n_trials < end) & (blocks.n_trials > 0)  # (n_rounds, n)
     return (blocks.n_trials * inside).sum(axis=0), (blocks.counts * inside[:, :, None]).sum(axis=0)

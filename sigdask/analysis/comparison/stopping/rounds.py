@@ -26,7 +26,7 @@ class RoundCounts:
     Attributes
     ----------
     at, wanted, limit, n_trials
-        As in `Counted`.
+        As in `PartialCounts`.
     n_counted : int
         Trials counted, summed over comparisons.
     """
@@ -52,7 +52,7 @@ class RoundCounts:
             self.wanted[job.run][numbers_of_job] = job.n_trials
 
     def get_rounds(self, run: int, numbers: Integers, limit: Integers) -> RoundTallies:  # noqa: ARG002  # none is beyond it
-        """Return the counts of each round."""
+        """Return the trials and exceedances of some comparisons in each round."""
         n = len(self._trials[run])
         trials = np.array([values[numbers] for values in self._trials[run]], np.int64).reshape(n, len(numbers))
         counts = np.array([values[numbers] for values in self._counts[run]], np.int64)
@@ -67,12 +67,12 @@ class RoundCounts:
         n_trials: Integers,
         _counts: Integers,
     ) -> None:
-        """Request trials of some comparisons up to `end`, and no more of those that have stopped."""
+        """Set up to which trial some comparisons are to be counted; comparisons that have stopped get no more."""
         self.wanted[run][numbers], self.n_trials[run][numbers] = end, n_trials
         self.limit[run][numbers] = np.where(stopped, end, NO_LIMIT)
 
     def list_missing(self) -> Iterator[tuple[Job, Integers]]:
-        """Yield jobs of the trials still to count, and the comparisons of each."""
+        """Yield jobs that count the missing trials, each with the numbers of its comparisons."""
         for job, numbers in self.at.items():
             n, targets = self.n_trials[job.run][numbers], self.wanted[job.run][numbers]
             for start, stop in np.unique(np.stack([n, targets], axis=-1)[n < targets], axis=0).tolist():
@@ -84,7 +84,7 @@ class RoundCounts:
                     yield Job(subpanel, stop - start, job.run, job.label, start), numbers[np.ix_(rows, columns)]
 
     def count_missing(self, count: Count) -> bool:
-        """Count what is missing, and return whether anything was."""
+        """Count all missing trials as one more round, and return whether there were any."""
         missing = list(self.list_missing())
         if not missing:
             return False
@@ -100,7 +100,7 @@ class RoundCounts:
         return True
 
     def build_tally(self, job: Job) -> Tally:
-        """Return the tally of a job as far as it is counted."""
+        """Return the tally of all trials of a job that are counted so far."""
         numbers = self.at[job]
         trials = self.n_trials[job.run][numbers]
         counts = np.sum([values[numbers] for values in self._counts[job.run]], axis=0, dtype=np.int64)
@@ -108,7 +108,7 @@ class RoundCounts:
 
 
 def count_rounds(rounds: RoundCounts, stopping: EarlyStopping, count: Count) -> None:
-    """Count until each comparison stops or all its trials are counted, and find where it stops."""
+    """Count rounds until each comparison has stopped or has all its trials, and find the trials of the stops."""
     stopping.update()
     while rounds.count_missing(count):
         stopping.update()
