@@ -128,7 +128,7 @@ class MeasureRankings:
 
     @cached_property
     def swap_panels(self) -> list[SwappedRanks]:
-        """Panels that test differences by swaps of ranks: n-best precision and, if all are judged, its average."""
+        """Panels for swaps of ranks: of n-best precision and, if all candidates are judged, of average precision."""
         if not len(self.pairs):
             return []
         orders, sizes, gold = self.judged_lists
