@@ -51,14 +51,14 @@ def run_audits(cluster: str = "local", workers: int | None = None) -> Iterator[A
     yield _check_cluster(cluster, workers, local_results)
 
 
-def compute_yeh_exact(metric: str) -> Fraction:
+def yeh_exact(metric: str) -> Fraction:
     """Return the exact one-sided p of Yeh's example under a metric, from its 35 x 53 cells.
 
     Of 34 relations of interest found by one system only, x end with I; of 52 spurious ones, y.
 
     Examples
     --------
-    >>> float(compute_yeh_exact("recall")), float(compute_yeh_exact("precision"))
+    >>> float(yeh_exact("recall")), float(yeh_exact("precision"))
     (9.756279177963734e-05, 0.019994289562099043)
     """
     observed = _compute_difference(metric, 28, 43)
@@ -113,7 +113,7 @@ def _compare_yeh(cluster: str, workers: int | None = None) -> dict[str, Results]
 def _check_sampling(local_results: dict[str, Results]) -> Iterator[Audit]:
     for k, metric in enumerate(METRICS):
         result = local_results[ALTERNATIVES[metric]][k]
-        p = float(compute_yeh_exact(metric))
+        p = float(yeh_exact(metric))
         fits = float(compute_fit_p(result.n_extreme, result.n_trials, p))
         printed = float(compute_fit_p(PRINTED_COUNTS[metric], 2**20, p))
         detail = (

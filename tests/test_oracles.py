@@ -20,7 +20,7 @@ from sigdask.statistics.classical.student import matched_t
 from sigdask.statistics.classical.wilcoxon import wilcoxon
 from sigdask.statistics.crosscheck import compute_fit_p
 from sigdask.statistics.stopping import NOT_YET, BesagClifford, compute_sequential_p, log_likelihood
-from sigdask.verify import compute_yeh_exact
+from sigdask.verify import yeh_exact
 
 
 def compute_p(d, alternative):
@@ -233,14 +233,14 @@ def test_yehs_differences_and_p_values(oracles, yeh, metric):
         assert r.difference == pytest.approx(oracles[f"yeh2000_{metric}_observed_diff"]["expected"], rel=1e-12)
         assert compute_fit_p(r.n_extreme, r.n_trials, o["expected"]) > 1e-4
     exact = Fraction(one_sided["expected_rational"])
-    assert compute_yeh_exact(metric) == exact
+    assert yeh_exact(metric) == exact
 
 
 def test_yehs_printed_counts_are_as_far_from_the_exact_values_as_the_oracle_says(oracles):
     i = oracles["yeh2000_mc_counts_consistency"]
     n = i["inputs"]["nt"]
     for (metric, count), z in zip(i["inputs"]["counts"].items(), i["expected"], strict=True):
-        p = float(compute_yeh_exact(metric))
+        p = float(yeh_exact(metric))
         assert (count - n * p) / np.sqrt(n * p * (1 - p)) == pytest.approx(z, abs=1e-6)
         assert (compute_fit_p(count, n, p) > 1e-4) == (abs(z) < 3.9)
 

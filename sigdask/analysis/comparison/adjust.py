@@ -115,7 +115,7 @@ class Adjustment:
 
     @property
     def n_skewed(self) -> int:
-        """Number of comparisons whose differences between units are too skewed for max-T alone."""
+        """Number of comparisons whose differences between units are too skewed for the adjustment alone."""
         return 0 if self.skewed is None else int(np.count_nonzero(self.skewed))
 
     def compute_p_values(self, p: Array, low: Array, high: Array, tallies: Tallies) -> Adjusted | None:

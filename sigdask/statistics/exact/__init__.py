@@ -8,7 +8,7 @@ anywhere. The parts add up to what `combine_parts` takes.
 from sigdask.statistics.exact.planning import MethodLimits, choose_method, iter_methods
 from sigdask.statistics.exact.problems import EnumeratedScore, Problem, QuotientProblem, SumProblem
 from sigdask.statistics.exact.result import TAILS, ChosenMethod, ExactTails, NoMethod, PValueLimits, TooLargeError
-from sigdask.statistics.exact.solving import approximate_p_values, combine_parts, count_parts, solve
+from sigdask.statistics.exact.solving import approximate, combine_parts, count_parts, solve
 
 __all__ = [
     "TAILS",
@@ -22,7 +22,7 @@ __all__ = [
     "QuotientProblem",
     "SumProblem",
     "TooLargeError",
-    "approximate_p_values",
+    "approximate",
     "choose_method",
     "combine_parts",
     "count_parts",

@@ -103,7 +103,7 @@ def combine_parts(problem: Problem, chosen: ChosenMethod, counts: Integers) -> E
     return _solve_counts(convert_to_sums(problem).steps, chosen, reached, passed)
 
 
-def approximate_p_values(problem: Problem) -> ExactTails:
+def approximate(problem: Problem) -> ExactTails:
     """Return the three p-values of a problem of sums by saddlepoint approximation, without any guarantee.
 
     Both limits are the same number, a few per cent of p off it where n is small, less far out in the tail.

@@ -15,7 +15,7 @@ from sigdask.statistics.exact import (
     EnumeratedScore,
     QuotientProblem,
     SumProblem,
-    approximate_p_values,
+    approximate,
     choose_method,
     solve,
 )
@@ -216,14 +216,14 @@ def test_a_coarse_lattice_holds_p_between_its_limits(monkeypatch, gain):
 @pytest.mark.parametrize("gain", [0.2, 1, 3, 6])
 def test_a_saddlepoint_is_near_and_is_called_approximate(gain):
     d = np.rint(np.random.default_rng(9).normal(gain, 8, 200)).astype(np.int64)
-    exact, near = solve(SumProblem(d)), approximate_p_values(SumProblem(d))
+    exact, near = solve(SumProblem(d)), approximate(SumProblem(d))
     assert (near.method, near.guarantee, near.rationals) == ("saddlepoint", "approximate", None)
     assert near.two_sided.p_hi == pytest.approx(exact.two_sided.p_hi, rel=0.02)
-    assert near.two_sided == approximate_p_values(SumProblem(-d)).two_sided
+    assert near.two_sided == approximate(SumProblem(-d)).two_sided
 
 
 def test_a_saddlepoint_of_no_difference_is_one():
-    assert approximate_p_values(SumProblem(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
+    assert approximate(SumProblem(np.array([3, -3, 0]))).two_sided.p_hi == 1.0
 
 
 def binomial_tail(n, k):

@@ -94,7 +94,7 @@ class BootstrapComparisons:
 
 
 def _compute_steps(panel: Panel, m: int, n_rows: int) -> Floats:
-    """Return the smallest possible gap between resampled means, for each row; 0 if units differ in weight."""
+    """Return the smallest gap between resampled means, for each row; 0 if weights differ or scores are no means."""
     step = 0.0
     if panel.linear[m]:
         weights = panel.values[:, 0][:, list(panel.metrics[m].fields)] @ np.array(panel.get_ratio(m).denominators[0])
