@@ -113,7 +113,7 @@ class _MovedModules:
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Put the module of the new name in the place of the old one's."""
+        """Make an import by the old name give the module of the new name."""
         spec = module.__spec__
         assert spec is not None
         assert spec.origin is not None

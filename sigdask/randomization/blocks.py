@@ -102,7 +102,7 @@ def split_panel(panel: Panel) -> Iterator[Panel]:
 
 
 def build_frame(target: Panel | MaxTFamily) -> Panel | MaxTFamily:
-    """Return a panel or family without its contributions, but with all values derived from them."""
+    """Return a panel or family without its contributions, which tasks on blocks need; derived values stay."""
     frames = [_build_panel_frame(panel) for panel in list_panels(target)]
     if isinstance(target, Panel):
         return frames[0]

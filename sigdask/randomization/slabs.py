@@ -189,7 +189,7 @@ class LinearKernel:
     numbers_per_trial: ClassVar[int] = 1
 
     def prepare(self, slab: TrialSlab) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return numerators over the swapped units, minus the base system's, and over all units.
+        """Return the sums that scores need: numerators over the swapped units (less the first system's) and over all.
 
         Shapes are (n_systems, n_trials) and (n_systems,).
         """

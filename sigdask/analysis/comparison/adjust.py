@@ -155,7 +155,7 @@ class Adjustment:
         return compute_joint_p_values(panel, self.method, tallies[self.resampling])
 
     def compute_details(self, p: Array, difference: Array, tallies: Tallies, alpha: float) -> AdjustmentDetails:
-        """Return both methods' p-values where the larger is taken, and simultaneous intervals of the differences.
+        """Return the p-values of max-T and the bootstrap if the larger is reported, and intervals that hold jointly.
 
         Parameters
         ----------

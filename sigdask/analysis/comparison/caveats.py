@@ -164,7 +164,7 @@ def _check_method(adjustment: Adjustment, table: Table) -> Iterable[Note]:
 
 
 def _build_skewed_note(adjustment: Adjustment, remedy: str, turned: int = 0) -> Note:
-    """Return a note on the number of comparisons whose units are too skewed, with the remedy."""
+    """Return a note on how many comparisons have differences too skewed for the adjusted p-values, with the remedy."""
     assert adjustment.skewed is not None
     n, total = adjustment.n_skewed, len(adjustment.skewed)
     text = f"{SKEWED}{remedy}".format(n=n, of=total, adjust=adjustment.method, turned=turned)

@@ -167,7 +167,7 @@ class _PanelComparisons:
         return comparisons.row[self.indices].astype(np.int64), int(comparisons.column[self.indices[0]])
 
     def iter_details(self, n_groups: int) -> Iterator[ComparisonDetails]:
-        """Yield the details of each comparison; `n_groups` groups share the limit of work."""
+        """Yield the details of each comparison; the limit of work is divided by `n_groups`."""
         (panel_rows, column), panel = self.position, self.panel
         tails = [TAILS.index(side) for side in self.table.alternative.to_list()]
         n_requested = self.jobs.comparisons.n_trials[self.indices]

@@ -81,7 +81,7 @@ def _build_family_key(family: str, test_set: str, metric: str) -> tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class CoveredComparison:
-    """A comparison of a system with the baseline, whose gain is positive if the system scores better."""
+    """A comparison with the baseline under a rule of the gate; its gain is positive if the system is better."""
 
     result: Result
     system: str

@@ -196,7 +196,7 @@ def _count_base_terms(
     weights: NDArray[np.int64],
     row_gold: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the numbers of terms of A* and B* from which counted absences are subtracted, (other, gold), shape (2, 2).
+    """Return how many terms both systems would have after a swap if none were absent, (other, gold), shape (2, 2).
 
     With x the swap bit of its row and w its weight, A* lacks (terms of j alone) + sum of w x of the
     one-unit terms; a negative w x is w + |w| (1 - x), and only |w| x or |w| (1 - x) is counted.

@@ -84,7 +84,7 @@ class Standings:
 
     @cached_property
     def n_groups(self) -> int:
-        """The number of groups."""
+        """The number of groups of comparisons: a test set, subset and metric each."""
         return int(self.group.max()) + 1 if len(self.group) else 0
 
     @cached_property

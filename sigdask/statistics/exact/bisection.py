@@ -56,7 +56,7 @@ class ArrangementTable:
 
     @staticmethod
     def from_problem(problem: QuotientProblem, decision: TieRule) -> ArrangementTable | None:
-        """Return the table of a problem; None if differences in a row are not monotone or a score may be 0/0."""
+        """Return the table of a problem that bisection can search; None if scores are not monotone or may be 0/0."""
         cells = problem.cells
         if not 1 <= len(cells.counts) <= 2:
             return None

@@ -65,7 +65,7 @@ class StepGrid:
 
     @staticmethod
     def from_cells(cells: Cells) -> StepGrid:
-        """Return the coarsest grid that holds what units move, with directions that are as uncorrelated as possible.
+        """Return the coarsest lattice of steps that holds every change of the sums that a swapped unit can cause.
 
         Examples
         --------

@@ -109,7 +109,7 @@ def estimate_cost(problem: QuotientProblem | EnumeratedScore) -> tuple[int, int]
 def count_arrangements(
     problem: QuotientProblem | EnumeratedScore, decision: TieRule, check: Check
 ) -> tuple[int, int, int]:
-    """Return how many arrangements may have a difference of at least |t|, certainly a larger one, and certainly tie."""
+    """Return how many ways of swapping units may reach the difference |t|, certainly exceed it, and certainly tie."""
     counts = [0, 0, 0]
     for ways, *groups in _iter_decided(problem, decision, check):
         for k, mask in enumerate(groups):
