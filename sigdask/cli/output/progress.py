@@ -101,7 +101,7 @@ class NoDisplay:
     """Shows no progress."""
 
     def show(self, step: ProgressStep) -> None:
-        """Do nothing."""
+        """Show nothing, since progress is off."""
 
 
 class ProgressLines:

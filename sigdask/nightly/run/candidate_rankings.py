@@ -43,7 +43,7 @@ class PlanRankings:
         return self.lists.swap_jobs
 
     def build_watch(self, ledger: Ledger) -> ProgressWatch:
-        """Return the ledger positions for the list's progress; each hypothesis is as far as its job."""
+        """Return which trials in the ledger the progress of this candidate list is read from."""
         sizes = [job.panel.shape[0] for job in self.jobs]
         n = sum(sizes)
         positions = np.repeat(np.array([int(ledger.at[job][0, 0]) for job in self.jobs], np.int64), sizes)

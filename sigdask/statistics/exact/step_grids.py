@@ -161,7 +161,7 @@ def _reduce_basis(basis: Integers, cells: Cells) -> Integers:
 
 
 def estimate_log_p(problem: QuotientProblem, decision: TieRule) -> float:
-    """Return a low estimate of log P(T >= |t|), which takes the difference as linear in what units move."""
+    """Estimate log P(T >= |t|), rather too low, to plan how the p-value is computed."""
     cells = problem.cells
     moved = cells.vectors @ decision.compute_slopes()
     largest = float(np.abs(moved).max())

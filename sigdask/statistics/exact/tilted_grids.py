@@ -140,7 +140,7 @@ def _compute_characteristic(
 
 
 def _compute_phase(number: Integers, n: int) -> NDArray[np.complex128]:
-    """Return exp(-i pi number / n)."""
+    """Return the phases exp(-i pi number / n) of the Fourier transform that gives the distribution of sums."""
     return np.asarray(np.exp(-1j * np.pi / n * (number % (2 * n))))
 
 
