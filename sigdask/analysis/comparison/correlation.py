@@ -39,7 +39,7 @@ class TestSetCorrelations:
         return result
 
     def _correlate_group(self, group: NDArray[np.int64]) -> NDArray[np.float64] | None:
-        """Return the correlation r12 of the two systems' scores for similar comparisons; None if no mean is compared."""
+        """Return the correlation r12 of the two systems' scores in similar comparisons; None if they are no means."""
         comparisons, k = self.comparisons, int(group[0])
         metric = comparisons.metrics[int(comparisons.metric[k])]
         if not isinstance(metric, BoundMetric) or not comparisons.panels[int(comparisons.panel[k])].is_mean(
