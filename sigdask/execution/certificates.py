@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sigdask.errors import InputError
-from sigdask.execution.clusters.description import ClusterDescription, Transport
+from sigdask.execution.clusters.description import KINDS_ON_THIS_MACHINE, ClusterDescription, Transport
 from sigdask.io.folders import make_private_folder
 
 ROLES = ("scheduler", "worker", "client")
@@ -89,7 +89,7 @@ def open_certificates(description: ClusterDescription) -> Iterator[CertificateFi
 
 def _make_run_folder(stack: ExitStack, description: ClusterDescription) -> Path:
     """Return a new folder for certificates: temporary for a local cluster, else in the home that hosts share."""
-    root = None if description.kind == "local" else Path.home() / ".sigdask" / "tls"
+    root = None if description.kind in KINDS_ON_THIS_MACHINE else Path.home() / ".sigdask" / "tls"
     try:
         if root is None:
             return stack.enter_context(make_private_folder("sigdask-tls-"))

@@ -16,6 +16,7 @@ from sigdask.errors import InputError
 from sigdask.execution.clusters.base import Cluster, count_cores
 from sigdask.execution.clusters.description import (
     LOCAL_WORDS,
+    MODULES,
     QUEUES,
     ClusterDescription,
     ClusterSpec,
@@ -57,12 +58,6 @@ KINDS = (
     f"{', '.join(CLUSTER_WORDS)}, tcp://HOST:PORT, tls://HOST:PORT, a scheduler file (.json) or a cluster file (.toml)"
 )
 
-
-MODULES = {
-    "allocation": "queues.allocation", "kubernetes": "kubernetes", "local": "local", "ssh": "ssh",
-    **dict.fromkeys(QUEUES, "queues.jobqueue"),
-}  # fmt: skip
-"""Kinds of clusters and their modules, imported when they are used; any other kind is a class of the user's."""
 
 PLAIN_WORDS = ("auto", "none", "threads", "current")
 """Words of which nothing needs to be read."""

@@ -33,7 +33,21 @@ QUEUES = {
 LOCAL_WORDS = ("auto", "none", "threads", "local", "local+tcp")
 """Words for this machine; the last speaks plain tcp between its processes."""
 
-KINDS = ("local", "address", "ssh", *QUEUES, "allocation", "kubernetes")
+MODULES = {
+    "local": "local",
+    "address": "existing.address",
+    "ssh": "ssh",
+    **dict.fromkeys(QUEUES, "queues.jobqueue"),
+    "allocation": "queues.allocation",
+    "kubernetes": "kubernetes",
+}
+"""Kinds of clusters and their modules, imported when they are used; any other kind is a class of the user's."""
+
+KINDS = tuple(MODULES)
+
+KINDS_ON_THIS_MACHINE = ("local",)
+"""Kinds whose certificates no other machine needs."""
+
 KEYS = ("class", "workers", "minimum", "maximum", "wait", "security", "options", "submit")
 SECURITY_KEYS = ("folder", "ca", "cert", "key", "days")
 SUBMIT_KEYS = ("allocation", "walltime", "nodes", "log", "restarts", "directives", "prologue")
