@@ -45,3 +45,21 @@ def test_the_readmes_python_runs_with_what_its_install_brings(monkeypatch, capsy
         monkeypatch.setitem(sys.modules, absent, None)
     exec(code, {})
     assert "I  II  recall" in capsys.readouterr().out
+
+
+def test_the_design_page_names_what_is_there():
+    root = Path(__file__).parent.parent
+    page = re.sub(r"```.*?```", "", (root / "docs" / "design.md").read_text(), flags=re.DOTALL)
+    files = [path for part in ("sigdask", "tests", "benchmarks", "docs") for path in (root / part).rglob("*.*")]
+    paths = {f"/{path.relative_to(root).as_posix()}" for path in files}
+    code = "\n".join(path.read_text() for path in files if path.suffix in {".py", ".js", ".html", ".css"})
+    words = {*re.findall(r"\w+", code)}
+    names = {name.rstrip("/") for name in re.findall(r"`([\w./]+)`", page) if re.search(r"[a-z][._/]\w", name)}
+    ends = ("", ".py", "/__init__.py")
+    missing = [
+        name
+        for name in names
+        if not any(path.endswith(f"/{name}{end}") for path in paths for end in ends)
+        and re.split(r"[./]", name)[-1] not in words
+    ]
+    assert missing == []

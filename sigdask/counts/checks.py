@@ -167,7 +167,8 @@ def describe_foreign_labels(gold: Factor, predictions: Mapping[str, Factor]) -> 
         else:
             problem = f"{name}: {n_outside:,} of {len(column):,} labels are no gold ones (such as {example!r})"
         remedy = "are options written out instead of numbered? Read labels as others with --map, or choose the columns"
-        if {level.strip().casefold() for level in column.levels} & {level.casefold() for level in gold_labels}:
+        foreign = {level.strip().casefold() for level in column.levels if level not in gold_labels}
+        if foreign & {level.casefold() for level in gold_labels}:
             remedy = "some differ in case alone; read them as gold labels with --map"
         warnings.append(ScopeNote(f"{problem}; {remedy}"))
     return warnings
