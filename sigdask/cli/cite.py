@@ -13,6 +13,7 @@ from sigdask.errors import InputError
 from sigdask.report.methods import text as methods
 from sigdask.report.methods.text import Facts
 from sigdask.report.presentable import Results
+from sigdask.results.comparisons import FamilyNote
 from sigdask.results.from_records import results_to_table
 from sigdask.results.record import Result
 from sigdask.results.signature import Signature, is_signature
@@ -47,7 +48,8 @@ def _read_json_results(path: Path) -> Results:
     try:
         rows = [value_from_json(Result, {**row, **{k: math.nan if row[k] is None else row[k] for k in NAN_KEYS}})
                 for row in document["results"]]  # fmt: skip
-        return Results(results_to_table(rows, alpha), int(document.get("seed", 0)), alpha)
+        family: FamilyNote | None = value_from_json(FamilyNote, document.get("family"))
+        return Results(results_to_table(rows, alpha), int(document.get("seed", 0)), alpha, family=family)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{path}: is not what `sigdask compare --json` writes ({type(error).__name__}: {error})"
@@ -66,6 +68,6 @@ def _read_plan_results(where: str) -> Results:
     results = [*status.build_report(*find_store_and_plan(where, None, None)).results.values()]
     if not results:
         raise InputError(f"{where}: holds no results")
-    return Results(
-        Table.join([test_set_results.table for test_set_results in results]), results[0].seed, results[0].alpha
-    )
+    table = Table.join([test_set_results.table for test_set_results in results])
+    family = next((test_set_results.family for test_set_results in results if test_set_results.family), None)
+    return Results(table, results[0].seed, results[0].alpha, family=family)

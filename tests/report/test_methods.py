@@ -88,6 +88,15 @@ def test_a_paragraph_tells_what_was_run(how, sentence, keys):
     assert citation.text.startswith("3 systems were compared by mean in 3 comparisons. ")
 
 
+def test_the_paragraph_of_a_file_has_the_resamples_of_its_family(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [f"i{k},{','.join(f'{x:.3f}' for x in rng.random(3) ** [3, 2, 1])}" for k in range(60)]
+    (tmp_path / "s.csv").write_text("\n".join(["item,a,b,c", *rows]) + "\n")
+    options = ("--adjust", "bootstrap-t", "--trials", "700", "-o", "r.json", "-q")
+    assert call_sigdask("compare", "s.csv", *options, cwd=tmp_path).returncode == 0
+    assert " with 700 resamples." in call_sigdask("cite", "r.json", "--text", cwd=tmp_path).stdout
+
+
 def test_the_paragraph_of_a_file_is_that_of_the_results(tmp_path):
     (tmp_path / "yeh.tsv").write_text("\n".join(yeh2000.iter_lines()) + "\n")
     result = call_sigdask("compare", "yeh.tsv", "-o", "r.json", "-o", "r.csv", "-q", cwd=tmp_path)

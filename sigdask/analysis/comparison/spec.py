@@ -79,7 +79,7 @@ class CompareSpec:
     has_contrasts : bool
         Show p with other units exchanged.
     tests : tuple of str
-        Names of classical tests, as `statistics.classical.names.asked` gives them.
+        Names of classical tests, as `statistics.classical.names.parse_tests` gives them.
     interval_spec : IntervalSpec or None
         Intervals that are wanted; None for none.
     """
